@@ -1,0 +1,203 @@
+"""Source code: its definitions, found by a grammar, or by indentation where there is none."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from byheart.chunking import grammars
+from byheart.chunking.block import Block
+from byheart.chunking.ruler import Ruler
+from byheart.model import Heading
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# One pattern for all grammars: they name alike what is alike.
+_DEFINITION = re.compile(
+    r"(?:\w+_)?(?:function|method|class|interface|struct|enum|trait|impl|mod|module|namespace"
+    r"|object|protocol|record|union|constructor|init|macro|type|alias)"
+    r"_(?:definition|declaration|item|specifier)|class|module|internal_module|method|singleton_method"
+)
+_WRAPPER = re.compile(
+    r"decorated_definition|export_statement|expression_statement|template_declaration"
+)
+_BINDING = re.compile(r"(?:lexical|variable)_declaration")
+_FUNCTION_VALUE = re.compile(r"arrow_function|function_expression|function|class")
+_LEADING = re.compile(r"\w*comment|attribute_item|decorator|annotation")
+_CONTAINER = re.compile(r"\w*(?:block|body|list|statements|suite|body_statement)")
+
+# tree-sitter ends lines at `\n` only, the ruler at a lone `\r` too.
+_LONE_CR = re.compile(r"\r(?!\n)")
+_NEWLINE = re.compile(rb"\n")
+_UNINDENTED = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\s)\]}])")
+_BLANK_LINE = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\S\r\n]*\S)")
+_MAX_TITLE_CHARS = 200
+_MAX_DEPTH = 6
+_MAX_DIVISIONS = 64
+
+
+def find_code_blocks(ruler: Ruler, language: str) -> list[Block]:
+    """Divide source code into its definitions and the statements between them."""
+    source = _LONE_CR.sub("\n", ruler.content).encode("utf-8", "replace")
+    tree = grammars.parse(source, language)
+    if tree is None:
+        return _divide_at(ruler, _UNINDENTED, 0, len(ruler.content))
+    rows = _Rows(source, [0, *(match.end() for match in _NEWLINE.finditer(source))])
+    return _Stretch(ruler, rows, (tree.root_node,), -1).divide()
+
+
+def _divide_at(ruler: Ruler, seam: re.Pattern[str], start: int, end: int) -> list[Block]:
+    """Divide at unindented lines after a blank one; those blocks, in turn, at any blank line."""
+    bounds = [start, *(match.end() for match in seam.finditer(ruler.content, start, end)), end]
+    if seam is _BLANK_LINE:
+        return [Block(begin, "code_block", grain="lines") for begin in bounds[:-1]]
+    return [
+        Block(
+            begin,
+            "code_block",
+            grain="lines",
+            parts=partial(_divide_at, ruler, _BLANK_LINE, begin, after),
+        )
+        for begin, after in pairwise(bounds)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a source, by where their bytes begin; they are the lines of the ruler.
+
+    tree-sitter's own points are not used: in 0.26.0 reading them corrupts memory.
+    """
+
+    source: bytes
+    starts: Sequence[int]
+
+    def first_of(self, node: Node) -> int:
+        """Give the row a node begins on."""
+        return bisect_right(self.starts, node.start_byte) - 1
+
+    def last_of(self, node: Node) -> int:
+        """Give the row of a node's last byte, not counting a line ending."""
+        return bisect_left(self.starts, node.end_byte, 1) - 1
+
+    def line_before(self, byte: int) -> int:
+        """Give where the line of a byte begins."""
+        return self.source.rfind(b"\n", 0, byte) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """Syntax nodes from one row on, with the definitions that enclose them."""
+
+    ruler: Ruler
+    rows: _Rows
+    nodes: tuple[Node, ...]
+    row: int
+    path: tuple[Heading, ...] = ()
+    depth: int = 0
+
+    def divide(self) -> list[Block]:
+        """Cut before each node that begins on a later row; what stands before is the header."""
+        if self.depth >= _MAX_DIVISIONS:
+            return []
+        blocks = [self._block(group) for group in self._group(self._later_nodes())]
+        if blocks and self.row >= 0:
+            kind = "definition" if self.path else "code_block"
+            start = self.ruler.line_start(self.row)
+            blocks.insert(0, Block(start, kind, self.path, grain="lines", clings=True))
+        return blocks
+
+    def _later_nodes(self) -> Iterator[Node]:
+        """Give, in order, the outermost nodes within that begin after the row."""
+        stack = [child for node in self.nodes for child in node.named_children][::-1]
+        while stack:
+            node = stack.pop()
+            later = self.rows.first_of(node) > self.row
+            if later and not _is_bare_container(node):
+                yield node
+            elif later or self.rows.last_of(node) > self.row:
+                stack.extend(reversed(node.named_children))
+
+    def _group(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, ...]]:
+        """Join what begins on one row, and comments and attributes with what they lead up to."""
+        group: list[Node] = []
+        for node in nodes:
+            if group and not self._belongs(node, group[-1]):
+                yield tuple(group)
+                group = []
+            group.append(node)
+        if group:
+            yield tuple(group)
+
+    def _belongs(self, node: Node, last: Node) -> bool:
+        row, last_row = self.rows.first_of(node), self.rows.last_of(last)
+        if _LEADING.fullmatch(last.type):
+            return row <= last_row + 1
+        trails = row <= last_row and _LEADING.fullmatch(node.type) is not None
+        return trails or row == self.rows.first_of(last)
+
+    def _block(self, nodes: tuple[Node, ...]) -> Block:
+        start = self.ruler.line_start(self.rows.first_of(nodes[0]))
+        definition = next(filter(None, map(_definition_of, nodes)), None)
+        path = self.path
+        if definition is not None and len(path) < _MAX_DEPTH:
+            path = (*path, Heading(len(path) + 1, self._title(definition), start))
+        inner = replace(self, nodes=nodes, path=path, depth=self.depth + 1)
+        body = definition or next((n for n in nodes if not _LEADING.fullmatch(n.type)), nodes[0])
+        return Block(
+            start,
+            "definition" if path else "code_block",
+            path,
+            grain="lines",
+            parts=replace(inner, row=self.rows.first_of(body)).divide,
+            encloses=definition is not None,
+        )
+
+    def _title(self, definition: Node) -> str:
+        """Read the signature up to the name, from the line that the name stands on."""
+        name = _name_of(definition) or definition
+        start = max(self.rows.line_before(name.start_byte), definition.start_byte)
+        text = self.rows.source[start : min(name.end_byte, start + 4 * _MAX_TITLE_CHARS)]
+        signature = text.decode("utf-8", "replace").partition("\n")[0][:_MAX_TITLE_CHARS]
+        return " ".join(signature.strip(" \t\r{}:(").split())
+
+
+def _is_bare_container(node: Node) -> bool:
+    """Say whether a node is only the sequence of its children, such as Python's `block`."""
+    if not _CONTAINER.fullmatch(node.type) or not node.named_children:
+        return False
+    return node.named_children[0].start_byte == node.start_byte
+
+
+def _definition_of(node: Node) -> Node | None:
+    """Give the definition that a node is or wraps."""
+    if _DEFINITION.fullmatch(node.type):
+        return node
+    if _WRAPPER.fullmatch(node.type):
+        return next(filter(None, map(_definition_of, node.named_children)), None)
+    if _BINDING.fullmatch(node.type):
+        for declarator in node.named_children:
+            value = declarator.child_by_field_name("value")
+            if value is not None and _FUNCTION_VALUE.fullmatch(value.type):
+                return node
+    return None
+
+
+def _name_of(definition: Node) -> Node | None:
+    """Find the node that names a definition; C hides it inside of declarators."""
+    node = definition
+    if _BINDING.fullmatch(node.type) or node.type == "type_declaration":
+        node = node.named_children[0] if node.named_children else node
+    name = node.child_by_field_name("name")
+    while name is None and (inner := node.child_by_field_name("declarator")) is not None:
+        node = inner
+        name = inner.child_by_field_name("name")
+        if name is None and inner.child_by_field_name("declarator") is None:
+            return inner
+    return name or node.child_by_field_name("type")

@@ -1,0 +1,100 @@
+"""Running text: its paragraphs, its sentences, and where a run without seams may be cut."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from byheart.chunking.block import Block
+from byheart.chunking.ruler import Ruler
+
+# A paragraph begins after a blank line. The possessive `++` keeps long runs of white space linear.
+_PARAGRAPH_BREAK = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*+(?:\r\n?|\n)\s*+")
+
+# The look-behind lets a match begin only where a run of marks begins: `.....` is read once.
+_MARKS, _CJK_MARKS, _CLOSERS = r".!?…", r"。！？｡", r"""["'”’»)\]」』）】*_]"""
+_SENTENCE_END = re.compile(
+    rf"(?<![{_MARKS}{_CJK_MARKS}])"
+    rf"(?:[{_MARKS}]++{_CLOSERS}*+\s++|[{_CJK_MARKS}]++{_CLOSERS}*+\s*+)"
+)
+_ABBREVIATION = re.compile(
+    r"\b(?:\w|mrs?|ms|dr|prof|st|jr|sr|vs|cf|fig|figs|eq|no|nos|vol|pp|ed|eds|inc|ltd|co|corp|al"
+    r"|approx|dept|est|gen|gov|rev|sen|rep|usw|bzw|vgl|nr|abb)\Z",
+    re.IGNORECASE,
+)
+_LONGEST_ABBREVIATION = 8
+_LAST_SPACE = re.compile(r".*\s", re.DOTALL)
+_LONGEST_CLUSTER = 64
+
+
+def find_paragraphs(ruler: Ruler) -> list[Block]:
+    """Divide plain text at its blank lines."""
+    content = ruler.content
+    breaks = (match.end() for match in _PARAGRAPH_BREAK.finditer(content))
+    # A paragraph keeps the indentation of its first line.
+    starts = (ruler.line_start(ruler.line_at(end) - 1) for end in breaks if end < len(content))
+    return [Block(start, "text") for start in (0, *starts)]
+
+
+def cut_sentences(ruler: Ruler, start: int, end: int) -> Iterator[int]:
+    """Give where the sentences of a slice end, except the last."""
+    content = ruler.content
+    for match in _SENTENCE_END.finditer(content, start, end):
+        cut = match.end()
+        if cut < end and not _goes_on(content, match) and not _joins(content, cut):
+            yield cut
+
+
+def _goes_on(content: str, match: re.Match[str]) -> bool:
+    """Say whether a full stop ends an abbreviation rather than a sentence."""
+    if content[match.start()] != ".":
+        return False
+    before = content[max(0, match.start() - _LONGEST_ABBREVIATION) : match.start()]
+    return content[match.end()].islower() or _ABBREVIATION.search(before) is not None
+
+
+def cut_to_size(ruler: Ruler, start: int, end: int, limit_tokens: int, first: int) -> Iterator[int]:
+    """Give cuts that leave no more than the limit in each piece: at lines, words, characters.
+
+    The first piece may reach to `first`, which is less when it shares its chunk with a heading.
+    """
+    limit = first if first > start else ruler.reach(start, limit_tokens)
+    while limit < end:
+        start = _last_seam(ruler.content, start, limit)
+        yield start
+        limit = ruler.reach(start, limit_tokens)
+
+
+def _last_seam(content: str, start: int, limit: int) -> int:
+    """Find the best cut up to `limit`: a line end in the second half, else a space, else any."""
+    line_end = max(content.rfind("\n", start, limit), content.rfind("\r", start, limit)) + 1
+    space = _LAST_SPACE.match(content, start, limit)
+    for cut in (
+        line_end if line_end > (start + limit) // 2 else start,
+        space.end() if space else start,
+    ):
+        if cut > start and not _joins(content, cut):
+            return cut
+    limit = max(limit, start + 1)
+    for cut in range(limit, max(start, limit - _LONGEST_CLUSTER), -1):
+        if not _joins(content, cut):
+            return cut
+    return limit + 1 if content[limit - 1 : limit + 1] == "\r\n" else limit
+
+
+def _joins(content: str, cut: int) -> bool:
+    """Say whether the characters on both sides of a cut are one to the reader."""
+    if cut >= len(content):
+        return False
+    left, right = content[cut - 1], content[cut]
+    if right < "\u0300":
+        return left == "\r" and right == "\n"
+    return (
+        "\u200d" in (left, right)
+        or unicodedata.category(right).startswith("M")
+        or "\U0001f3fb" <= right <= "\U0001f3ff"  # skin tones
+        or "\U000e0020" <= right <= "\U000e007f"  # tags, as in the flag of Scotland
+        or ("\U0001f1e6" <= left <= "\U0001f1ff" and "\U0001f1e6" <= right <= "\U0001f1ff")
+        or ("\ud800" <= left <= "\udbff" and "\udc00" <= right <= "\udfff")
+    )

@@ -1,0 +1,97 @@
+"""Downloads a model's files from the Hugging Face hub.
+
+Plain HTTPS instead of `huggingface_hub`: its progress, time limits and cache are its own, and
+change from version to version; here a dead network is noticed within seconds.
+"""
+
+from __future__ import annotations
+
+import http.client
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from byheart.errors import EmbedderUnavailable
+
+Progress = Callable[[int, int], None]
+
+WEIGHTS = "model.safetensors"
+REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
+OPTIONAL_FILES = (
+    "modules.json",
+    "1_Pooling/config.json",
+    "sentence_bert_config.json",
+    "config_sentence_transformers.json",
+)
+CONNECT_SECONDS = 4.0
+READ_SECONDS = 20.0
+BLOCK_BYTES = 1 << 20
+
+
+def download_from_hub(
+    model: str, into: Path, *, url: str, token: str | None, progress: Progress
+) -> Path:
+    """Download the files of a model into a folder, giving up at once on a hub that is silent."""
+    base = f"{url.rstrip('/')}/{model}/resolve/main"
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def download(name: str) -> bool:
+        request = urllib.request.Request(f"{base}/{name}", headers=headers)
+        return _download(request, into / name, progress if name == WEIGHTS else None)
+
+    _give_up_after(CONNECT_SECONDS, lambda: download(REQUIRED_FILES[0]))
+    missing = [name for name in REQUIRED_FILES[1:] if not download(name)]
+    if missing:
+        raise EmbedderUnavailable(f"{base} has no {missing[0]}")
+    for name in OPTIONAL_FILES:
+        download(name)
+    return into
+
+
+def _download(request: urllib.request.Request, target: Path, progress: Progress | None) -> bool:
+    """Stream one file to disk; say whether the server has it."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with urllib.request.urlopen(request, timeout=READ_SECONDS) as response:
+            total = int(response.headers.get("Content-Length") or 0)
+            with target.open("wb") as file:
+                while block := response.read(BLOCK_BYTES):
+                    file.write(block)
+                    if progress:
+                        progress(file.tell(), total)
+                received = file.tell()
+    except urllib.error.HTTPError as error:
+        with error:
+            if error.code == 404:
+                return False
+            raise EmbedderUnavailable(f"{request.full_url} answered {error.code}") from None
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise EmbedderUnavailable(f"{request.host} cannot be reached: {reason}") from None
+    if total and received != total:
+        raise EmbedderUnavailable(f"{request.full_url} broke off after {received} bytes")
+    return True
+
+
+def _give_up_after(seconds: float, work: Callable[[], bool]) -> None:
+    """Run `work` for so long: looking up a host's name knows no time limit of its own."""
+    outcome: list[bool | EmbedderUnavailable] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except EmbedderUnavailable as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    match outcome:
+        case [EmbedderUnavailable() as error]:
+            raise error
+        case [False]:
+            raise EmbedderUnavailable("there is no such model")
+        case []:
+            raise EmbedderUnavailable(f"no answer within {seconds:g} s")

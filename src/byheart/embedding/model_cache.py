@@ -1,0 +1,205 @@
+"""Keeps models, built for ONNX Runtime, in the cache folder.
+
+    <cache folder>/models/<model>/   model.onnx  tokenizer.json  manifest.json
+
+A folder appears under its name in one step, complete: a process that is killed half-way leaves
+nothing but a `.partial-…` folder, and of two that build at once the first one's work is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from byheart.embedding.hub_download import WEIGHTS, Progress
+from byheart.embedding.model_sources import (
+    DEFAULT_MODEL,
+    PINNED_SHA256,
+    ModelSources,
+    sha256_of,
+)
+from byheart.embedding.sentence_model import SentenceModel, read_sentence_model
+from byheart.errors import ModelFilesError
+
+# Counts up when the graph changes, so that models built by an older version are built again.
+BUILD = 1
+GRAPH = "model.onnx"
+TOKENIZER = "tokenizer.json"
+MANIFEST = "manifest.json"
+PARTIAL_PREFIX = ".partial-"
+ABANDONED_SECONDS = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class CachedModel:
+    """A model that is ready to load."""
+
+    name: str
+    folder: Path
+    shape: SentenceModel
+
+    @property
+    def graph(self) -> Path:
+        """Give the path of the ONNX graph."""
+        return self.folder / GRAPH
+
+    @property
+    def tokenizer(self) -> Path:
+        """Give the path of the tokenizer."""
+        return self.folder / TOKENIZER
+
+    @property
+    def size_bytes(self) -> int:
+        """Give the space it takes."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+
+def find_model(model: str, cache_dir: Path) -> CachedModel | None:
+    """Give the model if it is in the cache, whole and up to date: no more than a few `stat`s."""
+    folder = _folder_of(model, cache_dir)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        whole = all(
+            (folder / name).stat().st_size == file["bytes"]
+            for name, file in manifest["files"].items()
+        )
+        if whole and manifest["build"] == BUILD and manifest["origin"] == _origin(model):
+            return CachedModel(manifest["name"], folder, SentenceModel(**manifest["shape"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        pass  # missing or damaged: to be built
+    return None
+
+
+def get_model(
+    model: str, cache_dir: Path, sources: ModelSources, progress: Progress
+) -> CachedModel:
+    """Give the model from the cache, fetching and building it first where needed."""
+    if cached := find_model(model, cache_dir):
+        return cached
+    with _workspace(cache_dir / "models") as workspace:
+        built = _build(model, sources.fetch(model, workspace, progress), workspace / "built")
+        if not find_model(model, cache_dir):  # another process may have been faster
+            _publish(built, _folder_of(model, cache_dir), workspace)
+    if cached := find_model(model, cache_dir):
+        return cached
+    raise ModelFilesError(f"the model {model} was built but cannot be found again in {cache_dir}")
+
+
+def damaged_files(cached: CachedModel) -> list[str]:
+    """Name the files that are not what was built, reading every byte of them."""
+    files = json.loads((cached.folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    return [name for name, file in files.items() if sha256_of(cached.folder / name) != file["sha256"]]
+
+
+def remove_model(model: str, cache_dir: Path) -> None:
+    """Remove a model from the cache, so that it is fetched and built anew."""
+    with _workspace(cache_dir / "models") as workspace:
+        _move_away(_folder_of(model, cache_dir), workspace)
+
+
+def _folder_of(model: str, cache_dir: Path) -> Path:
+    label = re.sub(r"[^A-Za-z0-9.-]+", "_", model).strip("_")
+    if (path := Path(model).expanduser()).is_dir():
+        label = f"{path.name}-{sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    return cache_dir / "models" / label
+
+
+def _origin(model: str) -> list[int]:
+    """Tell whether a model that lives in a folder of its own has changed there."""
+    weights = Path(model).expanduser() / WEIGHTS
+    if not weights.is_file():
+        return []
+    state = weights.stat()
+    return [state.st_size, state.st_mtime_ns]
+
+
+def _build(model: str, source: Path, target: Path) -> Path:
+    """Build the graph and write it down with what is needed to use and to check it."""
+    # onnx and safetensors take half a second to import and are needed here only.
+    import onnx
+    from safetensors.numpy import load_file
+
+    from byheart.embedding.bert_graph import build_graph
+
+    shape = read_sentence_model(source, model)
+    target.mkdir()
+    onnx.save(build_graph(load_file(source / WEIGHTS), shape), str(target / GRAPH))
+    shutil.copyfile(source / TOKENIZER, target / TOKENIZER)
+    manifest: dict[str, Any] = {
+        "build": BUILD,
+        "name": _name_of(model, source),
+        "origin": _origin(model),
+        "shape": asdict(shape),
+        "files": {
+            name: {
+                "bytes": (target / name).stat().st_size,
+                "sha256": sha256_of(target / name),
+            }
+            for name in (GRAPH, TOKENIZER)
+        },
+    }
+    (target / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    return target
+
+
+def _name_of(model: str, source: Path) -> str:
+    """Name the vectors after the weights, since two sets of weights may share a label."""
+    weights = sha256_of(source / WEIGHTS)
+    if weights == PINNED_SHA256[WEIGHTS]:
+        return DEFAULT_MODEL.rpartition("/")[2]
+    return f"{Path(model).name}@{weights[:8]}"
+
+
+@contextmanager
+def _workspace(models: Path) -> Iterator[Path]:
+    """Give a folder next to the models, gone afterwards, and sweep up what killed runs left."""
+    try:
+        models.mkdir(parents=True, exist_ok=True)
+        for left in models.glob(f"{PARTIAL_PREFIX}*"):
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(left, ignore_errors=True)
+        workspace = tempfile.TemporaryDirectory(
+            prefix=PARTIAL_PREFIX, dir=models, ignore_cleanup_errors=True
+        )
+    except OSError as error:
+        raise _unwritable(models, error) from None
+    with workspace as folder:
+        try:
+            yield Path(folder)
+        except OSError as error:
+            raise _unwritable(models, error) from None
+
+
+def _unwritable(models: Path, error: OSError) -> ModelFilesError:
+    return ModelFilesError(
+        f"{models} cannot be written: {error.strerror or error}",
+        "free some space, or set BYHEART_CACHE_DIR to a folder that can be written",
+    )
+
+
+def _publish(built: Path, folder: Path, workspace: Path) -> None:
+    _move_away(folder, workspace)
+    try:
+        os.replace(built, folder)
+    except OSError:
+        # Another process was faster; its model is as good as ours.
+        if not folder.is_dir():
+            raise
+
+
+def _move_away(folder: Path, workspace: Path) -> None:
+    """Move a folder into the workspace, with which it will vanish."""
+    try:
+        os.replace(folder, workspace / "old")
+    except FileNotFoundError:
+        pass

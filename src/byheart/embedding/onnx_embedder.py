@@ -1,0 +1,171 @@
+"""Vectors made in this process by ONNX Runtime: the default."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byheart.contracts import Vectors
+from byheart.embedding.hub_download import Progress
+from byheart.embedding.model_cache import CachedModel, get_model, remove_model
+from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
+from byheart.embedding.model_tokens import ModelTokens
+from byheart.embedding.overlong import embed_whole
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+
+# Padded tokens per run. More is not faster and takes more memory: see the decision record.
+BATCH_TOKENS = 4096
+# A small model gains little from more threads, and other programs need the cores.
+MOST_THREADS = 4
+
+
+class OnnxEmbedder:
+    """Embed with a BERT-family sentence model; nothing is loaded before it is needed.
+
+    The tokenizer is loaded apart from the model, since cutting a text into chunks needs no more.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        *,
+        cache_dir: Path,
+        sources: ModelSources | None = None,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self._model = model
+        self._cache_dir = cache_dir
+        self._sources = sources or ModelSources()
+        self._threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
+        self._progress = progress or (lambda done, total: None)
+        self._lock = threading.RLock()
+        self._cached: CachedModel | None = None
+        self._tokens: ModelTokens | None = None
+        self._session: Any = None
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        return self.files().name
+
+    @property
+    def dimensions(self) -> int:
+        """Give the length of every vector."""
+        return self.files().shape.dimensions
+
+    @property
+    def window_tokens(self) -> int:
+        """Give the tokens that are left for a text beside special tokens and prefixes."""
+        shape, tokens = self.files().shape, self._tokenizer()
+        before, after = tokens.special_ids()
+        prefixes = (shape.query_prefix, shape.passage_prefix)
+        reserved = max(len(tokens.ids(prefix)) for prefix in prefixes)
+        return shape.max_tokens - len(before) - len(after) - reserved
+
+    def token_starts(self, text: str) -> list[int]:
+        """Give the character offset of each token, by the model's own tokenizer."""
+        return self._tokenizer().token_starts(text)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages, in the order given; of one too long, the mean of its windows."""
+        return self._embed(texts, self.files().shape.passage_prefix)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question."""
+        vector: Vectors = self._embed([text], self.files().shape.query_prefix)[0]
+        return vector
+
+    def files(self) -> CachedModel:
+        """Give the model's files, fetching and building them where needed."""
+        with self._lock:
+            if self._cached is None:
+                self._cached = get_model(
+                    self._model, self._cache_dir, self._sources, self._progress
+                )
+            return self._cached
+
+    def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
+        if not texts:
+            return np.empty((0, self.dimensions), np.float32)
+        return embed_whole(
+            texts,
+            lambda fitting: self._run([prefix + text for text in fitting]),
+            tokens=self,
+            window_tokens=self.window_tokens,
+        )
+
+    def _run(self, texts: Sequence[str]) -> Vectors:
+        """Embed texts that fit, the long with the long and the short with the short."""
+        tokens, session = self._tokenizer(), self._loaded_session()
+        before, after = tokens.special_ids()
+        rows = [[*before, *tokens.ids(text), *after] for text in texts]
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        for batch in _batches([len(row) for row in rows]):
+            ids, mask = _padded([rows[index] for index in batch])
+            (vectors[batch],) = session.run(None, {"input_ids": ids, "attention_mask": mask})
+        return vectors
+
+    def _tokenizer(self) -> ModelTokens:
+        with self._lock:
+            if self._tokens is None:
+                self._tokens = ModelTokens(self.files().tokenizer)
+            return self._tokens
+
+    def _loaded_session(self) -> Any:
+        with self._lock:
+            if self._session is None:
+                try:
+                    self._session = _open_session(self.files().graph, self._threads)
+                except ModelFilesError:
+                    # Damaged without a change in size: fetch and build it once more.
+                    remove_model(self._model, self._cache_dir)
+                    self._cached = None
+                    self._session = _open_session(self.files().graph, self._threads)
+            return self._session
+
+
+def _open_session(graph: Path, threads: int) -> Any:
+    try:
+        import onnxruntime  # slow to import, so only when vectors are made
+    except ImportError as error:
+        raise EmbedderUnavailable(
+            f"ONNX Runtime cannot be loaded: {error}", "pip install onnxruntime"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3
+    # Without these, memory of the largest batch is kept for good, and idle threads burn CPU time.
+    options.enable_cpu_mem_arena = False
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    try:
+        return onnxruntime.InferenceSession(
+            str(graph), options, providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
+        raise ModelFilesError(f"{graph} cannot be loaded: {error}") from None
+
+
+def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Group the indices of rows of like length, so that little is padded."""
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[index] > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    yield batch
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
+    ids = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    mask = np.zeros_like(ids)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    return ids, mask

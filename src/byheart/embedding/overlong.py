@@ -1,0 +1,35 @@
+"""Embeds texts of any length with an embedder that reads so many tokens at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from byheart.contracts import TokenCounter, Vectors
+from byheart.embedding.windows import window_texts
+
+
+def embed_whole(
+    texts: Sequence[str],
+    embed_fitting: Callable[[Sequence[str]], Vectors],
+    *,
+    tokens: TokenCounter,
+    window_tokens: int,
+) -> Vectors:
+    """Embed each text; one that exceeds the window becomes the mean direction of its windows.
+
+    Chunks come in windows already. This is for the rest, long questions above all: they must not
+    be cut off unseen.
+    """
+    windows = [
+        window_texts(text, before="", header="", tokens=tokens, window_tokens=window_tokens)
+        for text in texts
+    ]
+    vectors = embed_fitting([window for each in windows for window in each])
+    if len(vectors) == len(texts):
+        return vectors
+    firsts = np.cumsum([0, *(len(each) for each in windows[:-1])])
+    sums = np.add.reduceat(vectors, firsts, axis=0)
+    unit: Vectors = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return unit

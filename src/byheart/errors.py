@@ -1,0 +1,92 @@
+"""Every error Byheart raises.
+
+    ByheartError                     what happened, and what to do next
+    ├── InvalidInput                 the caller's value is not allowed; nothing was written
+    │   ├── QuerySyntaxError         a raw query is not valid FTS5 syntax
+    │   └── SettingsError            a setting is unknown or has a bad value
+    ├── NotFound                     no such memory, chunk or session
+    ├── EmbeddingError               text could not be turned into vectors
+    │   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
+    │   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
+    └── StoreError                   the database could not do what was asked; the data is unchanged
+        ├── StoreBusy                another process kept the write lock for too long
+        ├── StoreDamaged             the file is not a database, or a corrupt one
+        ├── StoreFull                no space left on the disk
+        ├── StoreReadOnly            the store can be read but not written
+        ├── StoreTooNew              written by a newer version of Byheart
+        └── StoreUnreachable         the file or folder cannot be opened
+"""
+
+from __future__ import annotations
+
+
+class ByheartError(Exception):
+    """Say what happened (`message`) and what to do next (`hint`)."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class InvalidInput(ByheartError):
+    """Refuse a value that is not allowed."""
+
+
+class QuerySyntaxError(InvalidInput):
+    """Refuse a raw query, saying where it stops being valid."""
+
+    def __init__(self, message: str, hint: str = "", position: int | None = None) -> None:
+        super().__init__(message, hint)
+        self.position = position
+
+
+class SettingsError(InvalidInput):
+    """Refuse a setting."""
+
+
+class NotFound(ByheartError):
+    """Name something that is not in the store."""
+
+
+class EmbeddingError(ByheartError):
+    """Report that text could not be turned into vectors."""
+
+
+class EmbedderUnavailable(EmbeddingError):
+    """Report that the provider is not there."""
+
+
+class ModelFilesError(EmbeddingError):
+    """Report missing, damaged or unexpected model files."""
+
+
+class StoreError(ByheartError):
+    """Report that the database could not do what was asked."""
+
+
+class StoreBusy(StoreError):
+    """Report that the write lock was not to be had in time."""
+
+
+class StoreDamaged(StoreError):
+    """Report a file that is not a sound database."""
+
+
+class StoreFull(StoreError):
+    """Report that the disk is full."""
+
+
+class StoreReadOnly(StoreError):
+    """Report a write to a store that can only be read."""
+
+
+class StoreTooNew(StoreError):
+    """Report a store from a newer version."""
+
+
+class StoreUnreachable(StoreError):
+    """Report a path that cannot be opened."""

@@ -1,0 +1,207 @@
+"""What callers may say: every value checked once, with an error that says what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+from byheart.errors import InvalidInput
+
+MOST_LABELS = 100
+LONGEST_LABEL = 200
+LONGEST_TITLE = 1000
+LONGEST_SUMMARY = 10_000
+LONGEST_PATH = 4096
+LONGEST_METADATA_BYTES = 1_000_000
+LARGEST_LIMIT = 1000
+LARGEST_OFFSET = 1_000_000
+LONGEST_QUERY = 100_000
+_LONGEST_TTL_DAYS = 365_000
+
+_SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
+Choice = TypeVar("Choice", bound=str)
+
+
+def check_text(name: str, value: object, *, longest: int, blank: bool = False) -> str:
+    """Accept a text that can be stored exactly."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{name} must be text, not {type(value).__name__}", "give a string")
+    if not blank and not value.strip():
+        raise InvalidInput(f"{name} is blank", f"give {name} at least one visible character")
+    try:
+        size = len(value.encode())
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{name} is not valid Unicode at character {error.start}",
+            "decode the bytes with the right encoding before saving",
+        ) from error
+    if size > longest:
+        raise InvalidInput(
+            f"{name} has {size:,} bytes; at most {longest:,} are allowed",
+            "save it in parts, or raise max_content_bytes" if name == "content" else "shorten it",
+        )
+    return value
+
+
+def check_optional_text(name: str, value: object, longest: int) -> str | None:
+    """Accept a text or none."""
+    return None if value is None else check_text(name, value, longest=longest)
+
+
+def check_label(name: str, value: object) -> str:
+    """Accept a short name: an id, a tag, an agent."""
+    text = check_text(name, value, longest=LONGEST_LABEL)
+    if any(ord(char) < 32 or ord(char) == 127 for char in text):
+        raise InvalidInput(f"{name} has control characters: {text!r}", "use visible characters only")
+    return text
+
+
+def check_optional_label(name: str, value: object) -> str | None:
+    """Accept a short name or none."""
+    return None if value is None else check_label(name, value)
+
+
+def check_labels(name: str, value: object) -> tuple[str, ...]:
+    """Accept a list of short names; doubles are dropped, order is kept."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise InvalidInput(f"{name} must be a list of texts, not {value!r}", f'give {name}=["…"]')
+    labels = tuple(dict.fromkeys(check_label(name, each) for each in value))
+    if len(labels) > MOST_LABELS:
+        raise InvalidInput(f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed")
+    return labels
+
+
+def check_kind(value: object) -> str:
+    """Accept a kind: a lower-case slug."""
+    kind = check_label("kind", value)
+    if not _SLUG.fullmatch(kind):
+        raise InvalidInput(
+            f"kind {kind!r} is not a lower-case slug",
+            "use letters a-z, digits, _ and -, for example: note, fact, report, working_memory",
+        )
+    return kind
+
+
+def check_kinds(value: object) -> tuple[str, ...]:
+    """Accept one kind, several, or none."""
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (check_kind(value),)
+    return tuple(check_kind(each) for each in check_labels("kind", value))
+
+
+def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
+    """Accept one of a few words."""
+    for choice in choices:
+        if value == choice:
+            return choice
+    nearest = difflib.get_close_matches(str(value), choices, 1)
+    hint = f"did you mean {nearest[0]}? " if nearest else ""
+    raise InvalidInput(f"{name} {value!r} is not known", f"{hint}allowed: {', '.join(choices)}")
+
+
+def check_int(name: str, value: object, low: int, high: int) -> int:
+    """Accept a whole number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidInput(
+            f"{name} {value!r} is not allowed", f"give a whole number from {low} to {high:,}"
+        )
+    return value
+
+
+def check_number(name: str, value: object, low: float, high: float) -> float:
+    """Accept a number within bounds."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise InvalidInput(f"{name} {value!r} is not allowed", f"give a number from {low} to {high}")
+    return float(value)
+
+
+def check_importance(name: str, value: object) -> float | None:
+    """Accept an importance from 0 to 10, or none."""
+    return None if value is None else check_number(name, value, 0, 10)
+
+
+def check_session_iter(value: object) -> int | None:
+    """Accept `2`, `"2"` and `"v2"` as the number 2."""
+    if value is None:
+        return None
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*[vV]?(\d{1,9})\s*", value)):
+        return int(match.group(1))
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
+        return value
+    raise InvalidInput(
+        f"session_iter {value!r} is not an iteration", 'give a number such as 2, "2" or "v2"'
+    )
+
+
+def check_moment(name: str, value: object) -> datetime | None:
+    """Accept a date or time, as a datetime or in ISO 8601; without an offset it is in UTC."""
+    if value is None:
+        return None
+    moment = value
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value.strip())
+        except ValueError:
+            moment = None
+    if not isinstance(moment, datetime):
+        raise InvalidInput(
+            f"{name} {value!r} is not a date", "give ISO 8601, for example 2026-03-14T09:30:00Z"
+        )
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidInput(f"{name} {value!r} is out of range", "give a year from 2 to 9998") from error
+
+
+def check_expiry(
+    ttl_days: object, expires_at: object, now: datetime
+) -> datetime | None:
+    """Accept a time to live or a moment, not both; `None` is permanent."""
+    if ttl_days is not None and expires_at is not None:
+        raise InvalidInput("ttl_days and expires_at were both given", "give one of them")
+    if ttl_days is None:
+        return check_moment("expires_at", expires_at)
+    days = check_number("ttl_days", ttl_days, 0, _LONGEST_TTL_DAYS)
+    return now + timedelta(days=days)
+
+
+def check_metadata(value: object) -> Mapping[str, Any]:
+    """Accept an object that JSON can carry."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput("metadata must be an object with text keys", 'give metadata={"key": …}')
+    try:
+        text = json.dumps(dict(value), allow_nan=False, ensure_ascii=False)
+        size = len(text.encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"metadata cannot be written as JSON: {error}",
+            "use texts, numbers, true, false, null, lists and objects",
+        ) from error
+    if size > LONGEST_METADATA_BYTES:
+        raise InvalidInput(
+            f"metadata has {size:,} bytes; at most {LONGEST_METADATA_BYTES:,} are allowed",
+            "save the bulk as content",
+        )
+    loaded: Mapping[str, Any] = json.loads(text)
+    return loaded
+
+
+def check_names(given: Iterable[str], allowed: Sequence[str], what: str) -> None:
+    """Refuse fields that do not exist, naming the nearest that does."""
+    for name in given:
+        if name not in allowed:
+            nearest = difflib.get_close_matches(name, allowed, 1)
+            hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(allowed)}"
+            raise InvalidInput(f"unknown {what} {name!r}", hint)

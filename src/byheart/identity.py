@@ -1,0 +1,38 @@
+"""Names for memories: unique across machines, and sorted by the time they were made."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import threading
+import time
+
+from byheart.errors import InvalidInput
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: nothing that reads like another
+_RANDOM_BITS = 80
+_CHUNK_ID = re.compile(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
+
+_lock = threading.Lock()
+_last = 0
+
+
+def new_memory_id() -> str:
+    """Make an id: 48 bits of milliseconds and 80 of chance; later ids of a process sort later."""
+    global _last
+    with _lock:
+        fresh = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+        # Within one millisecond, or when the clock goes back, count on from the last one.
+        _last = fresh if fresh >> _RANDOM_BITS > _last >> _RANDOM_BITS else _last + 1
+        number = _last
+    return "mem_" + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def parse_chunk_id(chunk_id: str) -> tuple[str, int]:
+    """Take `<memory_id>#<chunk_index>` apart."""
+    match = _CHUNK_ID.fullmatch(chunk_id)
+    if match is None:
+        raise InvalidInput(
+            f"{chunk_id!r} is not a chunk id", "give <memory_id>#<chunk_index>, as search shows it"
+        )
+    return match["memory_id"], int(match["index"])

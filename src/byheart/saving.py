@@ -1,0 +1,203 @@
+"""Saving: the one path of a memory, from what a caller gave to what the store holds.
+
+check → known already? → chunk → notice → embed → write, all of it or nothing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any
+
+from byheart import fields as check
+from byheart.chunking import guess_format, split
+from byheart.contracts import DedupKey, Draft, Storage, TokenCounter, Window
+from byheart.identity import new_memory_id
+from byheart.model import Chunk, Memory, SaveResult
+from byheart.noticing import extract_entities, score_importance, summarize
+from byheart.settings import Settings
+from byheart.upkeep.retention import retention_days
+from byheart.vectorizing import Passage, Vectorizer, passages, previous_text
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRequest:
+    """What a caller wants kept, checked; `None` stands for what was not given."""
+
+    content: str
+    content_hash: str
+    kind: str
+    title: str | None
+    summary: str | None
+    source: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | None
+    task_code: str | None
+    path: str | None
+    tags: tuple[str, ...]
+    entities: tuple[str, ...] | None
+    importance: float | None
+    expires_at: datetime | None
+    metadata: Mapping[str, Any]
+    space: str
+    at: datetime
+
+    @property
+    def key(self) -> DedupKey:
+        """Say what makes it the same memory as another."""
+        return DedupKey(self.space, self.session_id, self.kind, self.content_hash)
+
+
+SAVE_FIELDS = (
+    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
+    *("task_code", "tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "space"),
+    "path",
+)
+
+
+def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+    """Accept the fields of `save`, or refuse them before anything is written."""
+    check.check_names(given, SAVE_FIELDS, "field")
+    value = given.get
+    at = datetime.now(UTC)
+    content = check.check_text("content", value("content"), longest=settings.max_content_bytes)
+    return SaveRequest(
+        content=content,
+        content_hash=sha256(content.encode()).hexdigest(),
+        kind=check.check_kind(given.get("kind", "note")),
+        title=check.check_optional_text("title", value("title"), check.LONGEST_TITLE),
+        summary=check.check_optional_text("summary", value("summary"), check.LONGEST_SUMMARY),
+        source=check.check_label("source", given.get("source", "manual")),
+        session_id=check.check_optional_label("session_id", value("session_id")),
+        agent_id=check.check_optional_label("agent_id", value("agent_id")),
+        session_iter=check.check_session_iter(value("session_iter")),
+        task_code=check.check_optional_label("task_code", value("task_code")),
+        path=check.check_optional_text("path", value("path"), check.LONGEST_PATH),
+        tags=check.check_labels("tags", value("tags")),
+        entities=None
+        if value("entities") is None
+        else check.check_labels("entities", value("entities")),
+        importance=check.check_importance("importance", value("importance")),
+        expires_at=check.check_expiry(value("ttl_days"), value("expires_at"), at),
+        metadata=check.check_metadata(value("metadata")),
+        space=check.check_label("space", value("space") or settings.space),
+        at=at,
+    )
+
+
+class Saver:
+    """Turn requests into memories."""
+
+    def __init__(
+        self, storage: Storage, vectorizer: Vectorizer, tokens: TokenCounter, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._vectorizer = vectorizer
+        self._tokens = tokens
+        self._settings = settings
+
+    def save(self, requests: Sequence[SaveRequest]) -> list[SaveResult]:
+        """Save a batch in one embedding pass and one transaction."""
+        known = self._storage.known([request.key for request in requests])
+        fresh = [request for request in requests if request.key not in known]
+        chunked = [(request, *self._chunk(request)) for request in fresh]
+        waiting = [
+            passage
+            for request, chunks, _ in chunked
+            for passage in passages(chunks, request.title)
+        ]
+        windows, missing = self._vectorizer.windows(waiting)
+        drafts, at = [], 0
+        for request, chunks, format_ in chunked:
+            drafts.append(
+                self._draft(request, chunks, windows[at : at + len(chunks)], format_)
+            )
+            at += len(chunks)
+        model = self._vectorizer.model if missing is None else None
+        written = iter(self._storage.write(drafts, model) if drafts else ())
+        return [known[each.key] if each.key in known else next(written) for each in requests]
+
+    def _chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
+        format_ = guess_format(request.content, request.path)
+        chunks = split(
+            request.content,
+            format=format_,
+            tokens=self._tokens,
+            target_tokens=self._settings.chunk_tokens,
+        )
+        return chunks, format_
+
+    def _draft(
+        self,
+        request: SaveRequest,
+        chunks: Sequence[Chunk],
+        windows: Sequence[tuple[Window, ...]],
+        format_: str,
+    ) -> Draft:
+        noticed = {
+            name: getattr(request, name)
+            for name in ("summary", "entities", "importance")
+            if getattr(request, name) is not None
+        }
+        derived = tuple({"summary", "entities", "importance"} - set(noticed))
+        noticed.setdefault("summary", summarize(request.content))
+        noticed.setdefault("entities", extract_entities(request.content))
+        noticed.setdefault(
+            "importance",
+            score_importance(
+                request.content,
+                kind=request.kind,
+                entities=noticed["entities"],
+                has_source=request.source != "manual",
+                has_metadata=bool(request.metadata),
+            ),
+        )
+        memory = Memory(
+            memory_id=new_memory_id(),
+            space=request.space,
+            kind=request.kind,
+            content=request.content,
+            content_hash=request.content_hash,
+            title=request.title,
+            source=request.source,
+            session_id=request.session_id,
+            agent_id=request.agent_id,
+            session_iter=request.session_iter,
+            task_code=request.task_code,
+            path=request.path,
+            tags=request.tags,
+            metadata=request.metadata,
+            format=format_,
+            chunks=len(chunks),
+            created_at=request.at,
+            updated_at=request.at,
+            expires_at=self._expiry(request, noticed["importance"]),
+            **noticed,
+        )
+        who = request.agent_id or request.source
+        return Draft(memory, tuple(chunks), tuple(windows), tuple(sorted(derived)), who)
+
+    def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:
+        if request.expires_at is not None or not self._settings.retention_policy:
+            return request.expires_at
+        days = retention_days(importance)
+        return None if days is None else request.at + timedelta(days=days)
+
+    def make_up(self, limit: int) -> tuple[int, str | None]:
+        """Make the vectors of chunks that wait for them; count them, and say why none were made."""
+        pending = self._storage.pending(limit)
+        if not pending:
+            return 0, None
+        wanted = [
+            Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
+            for each in pending
+        ]
+        windows, reason = self._vectorizer.windows(wanted)
+        model = self._vectorizer.model
+        if reason is not None or model is None:
+            return 0, reason
+        made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
+        return self._storage.add_vectors(model, made), None

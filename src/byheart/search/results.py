@@ -1,0 +1,225 @@
+"""Results: ranked chunks as passages, sections or whole memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import fields
+from itertools import islice
+from typing import Any
+
+from byheart.contracts import FoundChunk, Reader, Vectors
+from byheart.model import (
+    HEADING_SEPARATOR,
+    ChunkHit,
+    Explanation,
+    Heading,
+    Hit,
+    LegExplanation,
+    MemoryFields,
+    MemoryHit,
+    SectionHit,
+)
+from byheart.search.fusion import RRF_K, Fused
+from byheart.search.ranking import Ranking
+from byheart.search.request import SearchRequest
+from byheart.search.snippets import make_snippet
+
+AUTO_MERGE_RATIO = 0.6
+# How many ranked chunks are looked at for each section or memory asked for.
+_CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
+# What a listing without a query shows as similarity: nothing was compared.
+SCOPED_SIMILARITY = 2.0
+
+Group = list[tuple[Fused, FoundChunk]]
+
+
+def find(
+    request: SearchRequest, reader: Reader, vector: Vectors | None
+) -> tuple[list[Hit], bool]:
+    """Answer a request: the hits of its page, and whether there are more behind it."""
+    if not request.query:
+        return _list_memories(request, reader)
+    answer = _Answer(request, reader, vector)
+    return {"fine": answer.passages, "medium": answer.sections, "coarse": answer.memories}[
+        request.granularity
+    ]()
+
+
+class _Answer:
+    def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
+        self._request = request
+        self._reader = reader
+        self._vector = vector
+        self._ranking = Ranking(request, reader, vector)
+
+    def passages(self) -> tuple[list[Hit], bool]:
+        """Give single chunks."""
+        request = self._request
+        page = list(islice(self._ranking, request.offset, request.offset + request.limit + 1))
+        shown = page[: request.limit]
+        chunks = self._reader.chunks([each.chunk_no for each in shown])
+        similarity = self._similarities(shown)
+        hits = [
+            ChunkHit(
+                **_fields_of(found),
+                chunk_id=f"{found.memory.memory_id}#{found.chunk.index}",
+                chunk_index=found.chunk.index,
+                chunk_content=found.chunk.content,
+                chunk_type=found.chunk.chunk_type,
+                header_path=found.chunk.header_path,
+                level=found.chunk.level,
+                start_line=found.chunk.start_line,
+                end_line=found.chunk.end_line,
+                similarity=similarity.get(fused.chunk_no),
+                score=fused.score,
+                snippet=self._snippet(found.chunk.content),
+                explanation=self._explain(fused),
+            )
+            for fused, found in zip(shown, chunks, strict=True)
+        ]
+        return list(hits), len(page) > request.limit
+
+    def sections(self) -> tuple[list[Hit], bool]:
+        """Give whole sections, each once, in the order of their best chunk."""
+        groups = self._grouped(
+            lambda found: (found.memory.memory_id, found.chunk.section), _CHUNKS_PER_SECTION
+        )
+        page, more = self._page(groups)
+        return [self._section(group) for group in page], more
+
+    def _section(self, group: Group) -> Hit:
+        best, found = group[0]
+        chunks = section_chunks(
+            found.chunk.section,
+            self._reader.chunks_of(found.memory.memory_id, self._request.where.space),
+        )
+        ratio = len(group) / len(chunks)
+        header = HEADING_SEPARATOR.join(each.title for each in found.chunk.section)
+        return SectionHit(
+            **_fields_of(found),
+            section_header=header,
+            section_content="".join(each.chunk.content for each in chunks),
+            header_path=header,
+            start_line=chunks[0].chunk.start_line,
+            end_line=chunks[-1].chunk.end_line,
+            chunks_in_section=len(chunks),
+            matched_chunks=len(group),
+            match_ratio=ratio,
+            auto_merged=ratio >= AUTO_MERGE_RATIO,
+            similarity=_mean(self._similarities([fused for fused, _ in group]).values()),
+            score=best.score,
+            snippet=self._snippet(found.chunk.content),
+            explanation=self._explain(best),
+        )
+
+    def memories(self) -> tuple[list[Hit], bool]:
+        """Give whole memories, in the order of their best chunk."""
+        groups = self._grouped(lambda found: found.memory.memory_id, _CHUNKS_PER_MEMORY)
+        page, more = self._page(groups)
+        return [self._memory(group) for group in page], more
+
+    def _memory(self, group: Group) -> Hit:
+        best, found = group[0]
+        memory = self._reader.memory(found.memory.memory_id, self._request.where.space)
+        assert memory is not None, "a hit and its memory come from one snapshot"
+        return MemoryHit(
+            **_fields_of(found),
+            content=memory.content,
+            content_hash=memory.content_hash,
+            entities=memory.entities,
+            metadata=memory.metadata,
+            matching_chunks=len(group),
+            total_chunks=found.chunks_in_memory,
+            similarity=max(
+                self._similarities([fused for fused, _ in group]).values(), default=None
+            ),
+            score=best.score,
+            snippet=self._snippet(found.chunk.content),
+            explanation=self._explain(best),
+        )
+
+    def _grouped(
+        self, key: Callable[[FoundChunk], Hashable], chunks_per_group: int
+    ) -> list[Group]:
+        """Gather ranked chunks into groups until a page and one more are there, or no chunk is."""
+        needed = self._request.offset + self._request.limit
+        groups: dict[Hashable, Group] = {}
+        ranked = iter(self._ranking)
+        while batch := list(islice(ranked, max(needed * chunks_per_group, 1))):
+            for fused, found in zip(
+                batch, self._reader.chunks([each.chunk_no for each in batch]), strict=True
+            ):
+                groups.setdefault(key(found), []).append((fused, found))
+            if len(groups) > needed:
+                break
+        return list(groups.values())
+
+    def _page(self, groups: Sequence[Group]) -> tuple[Sequence[Group], bool]:
+        end = self._request.offset + self._request.limit
+        return groups[self._request.offset : end], len(groups) > end
+
+    def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:
+        if self._vector is None:
+            return {}
+        return self._reader.similarities(self._vector, [each.chunk_no for each in fused])
+
+    def _snippet(self, text: str) -> str:
+        return make_snippet(text, self._ranking.terms, self._request.snippet_chars)
+
+    def _explain(self, fused: Fused) -> Explanation | None:
+        if not self._request.explain:
+            return None
+        legs = {
+            leg: LegExplanation(place.rank, place.score, place.contribution, self._terms(leg, fused))
+            for leg, place in fused.places.items()
+        }
+        fusion = f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else next(iter(self._ranking.legs))
+        return Explanation(fusion, fused.score, **legs)
+
+    def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
+        if leg != "fts" or self._request.raw:
+            return {}
+        return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, self._ranking.where)
+
+
+def section_chunks(section: Sequence[Heading], chunks: Sequence[FoundChunk]) -> list[FoundChunk]:
+    """List the chunks at a section's heading or below it; above all subsections for an H1.
+
+    A text without headings, or the part before the first one, is a section of its own.
+    """
+    if section and section[-1].level >= 2:
+        depth = len(section)
+        return [each for each in chunks if each.chunk.headings[:depth] == tuple(section)]
+    return [each for each in chunks if each.chunk.headings == tuple(section)]
+
+
+def _list_memories(request: SearchRequest, reader: Reader) -> tuple[list[Hit], bool]:
+    memories, total = reader.memories(request.where, request.limit, request.offset)
+    hits: list[Hit] = []
+    for memory in memories:
+        own = {each.name: getattr(memory, each.name) for each in fields(MemoryFields)}
+        hits.append(
+            MemoryHit(
+                **own,
+                content=memory.content,
+                content_hash=memory.content_hash,
+                entities=memory.entities,
+                metadata=memory.metadata,
+                matching_chunks=0,
+                total_chunks=memory.chunks,
+                similarity=SCOPED_SIMILARITY,
+                score=SCOPED_SIMILARITY,
+                snippet=make_snippet(memory.content, (), request.snippet_chars),
+                source_type="scoped",
+            )
+        )
+    return hits, request.offset + len(memories) < total
+
+
+def _fields_of(found: FoundChunk) -> dict[str, Any]:
+    return {each.name: getattr(found.memory, each.name) for each in fields(MemoryFields)}
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else None

@@ -1,0 +1,70 @@
+"""Snippets: the part of a passage that matched, with the matching words marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from byheart.words import term_spans
+
+OPEN_MARK, CLOSE_MARK = "**", "**"
+_ELLIPSIS = "…"
+# How far a cut may move to fall between words.
+_SLACK = 20
+
+Span = tuple[int, int]
+
+
+def make_snippet(text: str, terms: Iterable[str], length: int) -> str:
+    """Cut out the stretch with the most matches and mark them; the start if nothing matched."""
+    spans = term_spans(text, terms)
+    start, end = _window(text, spans, length)
+    body = _mark(text, spans, start, end)
+    return f"{_ELLIPSIS if start else ''}{body.strip()}{_ELLIPSIS if end < len(text) else ''}"
+
+
+def _window(text: str, spans: Sequence[Span], length: int) -> Span:
+    if len(text) <= length:
+        return 0, len(text)
+    if not spans:
+        return 0, _previous_gap(text, length)
+    first, last = _densest(spans, length)
+    spare = max(0, length - (last - first))
+    start = min(max(0, first - spare // 2), len(text) - length)
+    start = _next_gap(text, start, first) if start else 0
+    return start, _previous_gap(text, min(len(text), start + length), at_least=min(last, start + length))
+
+
+def _densest(spans: Sequence[Span], length: int) -> Span:
+    """Find the run of matches that covers most within the length; the earliest of equals."""
+    best, best_count, low = spans[0], 0, 0
+    for high, (_, end) in enumerate(spans):
+        while end - spans[low][0] > length and low < high:
+            low += 1
+        if high - low + 1 > best_count:
+            best, best_count = (spans[low][0], end), high - low + 1
+    return best
+
+
+def _next_gap(text: str, at: int, limit: int) -> int:
+    for position in range(at, min(at + _SLACK, limit) + 1):
+        if position == limit or text[position - 1].isspace():
+            return position
+    return at
+
+
+def _previous_gap(text: str, at: int, at_least: int = 0) -> int:
+    if at >= len(text):
+        return len(text)
+    for position in range(at, max(at - _SLACK, at_least), -1):
+        if text[position].isspace():
+            return position
+    return at
+
+
+def _mark(text: str, spans: Sequence[Span], start: int, end: int) -> str:
+    parts, at = [], start
+    for low, high in spans:
+        if low >= start and high <= end:
+            parts += [text[at:low], OPEN_MARK, text[low:high], CLOSE_MARK]
+            at = high
+    return "".join([*parts, text[at:end]])

@@ -1,0 +1,662 @@
+"""How is this Byheart set up? The only reader of environment and config file.
+
+Each setting is declared once, as a field of `Settings`; its parsing, its variable
+`BYHEART_<KEY>`, its validation and its line in docs/settings.md all derive from there.
+"""
+
+# ruff: noqa: RUF009 - the calls in the class body of Settings return dataclasses.field()
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+import platformdirs
+
+from byheart.errors import SettingsError
+
+EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
+LogLevel = Literal["debug", "info", "warning", "error", "critical"]
+ModelSource = Literal["cache", "hub", "wheel"]
+
+PREFIX = "BYHEART_"
+CONFIG_VARIABLE = "BYHEART_CONFIG"
+FILE_TABLE = "memory"
+HIDDEN = "set (hidden)"
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+_PASSWORD_IN_URL = re.compile(r"(://[^:/@\s]*:)\S*@")
+_VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)" + (r"|%(\w+)%" if os.name == "nt" else ""))
+
+
+class _Given(NamedTuple):
+    """A value as somebody wrote it, where, and the folder its relative paths start from."""
+
+    raw: object
+    source: str
+    folder: Path
+    environ: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What one setting means and may be; carried in the metadata of its field."""
+
+    doc: str
+    allowed: str
+    parse: Callable[[_Given], object]
+    default_text: str = ""
+    secret: bool = False
+    also_variable: str = ""
+    is_path: bool = False
+
+
+# --- How each type of setting is read ---------------------------------------------------------
+
+
+def _setting(default: object, rule: Rule) -> Any:
+    metadata = {"rule": rule}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata, repr=not rule.secret)
+    return field(default=default, metadata=metadata, repr=not rule.secret)
+
+
+def _flag(default: bool, doc: str) -> Any:
+    def parse(given: _Given) -> bool:
+        word = str(given.raw).strip().lower()
+        if word not in (*_TRUE, *_FALSE):
+            raise ValueError
+        return word in _TRUE
+
+    return _setting(default, Rule(doc, "true or false", parse))
+
+
+def _number(
+    default: int | float, doc: str, minimum: int, maximum: int, unit: type[int] | type[float] = int
+) -> Any:
+    def parse(given: _Given) -> int | float:
+        try:
+            number = unit(str(given.raw).strip())
+        except ValueError:
+            raise ValueError from None  # its own text speaks of literals and bases
+        # Written so that it also refuses "nan", which is neither below nor above anything.
+        if not minimum <= number <= maximum:
+            raise ValueError
+        return number
+
+    noun = "a whole number" if unit is int else "a number"
+    return _setting(default, Rule(doc, f"{noun} from {minimum} to {maximum}", parse))
+
+
+def _seconds(default: float, doc: str, minimum: int, maximum: int) -> Any:
+    return _number(default, doc, minimum, maximum, float)
+
+
+def _clean_text(given: _Given) -> str:
+    if not isinstance(given.raw, str | Path):
+        raise ValueError("it must be text, in quotes")
+    text = str(given.raw).strip()
+    if not text.isprintable():
+        raise ValueError("it holds a character that cannot be shown")
+    return text
+
+
+def _text(default: str, doc: str, *, blank: bool = False) -> Any:
+    def parse(given: _Given) -> str:
+        text = _clean_text(given)
+        if not (text or blank):
+            raise ValueError
+        return text
+
+    return _setting(default, Rule(doc, "text" if blank else "text that is not blank", parse))
+
+
+def _secret(doc: str, also_variable: str) -> Any:
+    def parse(given: _Given) -> str | None:
+        return _clean_text(given) or None
+
+    rule = Rule(doc, "text", parse, secret=True, also_variable=also_variable)
+    return _setting(None, rule)
+
+
+def _web_address(default: str, doc: str) -> Any:
+    def parse(given: _Given) -> str:
+        url = _clean_text(given).rstrip("/")
+        if not re.fullmatch(r"https?://[^\s/]\S*", url):
+            raise ValueError
+        return url
+
+    return _setting(default, Rule(doc, "an address that begins with http:// or https://", parse))
+
+
+def _choice(default: str, doc: str, choices: tuple[str, ...]) -> Any:
+    def parse(given: _Given) -> str:
+        return _one_of(choices, given.raw)
+
+    return _setting(default, Rule(doc, "one of " + ", ".join(choices), parse))
+
+
+def _choices(default: tuple[str, ...], doc: str, choices: tuple[str, ...]) -> Any:
+    def parse(given: _Given) -> tuple[str, ...]:
+        words = given.raw.split(",") if isinstance(given.raw, str) else given.raw
+        if not isinstance(words, list | tuple):
+            raise ValueError
+        chosen = tuple(_one_of(choices, word) for word in words if word != "")
+        if len(set(chosen)) < len(chosen):
+            raise ValueError("it names something twice")
+        return chosen
+
+    return _setting(default, Rule(doc, "a list of " + ", ".join(choices), parse))
+
+
+def _one_of(choices: tuple[str, ...], raw: object) -> str:
+    word = str(raw).strip().lower()
+    if word not in choices:
+        raise ValueError
+    return word
+
+
+def _path(default: Callable[[], Path] | None, doc: str, default_text: str = "") -> Any:
+    def parse(given: _Given) -> Path | None:
+        text = _clean_text(given)
+        if not text and default:
+            raise ValueError
+        return _expand(text, given) if text else None
+
+    rule = Rule(doc, "the path of a file or folder", parse, default_text, is_path=True)
+    return _setting(default, rule)
+
+
+def _store_address(default: Callable[[], str], doc: str, default_text: str) -> Any:
+    def parse(given: _Given) -> str:
+        text = _clean_text(given)
+        if not text:
+            raise ValueError
+        return text if _is_not_a_path(text) else str(_expand(text, given))
+
+    rule = Rule(doc, "a path or a database URL", parse, default_text, is_path=True)
+    return _setting(default, rule)
+
+
+def _is_not_a_path(text: str) -> bool:
+    return "://" in text or text == ":memory:"
+
+
+def _expand(text: str, given: _Given) -> Path:
+    """Make a path absolute: variables, `~`, and relative to where it was written."""
+
+    def value_of(match: re.Match[str]) -> str:
+        name = next(filter(None, match.groups()))
+        if name not in given.environ:
+            raise ValueError(f"the variable {name} is not set")
+        return given.environ[name]
+
+    expanded = _VARIABLE.sub(value_of, text)
+    try:
+        return (given.folder / Path(expanded).expanduser()).absolute()
+    except RuntimeError as error:  # "~nobody/…": pathlib knows no such user
+        raise ValueError("there is no such user's home folder") from error
+
+
+def _data_file() -> str:
+    return str(platformdirs.user_data_path("byheart", appauthor=False) / "memory.db")
+
+
+def _cache_folder() -> Path:
+    return platformdirs.user_cache_path("byheart", appauthor=False)
+
+
+# --- The settings -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Every setting with its value."""
+
+    enabled: bool = _flag(True, "Whether the memory is used at all.")
+    db_path: str = _store_address(
+        _data_file, "The store: a file, or the URL of a database.", "`<data folder>/memory.db`"
+    )
+    space: str = _text("default", "The space that is used when none is named.")
+    embedding_provider: EmbeddingProvider = _choice(
+        "auto", "Who turns text into vectors.", get_args(EmbeddingProvider)
+    )
+    embedding_model: str = _text(
+        "", "The embedding model; empty means the provider's own default.", blank=True
+    )
+    auto_reindex: bool = _flag(True, "Whether changed files of a workspace are indexed again.")
+    model_path: Path | None = _path(None, "A folder that holds the model's files.")
+    cache_dir: Path = _path(_cache_folder, "Where downloaded models are kept.", "`<cache folder>`")
+    model_sources: tuple[ModelSource, ...] = _choices(
+        get_args(ModelSource),
+        "Who is asked for the model's files, in order.",
+        get_args(ModelSource),
+    )
+    embedding_threads: int = _number(0, "Threads that embed; 0 means automatic.", 0, 256)
+    ollama_url: str = _web_address("http://localhost:11434", "Where Ollama answers.")
+    openai_base_url: str = _web_address(
+        "https://api.openai.com/v1", "Where the OpenAI-compatible service answers."
+    )
+    openai_api_key: str | None = _secret("The key for that service.", "OPENAI_API_KEY")
+    embedding_timeout_seconds: float = _seconds(
+        30.0, "How long a remote embedding provider may take.", 1, 3600
+    )
+    chunk_tokens: int = _number(400, "The size that chunks aim at, in tokens.", 32, 2000)
+    overlap_tokens: int = _number(
+        80, "Tokens before a chunk that its vector sees too; less than `chunk_tokens`.", 0, 400
+    )
+    snippet_chars: int = _number(500, "The length of a snippet, in characters.", 40, 5000)
+    max_content_bytes: int = _number(
+        10_000_000, "The largest text that can be saved, in bytes.", 1, 1_000_000_000
+    )
+    busy_timeout_seconds: float = _seconds(
+        30.0, "How long to wait for another process's write.", 0, 3600
+    )
+    retention_policy: bool = _flag(False, "Whether memories expire by importance.")
+    log_level: LogLevel = _choice("warning", "The least serious event logged.", get_args(LogLevel))
+    log_file: Path | None = _path(None, "A file for the log; empty means stderr.")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingRow:
+    """One setting as `config list` shows it: paths as text, secrets hidden."""
+
+    key: str
+    value: object
+    source: str
+    default: object
+    doc: str
+
+
+_FIELDS: dict[str, Field[Any]] = {each.name: each for each in fields(Settings)}
+_RULES: dict[str, Rule] = {key: each.metadata["rule"] for key, each in _FIELDS.items()}
+
+
+def setting_keys() -> tuple[str, ...]:
+    """Name every setting, in the order of the reference."""
+    return tuple(_RULES)
+
+
+def variable_of(key: str) -> str:
+    """Name the environment variable of a setting."""
+    return PREFIX + key.upper()
+
+
+def default_config_path(environ: Mapping[str, str] | None = None) -> Path:
+    """Say where the config file is, whether it exists or not."""
+    named = (os.environ if environ is None else environ).get(CONFIG_VARIABLE)
+    if named:
+        return Path(named).expanduser().absolute()
+    return platformdirs.user_config_path("byheart", appauthor=False) / "config.toml"
+
+
+def load_settings(
+    overrides: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    config_path: Path | None = None,
+) -> Settings:
+    """Read the settings: defaults, under the file, under the environment, under `overrides`."""
+    return _resolve(_gather(overrides, environ, config_path))
+
+
+def describe_settings(
+    overrides: Mapping[str, object] | None = None,
+    environ: Mapping[str, str] | None = None,
+    config_path: Path | None = None,
+) -> tuple[SettingRow, ...]:
+    """List every setting with its value, where that came from, its default and its meaning."""
+    given = _gather(overrides, environ, config_path)
+    settings, defaults = _resolve(given), Settings()
+    return tuple(
+        SettingRow(
+            key,
+            _showable(key, getattr(settings, key)),
+            given[key].source if key in given else "default",
+            _showable(key, getattr(defaults, key)),
+            rule.doc,
+        )
+        for key, rule in _RULES.items()
+    )
+
+
+def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Find `BYHEART_*` variables that are no setting, each with the nearest that is one, or "".
+
+    They are not refused: other programs and test harnesses may use the prefix too.
+    """
+    known = {CONFIG_VARIABLE, *map(variable_of, _RULES)}
+    found = {}
+    for name in sorted(os.environ if environ is None else environ):
+        if name.startswith(PREFIX) and name not in known:
+            # Compared without the prefix, which would make any two of them look alike.
+            nearest = _nearest(name.removeprefix(PREFIX))
+            found[name] = variable_of(nearest) if nearest else ""
+    return found
+
+
+def render_reference() -> str:
+    """Write the table of docs/settings.md."""
+    rows = ["| key | default | allowed | meaning |", "|---|---|---|---|"]
+    for key, rule in _RULES.items():
+        default = rule.default_text or _default_text(_FIELDS[key].default)
+        rows.append(f"| `{key}` | {default} | {rule.allowed} | {rule.doc} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default_text(value: object) -> str:
+    if value in (None, ""):
+        return "none" if value is None else "empty"
+    if isinstance(value, tuple):
+        return f"`{','.join(value)}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _showable(key: str, value: object) -> object:
+    if _RULES[key].secret and value is not None:
+        return HIDDEN
+    if isinstance(value, str | Path):
+        return _PASSWORD_IN_URL.sub(r"\1***@", str(value))
+    return value
+
+
+# --- The four layers --------------------------------------------------------------------------
+
+
+def _gather(
+    overrides: Mapping[str, object] | None,
+    environ: Mapping[str, str] | None,
+    config_path: Path | None,
+) -> dict[str, _Given]:
+    """Collect what was written for each setting, the strongest layer winning."""
+    variables = os.environ if environ is None else environ
+    path = config_path or default_config_path(variables)
+    return {
+        **_from_file(path, variables),
+        **_from_environment(variables),
+        **_from_overrides(overrides or {}, variables),
+    }
+
+
+def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
+    document = _parse_toml(_read_text(path), path)
+    table = document.pop(FILE_TABLE, {})
+    source = f"file {path}"
+    if not isinstance(table, dict):
+        raise SettingsError(
+            f"{FILE_TABLE} in {path} is not a table", f"write [{FILE_TABLE}] on a line of its own"
+        )
+    for key in (*document, *table):
+        _require_known(key, source)
+    for key in document.keys() & table.keys():
+        raise SettingsError(
+            f"{key} is set twice in {path}: above all tables and in [{FILE_TABLE}]",
+            "remove one of the two",
+        )
+    folder = path.absolute().parent
+    return {key: _Given(raw, source, folder, environ) for key, raw in (document | table).items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
+    given = {}
+    for key, rule in _RULES.items():
+        for name in (variable_of(key), rule.also_variable):
+            # An empty variable counts as unset, as `NAME=${OTHER:-}` in a compose file means it.
+            if environ.get(name):
+                given[key] = _Given(environ[name], f"environment {name}", Path(), environ)
+                break
+    return given
+
+
+def _from_overrides(
+    overrides: Mapping[str, object], environ: Mapping[str, str]
+) -> dict[str, _Given]:
+    given = {}
+    for key, raw in overrides.items():
+        _require_known(key, "flag")
+        if raw is not None:
+            given[key] = _Given(raw, "flag", Path(), environ)
+    return given
+
+
+def _resolve(given: Mapping[str, _Given]) -> Settings:
+    values: dict[str, Any] = {key: _parse_value(key, each) for key, each in given.items()}
+    chunk_tokens = values.get("chunk_tokens", Settings().chunk_tokens)
+    if "overlap_tokens" not in values:
+        # Whoever asks for small chunks need not think of the overlap: it keeps its share.
+        values["overlap_tokens"] = min(Settings().overlap_tokens, chunk_tokens // 5)
+    if values["overlap_tokens"] >= chunk_tokens:
+        raise SettingsError(
+            f"overlap_tokens is {values['overlap_tokens']}, not less than chunk_tokens, "
+            f"which is {chunk_tokens}",
+            f"set overlap_tokens to about {chunk_tokens // 5}",
+        )
+    return Settings(**values)
+
+
+def _parse_value(key: str, given: _Given) -> object:
+    rule = _RULES[key]
+    try:
+        return rule.parse(given)
+    except ValueError as error:
+        shown = HIDDEN if rule.secret else repr(_showable(key, given.raw))
+        reason = f": {error}" if error.args else ""
+        raise SettingsError(
+            f"{key} = {shown} is not allowed ({given.source}){reason}", f"{key} is {rule.allowed}"
+        ) from error
+
+
+def _require_known(key: str, source: str) -> None:
+    if key in _RULES:
+        return
+    nearest = _nearest(key)
+    hint = f"did you mean {nearest}?" if nearest else "'byheart config list' shows every setting"
+    raise SettingsError(f"there is no setting {key!r} ({source})", hint)
+
+
+def _nearest(key: str) -> str:
+    close = difflib.get_close_matches(key.lower().replace("-", "_"), _RULES, n=1)
+    return close[0] if close else ""
+
+
+# --- The file ---------------------------------------------------------------------------------
+
+
+def set_setting(key: str, value: object, config_path: Path | None = None) -> Path:
+    """Write one setting into the config file, leaving all other lines as they are."""
+    path = config_path or default_config_path()
+    _require_known(key, "config set")
+    parsed = _parse_value(key, _Given(value, "config set", Path(), os.environ))
+    literal = _toml_literal(_written_form(key, value, parsed))
+    text = _read_text(path)
+    _parse_toml(text, path)
+    edited = _with_assignment(text, key, literal)
+    expected = tomllib.loads(f"v = {literal}")["v"]
+    if _lookup(edited, key) != expected:
+        raise SettingsError(
+            f"{path} is written in a way that cannot be edited line by line",
+            f"write {key} = {literal} into it yourself",
+        )
+    _write_atomically(path, edited)
+    return path
+
+
+def unset_setting(key: str, config_path: Path | None = None) -> bool:
+    """Remove one setting from the config file; say whether it was there.
+
+    A key that is no setting can be removed too: that is how a misspelt one is got rid of.
+    """
+    path = config_path or default_config_path()
+    text = _read_text(path)
+    _parse_toml(text, path)
+    found = [each for each in _statements(text) if each.assigns(key)]
+    if not found:
+        _require_known(key, "config unset")
+        return False
+    lines = _lines(text)
+    for statement in reversed(found):
+        del lines[statement.start : statement.end]
+    edited = "".join(lines)
+    if _lookup(edited, key) is not None:
+        raise SettingsError(f"{key} could not be removed from {path}", "edit the file by hand")
+    _write_atomically(path, edited)
+    return True
+
+
+class _Statement(NamedTuple):
+    """One assignment or table header of a TOML file: lines `start` to `end`."""
+
+    start: int
+    end: int
+    table: str | None
+    content: Mapping[str, Any]
+
+    def assigns(self, key: str) -> bool:
+        if self.table not in (None, FILE_TABLE):
+            return False
+        dotted = self.content.get(FILE_TABLE) if self.table is None else None
+        return key in self.content or (isinstance(dotted, dict) and key in dotted)
+
+
+def _lines(text: str) -> list[str]:
+    # Not splitlines(): TOML ends a line at "\n" only, and a comment may hold U+2028.
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """Split a valid TOML text into its statements.
+
+    A statement is the least number of lines that parses: a value that goes on over several
+    lines is open until its last one. So tomllib judges, and no second parser is needed here.
+    """
+    lines, start, table = _lines(text), 0, None
+    while start < len(lines):
+        content, end = _parse_shortest(lines, start)
+        if lines[start].lstrip().startswith("["):
+            table = next(iter(content)) if content == {FILE_TABLE: {}} else "another"
+            yield _Statement(start, end, table, {})
+        elif content:
+            yield _Statement(start, end, table, content)
+        start = end
+
+
+def _parse_shortest(lines: list[str], start: int) -> tuple[dict[str, Any], int]:
+    for end in range(start + 1, len(lines)):
+        try:
+            return tomllib.loads("".join(lines[start:end])), end
+        except tomllib.TOMLDecodeError:
+            continue
+    return tomllib.loads("".join(lines[start:])), len(lines)
+
+
+def _with_assignment(text: str, key: str, literal: str) -> str:
+    lines, statements = _lines(text), list(_statements(text))
+    newline = "\r\n" if "\r\n" in text else "\n"
+    for statement in statements:
+        if statement.assigns(key):
+            old = "".join(lines[statement.start : statement.end])
+            left = old[: old.index("=")]
+            new = f"{left}= {literal}{_trailing_comment(old)}{newline}"
+            return "".join([*lines[: statement.start], new, *lines[statement.end :]])
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += newline
+    ends = [each.end for each in statements if each.table == FILE_TABLE]
+    if not ends:
+        lines += [newline] * bool(lines) + [f"[{FILE_TABLE}]{newline}"]
+        ends = [len(lines)]
+    lines.insert(max(ends), f"{key} = {literal}{newline}")
+    return "".join(lines)
+
+
+def _trailing_comment(statement: str) -> str:
+    """Find the comment after a value, with the space before it."""
+    value = tomllib.loads(statement)
+    for mark in re.finditer(r"[ \t]*#", statement):
+        try:
+            if tomllib.loads(statement[: mark.start()]) == value:
+                return statement[mark.start() :].rstrip("\r\n")
+        except tomllib.TOMLDecodeError:
+            continue  # this "#" stands inside the value
+    return ""
+
+
+def _lookup(text: str, key: str) -> object:
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return None
+    table = document.get(FILE_TABLE, {})
+    return document.get(key, table.get(key) if isinstance(table, dict) else None)
+
+
+def _written_form(key: str, raw: object, parsed: object) -> object:
+    """Choose what the file shall say: what was typed, where it can mean the same there."""
+    if not _RULES[key].is_path:
+        return "" if parsed is None else parsed
+    text = str(raw).strip()
+    stays = not text or text[0] in "~$%" or _is_not_a_path(text) or Path(text).is_absolute()
+    # In the file a relative path starts from the file's folder, not from where one stands now.
+    return text if stays else str(Path(text).absolute())
+
+
+def _toml_literal(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(map(_toml_literal, value)) + "]"
+    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _read_text(path: Path) -> str:
+    """Read the config file; one that does not exist is empty."""
+    try:
+        # utf-8-sig: Windows editors like to begin a file with a byte order mark.
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"{path} is not UTF-8 text (byte {error.start})", "save the file as UTF-8"
+        ) from error
+    except OSError as error:
+        raise SettingsError(
+            f"{path} cannot be read: {error.strerror}",
+            f"correct the file, or name another in {CONFIG_VARIABLE}",
+        ) from error
+
+
+def _parse_toml(text: str, path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}", "correct that line") from error
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    """Replace the file in one step, so that no reader ever sees half of it."""
+    target = path.resolve()  # a config file is often a link into a folder of dotfiles
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # Readable by its owner only, unless the file was open to others before: it may hold a key.
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
+        temporary.touch(mode=0o600)
+        temporary.chmod(mode)
+        with temporary.open("wb") as file:
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(target)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise SettingsError(
+            f"{path} cannot be written: {error.strerror}", "check the folder's permissions"
+        ) from error

@@ -1,0 +1,5 @@
+"""Memories in one SQLite file."""
+
+from byheart.storage.sqlite.storage import SqliteStorage
+
+__all__ = ["SqliteStorage"]

@@ -1,0 +1,204 @@
+"""One SQLite file: its connections, its transactions and what its errors mean."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from byheart.errors import (
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreUnreachable,
+)
+
+_PRAGMAS = (
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA synchronous = FULL",  # an acknowledged save survives power loss
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -8000",
+    "PRAGMA journal_size_limit = 67108864",
+)
+
+
+class Database:
+    """Hand out connections: any number of readers, one writer at a time per process."""
+
+    def __init__(self, path: Path, busy_timeout_seconds: float) -> None:
+        self.path = path
+        self._busy_timeout_seconds = busy_timeout_seconds
+        self._writing = threading.RLock()
+        self._writer: apsw.Connection | None = None
+        self._idle: list[apsw.Connection] = []
+        self._closed = False
+        self.writable = self._prepare_folder()
+
+    def _prepare_folder(self) -> bool:
+        try:
+            if not self.path.exists():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            elif self.path.is_dir():
+                raise StoreUnreachable(
+                    f"{self.path} is a folder, not a store",
+                    "name a file, for example --db PATH/memory.db",
+                )
+        except OSError as error:
+            raise StoreUnreachable(
+                f"cannot make the folder {self.path.parent}: {error.strerror}",
+                "choose another place with --db PATH or BYHEART_DB_PATH",
+            ) from error
+        return os.access(self.path.parent, os.W_OK) and (
+            not self.path.exists() or os.access(self.path, os.W_OK)
+        )
+
+    def connect(self) -> apsw.Connection:
+        """Open a connection that waits its turn and keeps what it commits."""
+        with self.translated():
+            if not self.writable and not self.path.exists():
+                raise StoreUnreachable(
+                    f"there is no store at {self.path}, and its folder cannot be written to",
+                    "choose another place with --db PATH or BYHEART_DB_PATH",
+                )
+            connection = apsw.Connection(self._address(), flags=self._flags())
+            connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+            return connection
+
+    def _address(self) -> str:
+        wal = self.path.with_name(self.path.name + "-wal")
+        if self.writable or (wal.exists() and wal.stat().st_size):
+            return f"file:{quote(str(self.path))}"
+        # A WAL database on a read-only file system can only be opened as one that never changes.
+        return f"file:{quote(str(self.path))}?immutable=1"
+
+    def _flags(self) -> int:
+        if self.writable:
+            return apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+        return apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """Hold one snapshot of everything committed before, whatever others write meanwhile."""
+        self._refuse_when_closed()
+        with self.translated():
+            connection = self._idle.pop() if self._idle else self.connect()
+            try:
+                connection.execute("BEGIN")
+                try:
+                    yield connection
+                finally:
+                    connection.execute("ROLLBACK")
+            except apsw.Error:
+                connection.close()
+                raise
+            except BaseException:
+                self._give_back(connection)
+                raise
+            self._give_back(connection)
+
+    def _give_back(self, connection: apsw.Connection) -> None:
+        if self._closed:
+            connection.close()
+        else:
+            self._idle.append(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Hold the write lock for one transaction: commit all of it, or leave no trace."""
+        self._refuse_when_closed()
+        if not self.writable:
+            raise StoreReadOnly(
+                f"{self.path} can be read but not written",
+                "give yourself write access to the file and its folder, or choose another --db",
+            )
+        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
+            raise self._busy()
+        try:
+            with self.translated():
+                if self._writer is None:
+                    self._writer = self.connect()
+                self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._writer
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    if self._writer.in_transaction:
+                        self._writer.execute("ROLLBACK")
+                    raise
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def maintaining(self) -> Iterator[apsw.Connection]:
+        """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
+        with self._writing, self.translated():
+            connection = self.connect()
+            try:
+                yield connection
+            finally:
+                connection.close()
+
+    @contextmanager
+    def translated(self) -> Iterator[None]:
+        """Turn SQLite's errors into ours, once and here."""
+        try:
+            yield
+        except apsw.Error as error:
+            raise self._explain(error) from error
+
+    def _explain(self, error: apsw.Error) -> StoreError:
+        if isinstance(error, apsw.BusyError | apsw.LockedError):
+            return self._busy()
+        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+            return StoreDamaged(
+                f"{self.path} is damaged or not a Byheart store: {error}",
+                "nothing was changed; restore a backup beside it, or run "
+                f"byheart --db {self.path} doctor",
+            )
+        if isinstance(error, apsw.FullError):
+            return StoreFull(
+                f"the disk that holds {self.path} is full; nothing was changed",
+                "free some space and run the command again",
+            )
+        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
+            return StoreReadOnly(
+                f"{self.path} can be read but not written: {error}",
+                "give yourself write access to the file and its folder, or choose another --db",
+            )
+        if isinstance(error, apsw.CantOpenError):
+            return StoreUnreachable(
+                f"cannot open {self.path}: {error}",
+                "check that the folder exists and that you may read and write it",
+            )
+        return StoreError(
+            f"the store {self.path} failed: {error}", "run byheart doctor and read its findings"
+        )
+
+    def _busy(self) -> StoreBusy:
+        return StoreBusy(
+            f"another process kept {self.path} locked for {self._busy_timeout_seconds:g} seconds",
+            "try again; if it lasts, look for a process that hangs, or raise busy_timeout_seconds",
+        )
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise StoreError(f"the store {self.path} is closed", "open it again")
+
+    def close(self) -> None:
+        """Close every connection; those in use close when they are given back."""
+        self._closed = True
+        with self._writing:
+            if self._writer is not None:
+                self._writer.close()
+                self._writer = None
+        while self._idle:
+            self._idle.pop().close()

@@ -1,0 +1,153 @@
+"""What the doctor looks at in a store, and how what is derived is made anew."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import apsw
+import numpy as np
+
+from byheart.model import Finding
+from byheart.storage.sqlite import writing
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.index import file
+from byheart.storage.sqlite.index.index import Index
+from byheart.storage.sqlite.rows import CHUNK, to_chunk
+
+_LEAST_FREE_BYTES = 200_000_000
+_REBUILD = "byheart doctor --rebuild"
+
+# Each must find nothing: (name, what it means, what to do, query for a count).
+_MUST_BE_EMPTY = (
+    (
+        "keyword index",
+        "{} chunks are missing from the keyword index",
+        _REBUILD,
+        "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
+    ),
+    (
+        "keyword index leftovers",
+        "{} keyword entries belong to no chunk",
+        _REBUILD,
+        "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
+    ),
+    (
+        "vectors accounted for",
+        "{} chunks have neither vectors of the store's model nor a place in the queue for them",
+        _REBUILD,
+        """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
+           AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
+               WHERE name = (SELECT value FROM store WHERE key = 'model'))""",
+    ),
+    (
+        "vector sizes",
+        "{} vectors do not have the length their model says",
+        "export what you need and report it: this should not happen",
+        """SELECT count(*) FROM vectors JOIN models USING (model_no)
+           WHERE length(embedding) != 4 * dimensions""",
+    ),
+    (
+        "whole texts",
+        "{} memories have gaps between their chunks",
+        "restore a backup: their text is incomplete",
+        """SELECT count(*) FROM memories m WHERE NOT EXISTS (
+               SELECT 1 FROM chunks c WHERE c.memory_no = m.memory_no AND start_char = 0)
+           OR EXISTS (SELECT 1 FROM chunks c WHERE c.memory_no = m.memory_no AND start_char > 0
+               AND NOT EXISTS (SELECT 1 FROM chunks p WHERE p.memory_no = c.memory_no
+                   AND p.chunk_index = c.chunk_index - 1 AND p.end_char = c.start_char))""",
+    ),
+    (
+        "entities in use",
+        "{} entities belong to no memory",
+        _REBUILD,
+        "SELECT count(*) FROM entities WHERE entity_no NOT IN "
+        "(SELECT entity_no FROM memory_entities)",
+    ),
+)
+
+
+def examine(database: Database, index: Index) -> list[Finding]:
+    """Check the file, the relations between its tables, and everything derived from it."""
+    findings = []
+    with database.reading() as connection:
+        findings.extend(_integrity(connection))
+        for check, message, hint, query in _MUST_BE_EMPTY:
+            count = connection.execute(query).get
+            findings.append(
+                Finding(check, not count, message.format(count) if count else "in order",
+                        f"run: {hint}" if count and hint.startswith("byheart") else
+                        hint if count else "")
+            )
+        findings.append(_index_file(connection, index))
+    findings.append(_disk_space(database))
+    return findings
+
+
+def _integrity(connection: apsw.Connection) -> Iterator[Finding]:
+    problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
+    broken = connection.execute("SELECT count(*) FROM pragma_foreign_key_check").get
+    sound = problems == ["ok"]
+    yield Finding(
+        "database file",
+        sound,
+        "in order" if sound else "; ".join(problems[:5]),
+        "" if sound else "restore a backup, or export what can still be read",
+    )
+    yield Finding(
+        "foreign keys",
+        not broken,
+        f"{broken} rows point to rows that are gone" if broken else "in order",
+        "restore a backup" if broken else "",
+    )
+
+
+def _index_file(connection: apsw.Connection, index: Index) -> Finding:
+    name = "search index"
+    if index.path.exists() and file.read(index.path, verify=True) is None:
+        return Finding(name, False, f"{index.path} is damaged", f"run: {_REBUILD}")
+    view = index.view(connection)
+    if view is None:
+        return Finding(name, True, "ahead of this check: another thread is writing")
+    alive = view.chunks.chunk_nos[view.chunks.alive]
+    stored = np.array(
+        [row[0] for row in connection.execute("SELECT chunk_no FROM chunks ORDER BY chunk_no")],
+        np.int64,
+    )
+    if not np.array_equal(alive, stored):
+        return Finding(name, False, "does not hold the store's chunks", f"run: {_REBUILD}")
+    return Finding(name, True, "in order")
+
+
+def _disk_space(database: Database) -> Finding:
+    free = shutil.disk_usage(database.path.parent).free
+    enough = free >= _LEAST_FREE_BYTES
+    return Finding(
+        "disk space",
+        enough,
+        f"{free / 1e9:.1f} GB free",
+        "" if enough else "free some space: saves fail when the disk is full",
+    )
+
+
+def rebuild_words(connection: apsw.Connection) -> None:
+    """Make the keyword entries anew from the chunks."""
+    connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
+    rows = connection.execute(
+        f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no)"
+    )
+    for row in rows.fetchall():
+        writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
+    connection.execute(
+        "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
+    )
+
+
+def rebuild_pending(connection: apsw.Connection) -> None:
+    """Queue exactly the chunks that lack vectors of the store's model."""
+    connection.execute("DELETE FROM pending_vectors")
+    connection.execute(
+        """INSERT INTO pending_vectors SELECT chunk_no FROM chunks WHERE chunk_no NOT IN (
+               SELECT chunk_no FROM vectors JOIN models USING (model_no)
+               WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
+    )

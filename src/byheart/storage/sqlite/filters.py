@@ -1,0 +1,84 @@
+"""A filter as SQL: the same meaning as `View.allowed`, for listings and for what columns lack."""
+
+from __future__ import annotations
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.model import Filter
+from byheart.storage.sqlite.times import to_micros
+
+
+def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
+    """Say which rows of `memories m` a filter lets through."""
+    clauses, values = ["m.forgotten_at IS NULL", "m.space = ?"], [where.space]
+    parts: list[tuple[str, list[object]]] = []
+    if where.session_id is not None:
+        glob = " OR m.session_id IS NULL" if where.include_global else ""
+        parts.append((f"(m.session_id = ?{glob})", [where.session_id]))
+    if where.kind:
+        parts.append((f"m.kind IN ({_marks(where.kind)})", list(where.kind)))
+    for column in ("agent_id", "session_iter", "task_code"):
+        if (value := getattr(where, column)) is not None:
+            parts.append((f"m.{column} = ?", [value]))
+    if where.min_importance is not None:
+        parts.append(("m.importance >= ?", [where.min_importance]))
+    parts.extend(_times(where, now))
+    parts.extend((f"m.memory_no IN ({query})", list(each)) for query, each in subqueries(where))
+    for clause, each in parts:
+        clauses.append(clause)
+        values.extend(each)
+    return " AND ".join(clauses), list(values)
+
+
+def _times(where: Filter, now: int) -> list[tuple[str, list[object]]]:
+    parts: list[tuple[str, list[object]]] = []
+    if where.created_after is not None:
+        parts.append(("m.created_at >= ?", [to_micros(where.created_after)]))
+    if where.created_before is not None:
+        parts.append(("m.created_at < ?", [to_micros(where.created_before)]))
+    if where.as_of is not None:
+        now = to_micros(where.as_of)
+        parts.append(("m.created_at <= ?", [now]))
+    if not where.include_expired:
+        parts.append(("(m.expires_at IS NULL OR m.expires_at > ?)", [now]))
+    return parts
+
+
+def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
+    """List the queries whose memories must all contain a hit: tags, entities, path."""
+    queries: list[tuple[str, tuple[object, ...]]] = []
+    if where.tags:
+        names = tuple(dict.fromkeys(where.tags))
+        query = f"SELECT memory_no FROM tags WHERE tag IN ({_marks(names)})"
+        queries.append((query + _having(where, len(names)), names))
+    if where.entities:
+        keys = tuple(dict.fromkeys(name.casefold() for name in where.entities))
+        query = (
+            "SELECT memory_no FROM memory_entities JOIN entities USING (entity_no) "
+            f"WHERE space = ? AND key IN ({_marks(keys)})"
+        )
+        queries.append((query + _having(where, len(keys)), (where.space, *keys)))
+    if where.path is not None:
+        queries.append(
+            ("SELECT memory_no FROM memories WHERE space = ? AND path GLOB ?",
+             (where.space, where.path))
+        )
+    return queries
+
+
+def memories_among(connection: apsw.Connection, where: Filter) -> list[NDArray[np.int64]]:
+    """Look up what the index has no column for."""
+    return [
+        np.array([row[0] for row in connection.execute(query, values)], np.int64)
+        for query, values in subqueries(where)
+    ]
+
+
+def _having(where: Filter, count: int) -> str:
+    return f" GROUP BY memory_no HAVING count(*) = {count}" if where.match == "all" else ""
+
+
+def _marks(values: tuple[object, ...]) -> str:
+    return ", ".join("?" * len(values))

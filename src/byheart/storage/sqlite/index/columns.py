@@ -1,0 +1,119 @@
+"""What filters ask about, one array per question, so that any filter costs well under a millisecond.
+
+Texts are kept as small numbers (`Codes`). A view of a column never changes: rows are appended behind
+what a view can see, and a change to a row is made in a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+NEVER = np.iinfo(np.int64).max
+NONE = -1
+
+Array = NDArray[Any]
+
+
+class Growing:
+    """An array that rows can be appended to without copying it each time."""
+
+    def __init__(self, rows: Array) -> None:
+        self._buffer = rows
+        self._length = len(rows)
+
+    @property
+    def view(self) -> Array:
+        """Show the rows so far; later changes do not show."""
+        return self._buffer[: self._length]
+
+    def append(self, rows: Array) -> None:
+        """Add rows behind everything that a view can see."""
+        needed = self._length + len(rows)
+        if needed > len(self._buffer):
+            larger = np.empty(max(needed, 2 * self._length, 64), self._buffer.dtype)
+            larger[: self._length] = self.view
+            self._buffer = larger
+        self._buffer[self._length : needed] = rows
+        self._length = needed
+
+    def replace(self, at: Array, rows: Array) -> None:
+        """Change rows in a copy, so that views in use stay as they are."""
+        changed = self.view.copy()
+        changed[at] = rows
+        self._buffer = changed
+
+
+class Codes:
+    """Give each text of a column a small number; -1 stands for none."""
+
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.numbers = {name: number for number, name in enumerate(names)}
+
+    def encode(self, name: str | None) -> int:
+        """Give the number of a text, a new one if it has none yet."""
+        if name is None:
+            return NONE
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def find(self, name: str) -> int:
+        """Give the number of a text, or one that no row has."""
+        return self.numbers.get(name, -2)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryColumns:
+    """One row per memory, in the order of `memory_nos`."""
+
+    memory_nos: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    space: NDArray[np.int32]
+    session: NDArray[np.int32]
+    kind: NDArray[np.int32]
+    agent: NDArray[np.int32]
+    task: NDArray[np.int32]
+    iteration: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    created: NDArray[np.int64]
+    expires: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkColumns:
+    """One row per chunk, in the order of `chunk_nos`; its place is the chunk's slot."""
+
+    chunk_nos: NDArray[np.int64]
+    owner: NDArray[np.int32]
+    length: NDArray[np.int32]
+    alive: NDArray[np.bool_]
+    embedded: NDArray[np.bool_]
+
+
+MEMORY_TYPES: dict[str, type] = {
+    "memory_nos": np.int64,
+    "present": np.bool_,
+    "space": np.int32,
+    "session": np.int32,
+    "kind": np.int32,
+    "agent": np.int32,
+    "task": np.int32,
+    "iteration": np.int32,
+    "importance": np.float64,
+    "created": np.int64,
+    "expires": np.int64,
+}
+CHUNK_TYPES: dict[str, type] = {
+    "chunk_nos": np.int64,
+    "owner": np.int32,
+    "length": np.int32,
+    "alive": np.bool_,
+    "embedded": np.bool_,
+}
+CODED = ("space", "session", "kind", "agent", "task")
+
+assert tuple(MEMORY_TYPES) == tuple(each.name for each in fields(MemoryColumns))
+assert tuple(CHUNK_TYPES) == tuple(each.name for each in fields(ChunkColumns))

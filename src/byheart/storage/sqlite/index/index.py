@@ -1,0 +1,417 @@
+"""The index of one process: columns, postings and vectors, derived from SQLite and caught up with it.
+
+SQLite is the truth. Before every search the index is brought to exactly the change the search's own
+transaction sees, so that an answer is never stale and never ahead. What other processes wrote is
+read from the `changes` log; if that does not reach back far enough, everything is read again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart import words
+from byheart.storage.sqlite.index import file
+from byheart.storage.sqlite.index.columns import (
+    CHUNK_TYPES,
+    CODED,
+    MEMORY_TYPES,
+    NEVER,
+    NONE,
+    ChunkColumns,
+    Codes,
+    Growing,
+    MemoryColumns,
+)
+from byheart.storage.sqlite.index.segment import (
+    Segment,
+    build_postings,
+    build_vectors,
+    empty_segment,
+    merge,
+)
+from byheart.storage.sqlite.index.view import View
+
+# How many chunks are read, and inverted, at a time: bounds the memory of a rebuild.
+_BATCH = 2000
+# An index file is worth writing again when this many chunks are not in it.
+_LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
+
+_MEMORIES = """
+    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, agent_id, task_code,
+           session_iter, importance, created_at, expires_at
+    FROM memories"""
+_CHUNKS = """
+    SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived
+    FROM chunks JOIN memories USING (memory_no)
+    WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"""
+_VECTORS = """
+    SELECT vector_no, chunk_no, embedding FROM vectors
+    WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?"""
+
+
+class Index:
+    """Keep a view of the store up to date, and its file on disk from falling behind."""
+
+    def __init__(self, path: Path, writable: bool) -> None:
+        self.path = path
+        self._writable = writable
+        self._lock = threading.Lock()
+        self._contents: _Contents | None = None
+        self._view: View | None = None
+
+    def view(self, connection: apsw.Connection) -> View | None:
+        """Give the view of the transaction's own moment; `None` if the index is ahead of it."""
+        change_no = last_change(connection)
+        view = self._view
+        if view is not None and view.change_no == change_no:
+            return view
+        with self._lock:
+            contents = self._contents
+            if contents is not None and contents.change_no > change_no:
+                return None
+            if contents is None or not contents.can_follow(connection):
+                contents = self._load(connection)
+            contents.catch_up(connection, change_no)
+            self._contents = contents
+            self._view = contents.view()
+            return self._view
+
+    def _load(self, connection: apsw.Connection) -> _Contents:
+        loaded = file.read(self.path)
+        if loaded is not None:
+            contents = _Contents.from_file(loaded)
+            if contents.can_follow(connection) and contents.change_no <= last_change(connection):
+                return contents
+        return _Contents.empty(connection)
+
+    def unpublished(self) -> bool:
+        """Say whether so much is not in the file that writing it anew is worth the time."""
+        contents = self._contents
+        if contents is None or not self._writable:
+            return False
+        least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
+        return contents.chunk_count - contents.published >= least
+
+    def publish(self) -> None:
+        """Write the index to its file, without what is gone, and go on from there."""
+        with self._lock:
+            contents = self._contents
+            if contents is None:
+                return
+            compact = contents.compacted()
+            file.write(self.path, compact.to_file())
+            reread = file.read(self.path)
+            if reread is not None:
+                self._contents = _Contents.from_file(reread)
+                self._view = None
+
+    def discard(self) -> None:
+        """Forget everything derived, in memory and on disk."""
+        with self._lock:
+            self._contents = self._view = None
+            if self._writable:
+                self.path.unlink(missing_ok=True)
+
+
+def last_change(connection: apsw.Connection) -> int:
+    """Give the number of the last change the transaction sees."""
+    return connection.execute("SELECT ifnull(max(change_no), 0) FROM changes").get  # type: ignore[no-any-return]
+
+
+def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
+    """Give number and dimensions of the model whose vectors are searched."""
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT model_no, dimensions FROM models "
+        "WHERE name = (SELECT value FROM store WHERE key = 'model')"
+    ).get
+
+
+def index_terms(
+    content: str, headings: str, title: str | None, summary: str, derived: str, first: bool
+) -> list[str]:
+    """List the terms a chunk is found by: its text, where it stands, and what it was called."""
+    parts = [content, *(heading[1] for heading in json.loads(headings)), title or ""]
+    if first and "summary" not in derived:
+        parts.append(summary)
+    return words.terms("\n".join(parts))
+
+
+class _Contents:
+    """The index as it grows; `view()` shows what it holds now."""
+
+    def __init__(
+        self,
+        memories: dict[str, NDArray[Any]],
+        chunks: dict[str, NDArray[Any]],
+        codes: dict[str, Codes],
+        segments: list[Segment],
+        state: dict[str, Any],
+    ) -> None:
+        self._memories = {name: Growing(rows) for name, rows in memories.items()}
+        self._chunks = {name: Growing(rows) for name, rows in chunks.items()}
+        self._codes = codes
+        self._segments = segments
+        self.store_id: str = state["store_id"]
+        self.change_no: int = state["change_no"]
+        self._stamp: int = state["stamp"]
+        self._last_vector: int = state["last_vector"]
+        self._model_no: int | None = state["model_no"]
+        self._dimensions: int = state["dimensions"]
+        self.published = len(chunks["chunk_nos"]) if state["published"] else 0
+
+    @classmethod
+    def empty(cls, connection: apsw.Connection) -> _Contents:
+        """Start from nothing."""
+        model = active_model(connection)
+        dimensions = model[1] if model else 0
+        return cls(
+            {name: np.empty(0, kind) for name, kind in MEMORY_TYPES.items()},
+            {name: np.empty(0, kind) for name, kind in CHUNK_TYPES.items()},
+            {name: Codes() for name in CODED},
+            [],
+            {
+                "store_id": _store_id(connection),
+                "change_no": 0,
+                "stamp": 0,
+                "last_vector": 0,
+                "model_no": model[0] if model else None,
+                "dimensions": dimensions,
+                "published": False,
+            },
+        )
+
+    def can_follow(self, connection: apsw.Connection) -> bool:
+        """Say whether the store's log leads on from here: same store, same past, same model."""
+        model = active_model(connection)
+        if self._model_no is None and model is not None:
+            self._model_no, self._dimensions = model  # the first vectors: nothing to compare yet
+        if (self._model_no, self._dimensions) != (model or (None, 0)):
+            return False
+        if self.store_id != _store_id(connection):
+            return False
+        if self.change_no == 0:
+            return True
+        stamp = connection.execute(
+            "SELECT stamp FROM changes WHERE change_no = ?", (self.change_no,)
+        ).get
+        return bool(stamp == self._stamp)
+
+    def catch_up(self, connection: apsw.Connection, change_no: int) -> None:
+        """Read everything that was committed up to a change."""
+        if change_no == self.change_no:
+            return
+        self._refresh_known_memories(connection)
+        self._append_memories(connection)
+        for segment in self._read_segments(connection):
+            self._segments.append(segment)
+            self._merge_small_segments()
+        self.change_no = change_no
+        self._stamp = _stamp(connection, change_no)
+
+    def _refresh_known_memories(self, connection: apsw.Connection) -> None:
+        known = self._memories["memory_nos"].view
+        last = int(known[-1]) if len(known) else 0
+        changed = [
+            row[0]
+            for row in connection.execute(
+                "SELECT DISTINCT memory_no FROM changes WHERE change_no > ? AND memory_no <= ? "
+                "ORDER BY memory_no",
+                (self.change_no, last),
+            )
+        ]
+        if not changed:
+            return
+        slots = np.searchsorted(known, np.array(changed, np.int64))
+        alive: list[int] = []
+        fresh: dict[int, tuple[Any, ...]] = {}
+        for number in changed:
+            row = connection.execute(f"{_MEMORIES} WHERE memory_no = ?", (number,)).get
+            if row is not None:
+                fresh[number] = row
+            alive.extend(
+                each[0]
+                for each in connection.execute(
+                    "SELECT chunk_no FROM chunks WHERE memory_no = ?", (number,)
+                )
+            )
+        gone = [slot for slot, number in zip(slots, changed, strict=True) if number not in fresh]
+        self._memories["present"].replace(np.array(gone, np.int64), np.bool_(False))
+        kept = [slot for slot, number in zip(slots, changed, strict=True) if number in fresh]
+        for name, rows in self._memory_rows(fresh.values()).items():
+            self._memories[name].replace(np.array(kept, np.int64), rows)
+        self._bury_chunks(slots, alive)
+
+    def _bury_chunks(self, owners: NDArray[np.int64], alive: Sequence[int]) -> None:
+        slots = np.flatnonzero(np.isin(self._chunks["owner"].view, owners))
+        dead = slots[~np.isin(self._chunks["chunk_nos"].view[slots], np.array(alive, np.int64))]
+        if len(dead):
+            self._chunks["alive"].replace(dead, np.bool_(False))
+
+    def _append_memories(self, connection: apsw.Connection) -> None:
+        known = self._memories["memory_nos"].view
+        last = int(known[-1]) if len(known) else 0
+        rows = connection.execute(f"{_MEMORIES} WHERE memory_no > ? ORDER BY memory_no", (last,))
+        while batch := _take(rows, _BATCH):
+            for name, values in self._memory_rows(batch).items():
+                self._memories[name].append(values)
+
+    def _memory_rows(self, rows: Any) -> dict[str, NDArray[Any]]:
+        columns = list(zip(*rows, strict=True)) or [()] * len(MEMORY_TYPES)
+        named = dict(zip(MEMORY_TYPES, columns, strict=True))
+        for name in CODED:
+            named[name] = [self._codes[name].encode(each) for each in named[name]]
+        named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
+        named["expires"] = [NEVER if each is None else each for each in named["expires"]]
+        return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
+
+    def _read_segments(self, connection: apsw.Connection) -> Iterator[Segment]:
+        nothing = empty_segment(self._dimensions)
+        while True:
+            known = self._chunks["chunk_nos"].view
+            last = int(known[-1]) if len(known) else 0
+            rows = connection.execute(_CHUNKS, (last, _BATCH)).fetchall()
+            if not rows:
+                break
+            postings = self._append_chunks(rows)
+            yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
+        while self._model_no is not None:
+            batch = (self._last_vector, self._model_no, _BATCH)
+            vectors = connection.execute(_VECTORS, batch).fetchall()
+            if not vectors:
+                break
+            yield Segment(
+                nothing.terms,
+                nothing.starts,
+                nothing.slots,
+                nothing.counts,
+                *self._append_vectors(vectors),
+            )
+
+    def _append_chunks(
+        self, rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
+        first_slot = len(self._chunks["chunk_nos"].view)
+        found = [
+            (first_slot + at, index_terms(content, headings, title, summary, derived, not index))
+            for at, (_, _, index, content, headings, title, summary, derived) in enumerate(rows)
+        ]
+        owners = np.searchsorted(
+            self._memories["memory_nos"].view, np.array([row[1] for row in rows], np.int64)
+        )
+        self._chunks["chunk_nos"].append(np.array([row[0] for row in rows], np.int64))
+        self._chunks["owner"].append(owners.astype(np.int32))
+        self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
+        self._chunks["alive"].append(np.ones(len(rows), np.bool_))
+        self._chunks["embedded"].append(np.zeros(len(rows), np.bool_))
+        return build_postings(found)
+
+    def _append_vectors(
+        self, rows: Sequence[tuple[int, int, bytes]]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
+        self._last_vector = rows[-1][0]
+        chunk_nos = np.array([row[1] for row in rows], np.int64)
+        slots = np.searchsorted(self._chunks["chunk_nos"].view, chunk_nos)
+        self._chunks["embedded"].replace(slots, np.bool_(True))
+        flat = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
+        return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
+
+    def _merge_small_segments(self) -> None:
+        # Sizes stay a geometric series: a chunk is copied a logarithmic number of times at most.
+        # The first segment is the file's, mapped and large: it is merged only when published.
+        first = 1 if self.published else 0
+        while (
+            len(self._segments) >= first + 2
+            and self._segments[-2].weight <= 2 * self._segments[-1].weight
+        ):
+            last = self._segments.pop()
+            self._segments[-1] = merge([self._segments[-1], last])
+
+    @property
+    def chunk_count(self) -> int:
+        """Count the chunks indexed, those gone since included."""
+        return len(self._chunks["chunk_nos"].view)
+
+    def view(self) -> View:
+        """Show the contents as they are now."""
+        return View(
+            self.change_no,
+            self._model_no,
+            self._dimensions,
+            MemoryColumns(**{name: rows.view for name, rows in self._memories.items()}),
+            ChunkColumns(**{name: rows.view for name, rows in self._chunks.items()}),
+            self._codes,
+            tuple(self._segments),
+        )
+
+    def compacted(self) -> _Contents:
+        """Copy the contents into one segment, without the memories and chunks that are gone."""
+        view = self.view()
+        # Forgotten memories stay: they can come back without their chunks being read again.
+        memory_alive = np.zeros(len(view.memories.memory_nos), np.bool_)
+        memory_alive[view.chunks.owner[view.chunks.alive]] = True
+        memory_alive |= view.memories.present
+        new_owner = np.cumsum(memory_alive) - 1
+        alive = view.chunks.alive
+        renumber = np.where(alive, np.cumsum(alive) - 1, -1)
+        chunks = {name: rows.view[alive] for name, rows in self._chunks.items()}
+        chunks["owner"] = new_owner[chunks["owner"]].astype(np.int32)
+        segments = self._segments or [empty_segment(self._dimensions)]
+        return _Contents(
+            {name: rows.view[memory_alive] for name, rows in self._memories.items()},
+            chunks,
+            self._codes,
+            [merge(segments, renumber)],
+            self._state(published=True),
+        )
+
+    def _state(self, published: bool) -> dict[str, Any]:
+        return {
+            "store_id": self.store_id,
+            "change_no": self.change_no,
+            "stamp": self._stamp,
+            "last_vector": self._last_vector,
+            "model_no": self._model_no,
+            "dimensions": self._dimensions,
+            "published": published,
+        }
+
+    def to_file(self) -> file.IndexFile:
+        """Lay out compacted contents for the file."""
+        segment = self._segments[0]
+        arrays = {f"memory.{name}": rows.view for name, rows in self._memories.items()}
+        arrays |= {f"chunk.{name}": rows.view for name, rows in self._chunks.items()}
+        arrays |= {name: getattr(segment, name) for name in Segment.__slots__}
+        codes = {name: list(codes.numbers) for name, codes in self._codes.items()}
+        return file.IndexFile({"state": self._state(True), "codes": codes}, arrays)
+
+    @classmethod
+    def from_file(cls, loaded: file.IndexFile) -> _Contents:
+        """Go on from what a file holds; its large arrays stay on disk until they are touched."""
+        arrays = loaded.arrays
+        return cls(
+            {name: np.array(arrays[f"memory.{name}"]) for name in MEMORY_TYPES},
+            {name: np.array(arrays[f"chunk.{name}"]) for name in CHUNK_TYPES},
+            {name: Codes(loaded.header["codes"][name]) for name in CODED},
+            [Segment(**{name: arrays[name] for name in Segment.__slots__})],
+            loaded.header["state"],
+        )
+
+
+def _take(rows: Iterator[Any], count: int) -> list[Any]:
+    return [row for row, _ in zip(rows, range(count), strict=False)]
+
+
+def _store_id(connection: apsw.Connection) -> str:
+    return connection.execute("SELECT value FROM store WHERE key = 'store_id'").get  # type: ignore[no-any-return]
+
+
+def _stamp(connection: apsw.Connection, change_no: int) -> int:
+    return connection.execute("SELECT stamp FROM changes WHERE change_no = ?", (change_no,)).get  # type: ignore[no-any-return]

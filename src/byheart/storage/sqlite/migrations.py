@@ -1,0 +1,103 @@
+"""Numbered schema changes: each is applied once, in a transaction, after a backup."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from importlib.resources import files
+
+import apsw
+
+from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
+from byheart.storage.sqlite.database import Database
+
+APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
+
+
+def known_migrations() -> list[tuple[int, str]]:
+    """List the schema changes this version knows, by number."""
+    found = []
+    for each in files("byheart.storage.sqlite.schema").iterdir():
+        if match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name):
+            found.append((int(match.group(1)), each.read_text(encoding="utf-8")))
+    return sorted(found)
+
+
+def migrate(database: Database) -> int:
+    """Bring the store to this version's schema and give its number."""
+    migrations = known_migrations()
+    latest = migrations[-1][0]
+    with database.reading() as connection:
+        current = _version(connection)
+        _refuse_foreign(connection, database, current, latest)
+    if current == latest:
+        return latest
+    if not database.writable:
+        raise StoreUnreachable(
+            f"{database.path} has schema {current}, this version needs {latest}, "
+            "and it cannot be written to",
+            "open it once from where it can be written",
+        )
+    _use_write_ahead_log(database)
+    if current:
+        _back_up(database, current)
+    with database.writing() as connection:
+        # Another process may have done it since we looked.
+        current = _version(connection)
+        for number, script in migrations:
+            if number > current:
+                _apply(connection, number, script)
+    return latest
+
+
+def _apply(connection: apsw.Connection, number: int, script: str) -> None:
+    for _ in connection.execute(script):
+        pass
+    if number == 1:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute("INSERT INTO store VALUES ('store_id', ?)", (uuid.uuid4().hex,))
+    connection.execute(f"PRAGMA user_version = {number}")
+
+
+def _version(connection: apsw.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").get)
+
+
+def _refuse_foreign(
+    connection: apsw.Connection, database: Database, current: int, latest: int
+) -> None:
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").get
+    if tables and connection.execute("PRAGMA application_id").get != APPLICATION_ID:
+        raise StoreDamaged(
+            f"{database.path} is an SQLite database, but not a Byheart store",
+            "choose another file with --db PATH; this one was left as it is",
+        )
+    if current > latest:
+        raise StoreTooNew(
+            f"{database.path} was written by a newer version of Byheart "
+            f"(schema {current}; this version knows {latest})",
+            "upgrade with: pip install -U byheart",
+        )
+
+
+def _use_write_ahead_log(database: Database) -> None:
+    with database.maintaining() as connection:
+        # Switching the journal does not wait for other processes that switch it too.
+        deadline = time.monotonic() + 10
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except apsw.BusyError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.02)
+
+
+def _back_up(database: Database, version: int) -> None:
+    copy = database.path.with_name(f"{database.path.name}.backup-schema-{version}")
+    if copy.exists():
+        return
+    with database.maintaining() as connection:
+        connection.execute("VACUUM INTO ?", (str(copy),))

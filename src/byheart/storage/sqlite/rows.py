@@ -1,0 +1,78 @@
+"""Rows of the database and the nouns they stand for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from byheart.contracts import FoundChunk
+from byheart.model import Chunk, Heading, Memory, MemoryFields
+from byheart.storage.sqlite.times import from_micros
+
+_TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
+_ENTITIES = """(SELECT json_group_array(name) FROM
+    (SELECT e.name FROM memory_entities me JOIN entities e USING (entity_no)
+     WHERE me.memory_no = m.memory_no ORDER BY e.entity_no))"""
+_CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
+_CONTENT = """(SELECT group_concat(content, '') FROM
+    (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index))"""
+
+MEMORY = f"""
+    m.memory_id, m.space, m.kind, {_CONTENT}, lower(hex(m.content_hash)), m.title, m.summary,
+    m.source, m.session_id, m.agent_id, m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
+    m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
+    m.accessed_at, m.access_count"""
+CHUNK = """
+    c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
+    c.chunk_type, c.headings, c.token_count"""
+FIELDS = f"""
+    m.memory_id, m.kind, m.title, m.summary, m.session_id, m.agent_id, m.session_iter, m.task_code,
+    m.path, {_TAGS}, m.importance, m.created_at, m.updated_at, m.expires_at"""
+FOUND = f"{CHUNK}, {_CHUNK_COUNT}, {FIELDS}"
+
+
+def to_memory(row: tuple[Any, ...]) -> Memory:
+    """Read a row of `MEMORY`."""
+    (*head, tags, entities, importance, metadata, format_, chunks, created, updated) = row[:21]
+    expires, accessed, access_count = row[21:]
+    return Memory(
+        *head,
+        tuple(json.loads(tags)),
+        tuple(json.loads(entities)),
+        importance,
+        json.loads(metadata),
+        format_,
+        chunks,
+        from_micros(created),
+        from_micros(updated),
+        None if expires is None else from_micros(expires),
+        None if accessed is None else from_micros(accessed),
+        access_count,
+    )
+
+
+def to_chunk(row: tuple[Any, ...]) -> Chunk:
+    """Read the columns of `CHUNK` behind `chunk_no`."""
+    *head, headings, token_count = row
+    return Chunk(*head, tuple(Heading(*each) for each in json.loads(headings)), token_count)
+
+
+def to_found_chunk(row: tuple[Any, ...]) -> FoundChunk:
+    """Read a row of `FOUND`."""
+    *head, tags, importance, created, updated, expires = row[11:]
+    fields = MemoryFields(
+        *head,
+        tuple(json.loads(tags)),
+        importance,
+        from_micros(created),
+        from_micros(updated),
+        None if expires is None else from_micros(expires),
+    )
+    return FoundChunk(row[0], to_chunk(row[1:10]), fields, row[10])
+
+
+def headings_json(headings: Iterable[Heading]) -> str:
+    """Write headings as the store keeps them: `[[level, title, start_char], …]`."""
+    rows = [[each.level, each.title, each.start_char] for each in headings]
+    return json.dumps(rows, ensure_ascii=False) if rows else "[]"

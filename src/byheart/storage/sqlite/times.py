@@ -1,0 +1,23 @@
+"""Times as the store keeps them: microseconds since 1970-01-01 UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def to_micros(moment: datetime) -> int:
+    """Count the microseconds, exactly (floats would lose the last digits)."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """Give the moment, in UTC."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def now_micros() -> int:
+    """Give the present moment."""
+    return to_micros(datetime.now(UTC))

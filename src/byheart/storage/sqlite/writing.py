@@ -1,0 +1,214 @@
+"""Writing: everything that belongs to a memory goes in, and out, in one transaction."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+
+import apsw
+import numpy as np
+
+from byheart import words
+from byheart.contracts import DedupKey, Draft, Model, Window
+from byheart.model import Chunk, Memory, SaveResult
+from byheart.storage.sqlite.rows import headings_json
+from byheart.storage.sqlite.times import from_micros, to_micros
+
+_SAME_TEXT = """
+    SELECT memory_id, created_at,
+        (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
+        (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
+         WHERE c.memory_no = m.memory_no)
+    FROM memories m
+    WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
+        AND forgotten_at IS NULL"""
+
+
+def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
+    """Find the memory that already holds a text in its space, session and kind."""
+    row = connection.execute(
+        _SAME_TEXT, (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
+    ).get
+    if row is None:
+        return None
+    memory_id, created, chunks, pending = row
+    created_at = from_micros(created)
+    return SaveResult(memory_id, "unchanged", chunks, key.content_hash, created_at, pending)
+
+
+def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
+    """Write one memory with its chunks, words, vectors, entities, tags and history."""
+    memory = draft.memory
+    memory_no = _insert_memory(connection, memory, draft.derived)
+    pending = 0
+    model_no = None if model is None else activate(connection, model)
+    for chunk, windows in zip(draft.chunks, draft.windows, strict=True):
+        chunk_no = _insert_chunk(connection, memory_no, chunk)
+        insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
+        if not insert_vectors(connection, chunk_no, model_no, windows):
+            connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+            pending += 1
+    _insert_labels(connection, memory_no, memory)
+    connection.execute(
+        "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
+        (memory_no, to_micros(memory.created_at), draft.who),
+    )
+    record_change(connection, [memory_no])
+    return SaveResult(
+        memory.memory_id,
+        "created",
+        len(draft.chunks),
+        memory.content_hash,
+        memory.created_at,
+        pending,
+    )
+
+
+def _insert_memory(connection: apsw.Connection, memory: Memory, derived: Iterable[str]) -> int:
+    row = {
+        "memory_id": memory.memory_id,
+        "space": memory.space,
+        "session_id": memory.session_id,
+        "kind": memory.kind,
+        "content_hash": bytes.fromhex(memory.content_hash),
+        "title": memory.title,
+        "summary": memory.summary,
+        "source": memory.source,
+        "agent_id": memory.agent_id,
+        "session_iter": memory.session_iter,
+        "task_code": memory.task_code,
+        "path": memory.path,
+        "importance": memory.importance,
+        "metadata": json.dumps(memory.metadata, ensure_ascii=False, sort_keys=True),
+        "format": memory.format,
+        "derived": ",".join(derived),
+        "created_at": to_micros(memory.created_at),
+        "updated_at": to_micros(memory.updated_at),
+        "expires_at": None if memory.expires_at is None else to_micros(memory.expires_at),
+    }
+    connection.execute(
+        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+        tuple(row.values()),
+    )
+    return connection.last_insert_rowid()
+
+
+def _insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> int:
+    connection.execute(
+        "INSERT INTO chunks (memory_no, chunk_index, content, start_char, end_char, start_line, "
+        "end_line, chunk_type, headings, token_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            memory_no,
+            chunk.index,
+            chunk.content,
+            chunk.start_char,
+            chunk.end_char,
+            chunk.start_line,
+            chunk.end_line,
+            chunk.chunk_type,
+            headings_json(chunk.headings),
+            chunk.token_count,
+        ),
+    )
+    return connection.last_insert_rowid()
+
+
+def insert_words(
+    connection: apsw.Connection, chunk_no: int, chunk: Chunk, title: str | None, summary: str
+) -> None:
+    """Make a chunk findable by raw queries."""
+    headings = "\n".join(heading.title for heading in chunk.headings)
+    columns = (title or "", summary if chunk.index == 0 else "", headings, chunk.content)
+    connection.execute(
+        "INSERT INTO chunk_words (rowid, title, summary, headings, content) VALUES (?, ?, ?, ?, ?)",
+        (chunk_no, *map(words.spread, columns)),
+    )
+
+
+def insert_vectors(
+    connection: apsw.Connection, chunk_no: int, model_no: int | None, windows: Sequence[Window]
+) -> bool:
+    """Write a chunk's vectors if all of them were made."""
+    if model_no is None or any(window.vector is None for window in windows) or not windows:
+        return False
+    connection.executemany(
+        "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (
+            (chunk_no, model_no, at, window.text_hash, np.asarray(window.vector, "<f4").tobytes())
+            for at, window in enumerate(windows)
+        ),
+    )
+    return True
+
+
+def _insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+    connection.executemany(
+        "INSERT INTO tags (tag, memory_no) VALUES (?, ?)", ((tag, memory_no) for tag in memory.tags)
+    )
+    for name in memory.entities:
+        connection.execute(
+            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) "
+            "ON CONFLICT (space, key) DO UPDATE SET name = excluded.name "
+            "WHERE length(excluded.name) > length(name)",
+            (memory.space, name.casefold(), name),
+        )
+        connection.execute(
+            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
+            "SELECT entity_no, ? FROM entities WHERE space = ? AND key = ?",
+            (memory_no, memory.space, name.casefold()),
+        )
+
+
+def activate(connection: apsw.Connection, model: Model) -> int:
+    """Give the number of a model; the first one that brings vectors becomes the store's."""
+    connection.execute(
+        "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", (model.name, model.dimensions)
+    )
+    connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (model.name,))
+    return connection.execute("SELECT model_no FROM models WHERE name = ?", (model.name,)).get  # type: ignore[no-any-return]
+
+
+def add_vectors(
+    connection: apsw.Connection, model: Model, made: Mapping[int, Sequence[Window]]
+) -> int:
+    """Write the vectors of chunks that are still pending, and count those."""
+    model_no = activate(connection, model)
+    added = []
+    for chunk_no, windows in made.items():
+        connection.execute("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
+        if connection.changes() and insert_vectors(connection, chunk_no, model_no, windows):
+            added.append(chunk_no)
+    owners = {
+        connection.execute("SELECT memory_no FROM chunks WHERE chunk_no = ?", (chunk_no,)).get
+        for chunk_no in added
+    }
+    record_change(connection, sorted(owners))
+    return len(added)
+
+
+def remove(connection: apsw.Connection, memory_no: int) -> None:
+    """Take a memory out with everything that belongs to it; FTS5 knows no foreign keys."""
+    connection.execute(
+        "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_no FROM chunks WHERE memory_no = ?)",
+        (memory_no,),
+    )
+    named = connection.execute(
+        "SELECT entity_no FROM memory_entities WHERE memory_no = ?", (memory_no,)
+    ).fetchall()
+    connection.execute("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
+    connection.executemany(
+        "DELETE FROM entities WHERE entity_no = ?1 "
+        "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_no = ?1)",
+        named,
+    )
+    record_change(connection, [memory_no])
+
+
+def record_change(connection: apsw.Connection, memory_nos: Sequence[int]) -> None:
+    """Tell every process's index which memories to look at again."""
+    connection.executemany(
+        "INSERT INTO changes (memory_no, stamp) VALUES (?, ?)",
+        ((memory_no, secrets.randbits(62)) for memory_no in memory_nos),
+    )

@@ -1,0 +1,53 @@
+"""Documents: a memory as a file for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from byheart.errors import ByheartError, InvalidInput
+from byheart.model import Memory, WrittenFile, to_wire
+
+_CHARS_PER_TOKEN = 4
+
+
+def write_document(
+    memory: Memory, output_path: str | Path, include_metadata: bool, overwrite: bool
+) -> WrittenFile:
+    """Write a memory's text, under YAML front matter if wanted."""
+    path = Path(output_path).expanduser()
+    text = (_front_matter(memory) if include_metadata else "") + memory.content
+    try:
+        # newline="": the text goes out byte for byte on every platform.
+        with path.open("w" if overwrite else "x", encoding="utf-8", newline="") as out:
+            out.write(text)
+    except FileExistsError as error:
+        raise InvalidInput(
+            f"{path} exists already", "choose another name, or allow it with overwrite"
+        ) from error
+    except OSError as error:
+        raise ByheartError(
+            f"cannot write {path}: {error.strerror}", "choose a folder that you may write to"
+        ) from error
+    return WrittenFile(
+        memory.memory_id, str(path), path.stat().st_size, -(-len(text) // _CHARS_PER_TOKEN)
+    )
+
+
+def _front_matter(memory: Memory) -> str:
+    # JSON values are YAML values: quoting is exact for any title.
+    values = {
+        "memory_id": memory.memory_id,
+        "title": memory.title,
+        "kind": memory.kind,
+        "session_id": memory.session_id,
+        "tags": memory.tags,
+        "created_at": memory.created_at,
+        "chunk_count": memory.chunks,
+    }
+    lines = [
+        f"{key}: {json.dumps(to_wire(value), ensure_ascii=False)}"
+        for key, value in values.items()
+        if value not in (None, ())
+    ]
+    return "\n".join(["---", *lines, "---", "", ""])

@@ -1,0 +1,62 @@
+"""The time to split a text grows no faster than the text."""
+
+from __future__ import annotations
+
+import gc
+import time
+
+import pytest
+
+from byheart.chunking import split
+
+CASES = {
+    "many headings": ("markdown", "# a *b*\n\ntext\n\n", 500),
+    "one line without a space": ("text", "x", 625_000),
+    "one line of sentences": ("text", "A word. ", 5_000),
+    "full stops": ("text", ".", 50_000),
+    "blank lines": ("text", "\n", 50_000),
+    "short lines": ("text", "abc\n", 12_500),
+    "short lines of Markdown": ("markdown", "abc\n", 6_000),
+    "deep block quotes": ("markdown", "> " * 60 + "a\n", 500),
+    "deep lists": ("markdown", "".join("  " * depth + "- a b\n" for depth in range(40)), 40),
+    "backticks": ("markdown", "`", 125_000),
+    "backticks in a paragraph": ("markdown", "a `", 40_000),
+    "brackets": ("markdown", "[", 125_000),
+    "asterisks": ("markdown", "*a_ ", 30_000),
+    "brackets in headings": ("markdown", "# " + "[" * 200 + "\n", 10),
+    "link definitions": ("markdown", "[a]: b\n", 2_000),
+    "table rows": ("markdown", "|a|b|\n|-|-|\n|c|d|\n", 400),
+    "combining marks": ("text", "\u0301", 50_000),
+    "definitions": ("code:python", "def f(a):\n    return a\n\n", 400),
+    "broken code": ("code:javascript", "<a ( { [ ` ' \n", 500),
+    "open braces": ("code:javascript", "function f() {\n", 800),
+    "code without a grammar": ("code:nonesuch", "a\n\n  b\n", 2_000),
+}
+
+
+class Prepared:
+    """Give token starts found beforehand: only the splitting is timed."""
+
+    def __init__(self, starts):
+        self.starts = starts
+
+    def token_starts(self, text):
+        return self.starts
+
+
+def seconds_for(content, format, words):
+    tokens = Prepared(words.token_starts(content))
+    gc.collect()
+    start = time.process_time()
+    split(content, format=format, tokens=tokens)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_time_grows_linearly(words, case):
+    kind, unit, count = CASES[case]
+    split(unit, format=kind, tokens=words)  # parsers are loaded before the clock starts
+    small = min(seconds_for(unit * count, kind, words) for _ in range(2))
+    large = seconds_for(unit * count * 8, kind, words)
+    # Eight times the text: linear is 8, quadratic 64.
+    assert large < 28 * max(small, 0.004)
