@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from byheart.embedding import open_embedder
+from byheart.embedding import LazyEmbedder, Progress, open_embedder
 from byheart.errors import StoreUnreachable
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings, load_settings
@@ -32,7 +32,24 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
     storage = SqliteStorage(
         _file_path(chosen.db_path), busy_timeout_seconds=chosen.busy_timeout_seconds
     )
-    return MemoryStore(storage, open_embedder(chosen), chosen)
+    return MemoryStore(storage, embedder_for(chosen), chosen)
+
+
+def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEmbedder:
+    """Give the embedder that the settings name; it is looked for on first use."""
+    return open_embedder(
+        settings.embedding_provider,
+        cache_dir=settings.cache_dir,
+        model=settings.embedding_model or None,
+        model_path=settings.model_path,
+        model_sources=settings.model_sources,
+        threads=settings.embedding_threads or None,
+        ollama_url=settings.ollama_url,
+        openai_base_url=settings.openai_base_url,
+        openai_api_key=settings.openai_api_key,
+        timeout_seconds=settings.embedding_timeout_seconds,
+        progress=progress,
+    )
 
 
 def _file_path(address: str) -> Path:

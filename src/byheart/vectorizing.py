@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from byheart.contracts import Embedder, Model, Storage, Vectors, Window
-from byheart.embedding.windows import window_texts
+from byheart.embedding import window_texts
 from byheart.errors import EmbeddingError
 from byheart.model import HEADING_SEPARATOR, Chunk
 
@@ -60,7 +60,7 @@ class Vectorizer:
     def unavailable(self) -> str | None:
         """Say why no vectors can be made at the moment, if that is so."""
         try:
-            return self._foreign_model() or self._embedder.unavailable()
+            return self._foreign_model()
         except EmbeddingError as error:
             return str(error)
 

@@ -51,7 +51,7 @@ texts = st.one_of(
 )
 any_target = st.sampled_from((1, 2, 3, 7, 20, 400))
 thorough = settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
 

@@ -168,7 +168,7 @@ class _GraphBuilder:
         outputs: list[str],
         *,
         domain: str = FUSED,
-        **attributes: float,
+        **attributes: Any,
     ) -> str:
         self._nodes.append(
             helper.make_node(operator, inputs, outputs, outputs[0], domain=domain, **attributes)

@@ -6,7 +6,9 @@ import re
 
 # Words in pieces of five characters, everything else (punctuation, symbols, ideographs, kana,
 # Hangul, Thai) one by one. Figures against WordPiece: docs/decisions/0002-embedding-model.md.
-TOKEN = re.compile(r"[^\W_\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]{1,5}|\S")
+TOKEN = re.compile(
+    r"[^\W_\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]{1,5}|\S"
+)
 
 
 class EstimatedTokens:

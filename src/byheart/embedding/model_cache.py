@@ -9,13 +9,12 @@ nothing but a `.partial-…` folder, and of two that build at once the first one
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -98,7 +97,9 @@ def get_model(
 def damaged_files(cached: CachedModel) -> list[str]:
     """Name the files that are not what was built, reading every byte of them."""
     files = json.loads((cached.folder / MANIFEST).read_text(encoding="utf-8"))["files"]
-    return [name for name, file in files.items() if sha256_of(cached.folder / name) != file["sha256"]]
+    return [
+        name for name, file in files.items() if sha256_of(cached.folder / name) != file["sha256"]
+    ]
 
 
 def remove_model(model: str, cache_dir: Path) -> None:
@@ -190,7 +191,7 @@ def _unwritable(models: Path, error: OSError) -> ModelFilesError:
 def _publish(built: Path, folder: Path, workspace: Path) -> None:
     _move_away(folder, workspace)
     try:
-        os.replace(built, folder)
+        built.replace(folder)
     except OSError:
         # Another process was faster; its model is as good as ours.
         if not folder.is_dir():
@@ -199,7 +200,5 @@ def _publish(built: Path, folder: Path, workspace: Path) -> None:
 
 def _move_away(folder: Path, workspace: Path) -> None:
     """Move a folder into the workspace, with which it will vanish."""
-    try:
-        os.replace(folder, workspace / "old")
-    except FileNotFoundError:
-        pass
+    with suppress(FileNotFoundError):
+        folder.replace(workspace / "old")

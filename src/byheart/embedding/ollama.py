@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import urllib.request
+
 from byheart.embedding.json_requests import JsonRequests
 from byheart.embedding.served_embedder import ServedEmbedder
+from byheart.errors import EmbedderUnavailable
 
 DEFAULT_URL = "http://localhost:11434"
 DEFAULT_MODEL = "all-minilm:l6-v2"
@@ -32,3 +35,15 @@ def ollama_embedder(
         batch_characters=100_000,
         requests=requests or JsonRequests(),
     )
+
+
+def check_answers(url: str, timeout_seconds: float) -> None:
+    """Raise unless an Ollama server answers at once."""
+    try:
+        with urllib.request.urlopen(f"{url.rstrip('/')}/api/version", timeout=timeout_seconds):
+            pass
+    except OSError as error:
+        reason = getattr(error, "reason", None) or error
+        raise EmbedderUnavailable(
+            f"no Ollama server at {url} ({reason})", "start it with: ollama serve"
+        ) from None

@@ -16,7 +16,7 @@ from byheart.embedding.model_cache import CachedModel, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.overlong import embed_whole
-from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.errors import EmbedderUnavailable, ModelFilesError
 
 # Padded tokens per run. More is not faster and takes more memory: see the decision record.
 BATCH_TOKENS = 4096
@@ -43,7 +43,7 @@ class OnnxEmbedder:
         self._cache_dir = cache_dir
         self._sources = sources or ModelSources()
         self._threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
-        self._progress = progress or (lambda done, total: None)
+        self._progress = progress or (lambda _done, _total: None)
         self._lock = threading.RLock()
         self._cached: CachedModel | None = None
         self._tokens: ModelTokens | None = None
@@ -144,9 +144,7 @@ def _open_session(graph: Path, threads: int) -> Any:
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
-        return onnxruntime.InferenceSession(
-            str(graph), options, providers=["CPUExecutionProvider"]
-        )
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
         raise ModelFilesError(f"{graph} cannot be loaded: {error}") from None
 

@@ -88,7 +88,7 @@ class ServedEmbedder(EstimatedTokens):
         if vectors.shape[1] != self.dimensions:
             raise EmbeddingError(
                 f"{self.name} sent vectors of {vectors.shape[1]} dimensions, not {self.dimensions}",
-                "vectors of two lengths cannot be compared: use one model, and one dimensions setting",
+                "use one model with one setting of its dimensions",
             )
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import pairwise
 
 from byheart.contracts import TokenCounter
 
@@ -64,7 +65,7 @@ def _balanced_slices(text: str, starts: Sequence[int], room: int) -> list[str]:
         else:
             low = middle + 1
     offsets = [0, *(starts[cut] for cut in _cuts(words, total, low)[:-1]), len(text)]
-    return [text[begin:end] for begin, end in zip(offsets, offsets[1:], strict=False) if begin < end]
+    return [text[begin:end] for begin, end in pairwise(offsets) if begin < end]
 
 
 def _cuts(words: Sequence[int], total: int, room: int) -> list[int]:

@@ -1,0 +1,258 @@
+"""Speed: save rate, search latency, start-up, size and memory, at growing numbers of chunks.
+
+    python benchmarks/speed.py --data FOLDER [--sizes 1000,10000,100000] [--out docs/speed.json]
+
+FOLDER holds retrieval sets (`*/corpus.jsonl`, `*/queries.jsonl`; docs/benchmarks.md says where to
+get them). Passages are made of their real sentences, about 120 words each, and questions are their
+real questions. Questions are embedded with the real model, each time; passages get the vectors of
+5,000 really embedded sentences, mixed and shaken, because embedding 100,000 passages on a laptop
+takes an hour and does not change what a search costs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from byheart.contracts import Embedder, Vectors
+from byheart.memory_store import MemoryStore
+from byheart.opening import embedder_for
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+SENTENCE = re.compile(r"(?<=[.!?])\s+")
+REAL_SENTENCES = 5000
+WORDS_PER_PASSAGE = 120
+QUESTIONS = 200
+
+
+class ShakenEmbedder:
+    """Embed questions for real, and passages as shaken mixtures of really embedded sentences."""
+
+    def __init__(self, real: Embedder, base: Vectors) -> None:
+        self._real = real
+        self._base = base
+        self._random = np.random.default_rng(7)
+        self.name, self.dimensions = real.name, real.dimensions
+        self.window_tokens = real.window_tokens
+        self.token_starts = real.token_starts
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question for real, past the cache that would answer it the second time."""
+        return self._real.embed([text])[0]
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Make vectors that spread like real ones."""
+        picks = self._random.integers(0, len(self._base), (len(texts), 3))
+        mixed = self._base[picks].mean(axis=1)
+        mixed += self._random.normal(0, 0.02, mixed.shape).astype(np.float32)
+        return (mixed / np.linalg.norm(mixed, axis=1, keepdims=True)).astype(np.float32)
+
+
+def read_lines(data: Path, name: str, *keys: str) -> list[str]:
+    """Read the texts of every set in the folder."""
+    texts = []
+    for path in sorted(data.glob(f"*/{name}.jsonl")):
+        if "_de" in path.parent.name or "_zh" in path.parent.name:
+            continue
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            texts.append(" ".join(row.get(key) or "" for key in keys).strip())
+    return texts
+
+
+def make_passages(sentences: Sequence[str]) -> Iterator[str]:
+    """Put sentences together at random, without end, until each passage has its words."""
+    chance = random.Random(7)
+    while True:
+        words, parts = 0, []
+        while words < WORDS_PER_PASSAGE:
+            parts.append(sentences[chance.randrange(len(sentences))])
+            words += parts[-1].count(" ") + 1
+        yield " ".join(parts)
+
+
+def fill(store: MemoryStore, passages: Iterator[str], count: int) -> float:
+    """Save passages, each with fields for filters of 10 % and 1 %; give memories per second."""
+    items = (
+        {
+            "content": next(passages),
+            "kind": f"kind-{number % 10}",
+            "agent_id": f"agent-{number % 100}",
+            "entities": [],
+            "importance": number % 11,
+        }
+        for number in range(count)
+    )
+    started = time.perf_counter()
+    store.save_many(items)
+    return count / (time.perf_counter() - started)
+
+
+def time_searches(store: MemoryStore, questions: Sequence[str], **given: Any) -> dict[str, float]:
+    """Ask every question once, uncached, and sum the times up."""
+    for question in questions[:5]:
+        store.search(f"{question} please", **given)
+    times = []
+    for question in questions[5:]:
+        started = time.perf_counter()
+        answer = store.search(question, **given)
+        times.append((time.perf_counter() - started) * 1000)
+        assert answer.total_results == 10 or answer.mode == "fts", (question, given)
+        assert answer.degraded is None, answer.degraded
+    ordered = sorted(times)
+    return {
+        "p50_ms": round(statistics.median(ordered), 2),
+        "p95_ms": round(ordered[int(len(ordered) * 0.95)], 2),
+    }
+
+
+FIRST_QUERY = """
+import sys, time
+started = time.perf_counter()
+import byheart
+store = byheart.open(sys.argv[1])
+answer = store.search(sys.argv[2])
+assert answer.total_results == 10, answer
+took = time.perf_counter() - started
+status = open("/proc/self/status").read()
+peak = int(status.split("VmHWM:")[1].split()[0]) / 1024
+anonymous = int(status.split("RssAnon:")[1].split()[0]) / 1024
+print(took * 1000, peak, anonymous)
+"""
+
+
+def measure_first_query(path: Path, question: str) -> dict[str, float]:
+    """Open the store in a new process and ask one question; the best of three."""
+    rows = []
+    for _ in range(3):
+        started = time.perf_counter()
+        out = subprocess.run(
+            [sys.executable, "-c", FIRST_QUERY, str(path), question],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.split()
+        rows.append(((time.perf_counter() - started) * 1000, *map(float, out)))
+    whole, inside, peak, anonymous = min(rows)
+    return {
+        "process_ms": round(whole),
+        "open_and_first_query_ms": round(inside),
+        "peak_mb": round(peak),
+        "private_mb": round(anonymous),
+    }
+
+
+def time_saves(store: MemoryStore, passages: Iterator[str], count: int) -> dict[str, float]:
+    """Save one by one, and look for each at once."""
+    saving, finding = [], []
+    for number in range(count):
+        marker = "zq" + "".join(chr(ord("a") + int(digit)) for digit in f"{number:05}") + "zq"
+        started = time.perf_counter()
+        saved = store.save(f"{marker}. {next(passages)}")
+        between = time.perf_counter()
+        found = store.search(marker, limit=1)
+        finding.append((time.perf_counter() - between) * 1000)
+        saving.append((between - started) * 1000)
+        assert found.results[0].memory_id == saved.memory_id
+    return {
+        "save_p50_ms": round(statistics.median(saving), 2),
+        "next_search_p50_ms": round(statistics.median(finding), 2),
+    }
+
+
+def measure(size: int, folder: Path, embedder: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """Fill a store and measure everything about it."""
+    path = folder / f"{size}.db"
+    storage = SqliteStorage(path)
+    store = MemoryStore(storage, embedder, load_settings({"db_path": str(path)}))
+    row: dict[str, Any] = {"chunks": size}
+    row["saves_per_second"] = round(fill(store, data["passages"], size))
+    filters: dict[str, dict[str, Any]] = {
+        "no filter": {},
+        "10 %": {"kind": "kind-3"},
+        "1 %": {"agent_id": "agent-42"},
+    }
+    for mode in ("fts", "vector", "hybrid"):
+        for name, given in filters.items():
+            row[f"{mode}, {name}"] = time_searches(store, data["questions"], mode=mode, **given)
+    row["medium"] = time_searches(store, data["questions"], granularity="medium")
+    row |= time_saves(store, data["passages"], 30)
+    store.close()
+    row["store_mb"] = round(path.stat().st_size / 1e6, 1)
+    row["index_mb"] = round((folder / f"{size}.db-index").stat().st_size / 1e6, 1)
+    row |= measure_first_query(path, data["questions"][0])
+    return row
+
+
+def render(rows: Sequence[dict[str, Any]]) -> str:
+    """Lay the figures out as a Markdown table."""
+    names = list(rows[0])
+    lines = ["| " + " | ".join(["", *(f"{row['chunks']:,} chunks" for row in rows)]) + " |"]
+    lines.append("|---" * (len(rows) + 1) + "|")
+    for name in names[1:]:
+        cells = [
+            f"{row[name]['p50_ms']} / {row[name]['p95_ms']}"
+            if isinstance(row[name], dict)
+            else f"{row[name]:,}"
+            for row in rows
+        ]
+        lines.append("| " + " | ".join([name, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    sentences = sorted(
+        {
+            sentence
+            for text in read_lines(options.data, "corpus", "title", "text")
+            for sentence in SENTENCE.split(text)
+            if 40 <= len(sentence) <= 300
+        }
+    )
+    random.Random(7).shuffle(sentences)
+    questions = list(dict.fromkeys(read_lines(options.data, "queries", "text")))
+    random.Random(7).shuffle(questions)
+    real = embedder_for(load_settings())
+    print(f"embedding {REAL_SENTENCES:,} sentences …", file=sys.stderr)
+    base = real.embed(sentences[:REAL_SENTENCES])
+    data = {"passages": make_passages(sentences), "questions": questions[:QUESTIONS]}
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for size in map(int, options.sizes.split(",")):
+            rows.append(measure(size, Path(folder), ShakenEmbedder(real, base), data))
+            print(json.dumps(rows[-1]), file=sys.stderr)
+    print(render(rows))
+    if options.out:
+        machine = {
+            "date": datetime.now(UTC).date().isoformat(),
+            "cores": os.cpu_count(),
+            "machine": platform.machine(),
+            "python": platform.python_version(),
+        }
+        options.out.write_text(json.dumps({"machine": machine, "rows": rows}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""Which models are here? Downloads, checks and describes them for setup, status and doctor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from byheart.embedding.hub_download import Progress
+from byheart.embedding.model_cache import damaged_files, find_model, get_model, remove_model
+from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """What is known of a model without loading it; `problem` is why it is not ready."""
+
+    model: str
+    ready: bool
+    name: str | None = None
+    folder: Path | None = None
+    size_bytes: int = 0
+    dimensions: int | None = None
+    problem: str | None = None
+
+
+def model_label(model: str | None, model_path: Path | None = None) -> str:
+    """Give the folder or hub id that a setting means; a bare name is sentence-transformers'."""
+    if model_path is not None:
+        return str(model_path)
+    if not model:
+        return DEFAULT_MODEL
+    if "/" in model or Path(model).is_dir():
+        return model
+    return f"sentence-transformers/{model}"
+
+
+def download_model(
+    model: str | None,
+    cache_dir: Path,
+    progress: Progress | None = None,
+    *,
+    sources: ModelSources | None = None,
+    force: bool = False,
+) -> ModelStatus:
+    """Get a model into the cache, unless it is there and not to be got again."""
+    label = model_label(model)
+    if force:
+        remove_model(label, cache_dir)
+    get_model(label, cache_dir, sources or ModelSources(), progress or (lambda _done, _total: None))
+    return model_status(model, cache_dir)
+
+
+def model_status(model: str | None, cache_dir: Path, *, verify: bool = False) -> ModelStatus:
+    """Say whether a model is in the cache; `verify` reads every byte of it."""
+    label = model_label(model)
+    cached = find_model(label, cache_dir)
+    if cached is None:
+        return ModelStatus(label, ready=False, problem="it is not in the cache, or not whole")
+    damaged = damaged_files(cached) if verify else []
+    return ModelStatus(
+        label,
+        ready=not damaged,
+        name=cached.name,
+        folder=cached.folder,
+        size_bytes=cached.size_bytes,
+        dimensions=cached.shape.dimensions,
+        problem=f"damaged: {', '.join(damaged)}" if damaged else None,
+    )

@@ -1,0 +1,130 @@
+"""What the tests share: a place of their own, stores on real files, and embedders made by hand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byheart.contracts import Embedder, Vectors
+from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import EmbedderUnavailable
+from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+OpenStore = Callable[..., MemoryStore]
+
+
+@pytest.fixture(autouse=True)
+def _own_place(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keep every test away from the user's own configuration and data."""
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("BYHEART_CONFIG", str(home / "config.toml"))
+    for name in ("DATA", "CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memory.db"
+
+
+@pytest.fixture
+def open_store(path: Path) -> Iterator[OpenStore]:
+    """Open stores, by default on the same file, and close them at the end."""
+    opened: list[MemoryStore] = []
+
+    def open_one(
+        at: Path | None = None, embedder: Embedder | None = None, **settings: Any
+    ) -> MemoryStore:
+        chosen = load_settings(settings)
+        storage = SqliteStorage(
+            at or path, busy_timeout_seconds=chosen.busy_timeout_seconds
+        )
+        opened.append(MemoryStore(storage, embedder or HashEmbedder(), chosen))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def store(open_store: OpenStore) -> MemoryStore:
+    return open_store()
+
+
+class ArrowEmbedder(EstimatedTokens):
+    """Point where a text says: `east`, `west`, `north`, or `at 30` degrees; anything else is up.
+
+    Vectors have four dimensions: the plane of the directions, up, and one that is never used.
+    """
+
+    name = "arrow"
+    dimensions = 4
+    window_tokens = 10_000
+    directions = {"east": 0.0, "north": 90.0, "west": 180.0, "south": 270.0}
+
+    def unavailable(self) -> str | None:
+        return None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        return np.array([self._arrow(text.split()) for text in texts], np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        vector: Vectors = self.embed([text])[0]
+        return vector
+
+    def _arrow(self, words: list[str]) -> list[float]:
+        for at, word in enumerate(words):
+            degrees = self.directions.get(word)
+            if word == "at":
+                degrees = float(words[at + 1])
+            if degrees is not None:
+                angle = math.radians(degrees)
+                return [math.cos(angle), math.sin(angle), 0.0, 0.0]
+        return [0.0, 0.0, 1.0, 0.0]
+
+
+class WatchedEmbedder(HashEmbedder):
+    """Count what is embedded, and be away while `down`."""
+
+    def __init__(self, dimensions: int = 64, name: str | None = None) -> None:
+        super().__init__(dimensions)
+        self.name = name or self.name
+        self.down = False
+        self.embedded: list[str] = []
+
+    def unavailable(self) -> str | None:
+        return "the provider is on holiday" if self.down else None
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.down:
+            raise EmbedderUnavailable("the provider is on holiday", "wait until it is back")
+        self.embedded.extend(texts)
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Vectors:
+        if self.down:
+            raise EmbedderUnavailable("the provider is on holiday", "wait until it is back")
+        vector: Vectors = super().embed([text])[0]
+        return vector
+
+
+@pytest.fixture
+def watched() -> WatchedEmbedder:
+    return WatchedEmbedder()
+
+
+@pytest.fixture
+def arrows(open_store: OpenStore) -> MemoryStore:
+    """Give a store whose vectors are made by hand."""
+    return open_store(embedder=ArrowEmbedder())
