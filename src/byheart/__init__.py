@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         WrittenFile,
         to_wire,
     )
-    from byheart.opening import open
+    from byheart.opening import open  # noqa: A004
     from byheart.settings import Settings, load_settings
 
 # Where each name lives. They are imported when first used: `byheart --help` needs none of them, and

@@ -121,7 +121,6 @@ class FoundChunk:
     chunk_no: int
     chunk: Chunk
     memory: MemoryFields
-    chunks_in_memory: int
 
 
 class Reader(Protocol):
@@ -145,6 +144,10 @@ class Reader(Protocol):
 
     def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
         """Tell what each term contributed to a chunk's BM25 score."""
+        ...
+
+    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+        """Name the memory of each chunk by its internal number."""
         ...
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:

@@ -1,20 +1,20 @@
 """Every error Byheart raises.
 
-    ByheartError                     what happened, and what to do next
-    ├── InvalidInput                 the caller's value is not allowed; nothing was written
-    │   ├── QuerySyntaxError         a raw query is not valid FTS5 syntax
-    │   └── SettingsError            a setting is unknown or has a bad value
-    ├── NotFound                     no such memory, chunk or session
-    ├── EmbeddingError               text could not be turned into vectors
-    │   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
-    │   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
-    └── StoreError                   the database could not do what was asked; the data is unchanged
-        ├── StoreBusy                another process kept the write lock for too long
-        ├── StoreDamaged             the file is not a database, or a corrupt one
-        ├── StoreFull                no space left on the disk
-        ├── StoreReadOnly            the store can be read but not written
-        ├── StoreTooNew              written by a newer version of Byheart
-        └── StoreUnreachable         the file or folder cannot be opened
+ByheartError                     what happened, and what to do next
+├── InvalidInput                 the caller's value is not allowed; nothing was written
+│   ├── QuerySyntaxError         a raw query is not valid FTS5 syntax
+│   └── SettingsError            a setting is unknown or has a bad value
+├── NotFound                     no such memory, chunk or session
+├── EmbeddingError               text could not be turned into vectors
+│   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
+│   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
+└── StoreError                   the database could not do what was asked; the data is unchanged
+    ├── StoreBusy                another process kept the write lock for too long
+    ├── StoreDamaged             the file is not a database, or a corrupt one
+    ├── StoreFull                no space left on the disk
+    ├── StoreReadOnly            the store can be read but not written
+    ├── StoreTooNew              written by a newer version of Byheart
+    └── StoreUnreachable         the file or folder cannot be opened
 """
 
 from __future__ import annotations

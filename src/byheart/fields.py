@@ -56,7 +56,9 @@ def check_label(name: str, value: object) -> str:
     """Accept a short name: an id, a tag, an agent."""
     text = check_text(name, value, longest=LONGEST_LABEL)
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
-        raise InvalidInput(f"{name} has control characters: {text!r}", "use visible characters only")
+        raise InvalidInput(
+            f"{name} has control characters: {text!r}", "use visible characters only"
+        )
     return text
 
 
@@ -119,7 +121,9 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
 def check_number(name: str, value: object, low: float, high: float) -> float:
     """Accept a number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise InvalidInput(f"{name} {value!r} is not allowed", f"give a number from {low} to {high}")
+        raise InvalidInput(
+            f"{name} {value!r} is not allowed", f"give a number from {low} to {high}"
+        )
     return float(value)
 
 
@@ -160,12 +164,12 @@ def check_moment(name: str, value: object) -> datetime | None:
     try:
         return moment.astimezone(UTC)
     except OverflowError as error:
-        raise InvalidInput(f"{name} {value!r} is out of range", "give a year from 2 to 9998") from error
+        raise InvalidInput(
+            f"{name} {value!r} is out of range", "give a year from 2 to 9998"
+        ) from error
 
 
-def check_expiry(
-    ttl_days: object, expires_at: object, now: datetime
-) -> datetime | None:
+def check_expiry(ttl_days: object, expires_at: object, now: datetime) -> datetime | None:
     """Accept a time to live or a moment, not both; `None` is permanent."""
     if ttl_days is not None and expires_at is not None:
         raise InvalidInput("ttl_days and expires_at were both given", "give one of them")

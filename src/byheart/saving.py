@@ -105,16 +105,12 @@ class Saver:
         fresh = [request for request in requests if request.key not in known]
         chunked = [(request, *self._chunk(request)) for request in fresh]
         waiting = [
-            passage
-            for request, chunks, _ in chunked
-            for passage in passages(chunks, request.title)
+            passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
         ]
         windows, missing = self._vectorizer.windows(waiting)
         drafts, at = [], 0
         for request, chunks, format_ in chunked:
-            drafts.append(
-                self._draft(request, chunks, windows[at : at + len(chunks)], format_)
-            )
+            drafts.append(self._draft(request, chunks, windows[at : at + len(chunks)], format_))
             at += len(chunks)
         model = self._vectorizer.model if missing is None else None
         written = iter(self._storage.write(drafts, model) if drafts else ())
@@ -137,24 +133,7 @@ class Saver:
         windows: Sequence[tuple[Window, ...]],
         format_: str,
     ) -> Draft:
-        noticed = {
-            name: getattr(request, name)
-            for name in ("summary", "entities", "importance")
-            if getattr(request, name) is not None
-        }
-        derived = tuple({"summary", "entities", "importance"} - set(noticed))
-        noticed.setdefault("summary", summarize(request.content))
-        noticed.setdefault("entities", extract_entities(request.content))
-        noticed.setdefault(
-            "importance",
-            score_importance(
-                request.content,
-                kind=request.kind,
-                entities=noticed["entities"],
-                has_source=request.source != "manual",
-                has_metadata=bool(request.metadata),
-            ),
-        )
+        noticed, derived = _notice(request)
         memory = Memory(
             memory_id=new_memory_id(),
             space=request.space,
@@ -178,7 +157,7 @@ class Saver:
             **noticed,
         )
         who = request.agent_id or request.source
-        return Draft(memory, tuple(chunks), tuple(windows), tuple(sorted(derived)), who)
+        return Draft(memory, tuple(chunks), tuple(windows), derived, who)
 
     def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:
         if request.expires_at is not None or not self._settings.retention_policy:
@@ -201,3 +180,26 @@ class Saver:
             return 0, reason
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
+
+
+def _notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Keep what was said about a text, derive what was not, and say which is which."""
+    noticed: dict[str, Any] = {
+        "summary": request.summary,
+        "entities": request.entities,
+        "importance": request.importance,
+    }
+    derived = tuple(name for name, value in noticed.items() if value is None)
+    if request.summary is None:
+        noticed["summary"] = summarize(request.content)
+    if request.entities is None:
+        noticed["entities"] = extract_entities(request.content)
+    if request.importance is None:
+        noticed["importance"] = score_importance(
+            request.content,
+            kind=request.kind,
+            entities=noticed["entities"],
+            has_source=request.source != "manual",
+            has_metadata=bool(request.metadata),
+        )
+    return noticed, derived

@@ -1,7 +1,7 @@
 """Who turns text into vectors?"""
 
 from byheart.embedding.estimated_tokens import EstimatedTokens
-from byheart.embedding.hub_download import Progress
+from byheart.embedding.progress import Progress
 from byheart.embedding.providers import LazyEmbedder, open_embedder
 from byheart.embedding.windows import window_texts
 

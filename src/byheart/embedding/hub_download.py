@@ -13,9 +13,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from byheart.embedding.progress import Progress
 from byheart.errors import EmbedderUnavailable
-
-Progress = Callable[[int, int], None]
 
 WEIGHTS = "model.safetensors"
 REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)

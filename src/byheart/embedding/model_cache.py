@@ -20,18 +20,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from byheart.embedding.hub_download import WEIGHTS, Progress
+from byheart.embedding.hub_download import WEIGHTS
 from byheart.embedding.model_sources import (
     DEFAULT_MODEL,
     PINNED_SHA256,
     ModelSources,
     sha256_of,
 )
+from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import SentenceModel, read_sentence_model
 from byheart.errors import ModelFilesError
 
 # Counts up when the graph changes, so that models built by an older version are built again.
-BUILD = 1
+BUILD = 2
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"
@@ -134,7 +135,7 @@ def _build(model: str, source: Path, target: Path) -> Path:
 
     shape = read_sentence_model(source, model)
     target.mkdir()
-    onnx.save(build_graph(load_file(source / WEIGHTS), shape), str(target / GRAPH))
+    onnx.save(build_graph(load_file(source / WEIGHTS), shape, "int8"), str(target / GRAPH))
     shutil.copyfile(source / TOKENIZER, target / TOKENIZER)
     manifest: dict[str, Any] = {
         "build": BUILD,
@@ -157,8 +158,8 @@ def _name_of(model: str, source: Path) -> str:
     """Name the vectors after the weights, since two sets of weights may share a label."""
     weights = sha256_of(source / WEIGHTS)
     if weights == PINNED_SHA256[WEIGHTS]:
-        return DEFAULT_MODEL.rpartition("/")[2]
-    return f"{Path(model).name}@{weights[:8]}"
+        return f"{DEFAULT_MODEL.rpartition('/')[2]}-int8"
+    return f"{Path(model).name}@{weights[:8]}-int8"
 
 
 @contextmanager

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from byheart.embedding.hub_download import Progress
 from byheart.embedding.model_cache import damaged_files, find_model, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
+from byheart.embedding.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)

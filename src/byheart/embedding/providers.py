@@ -7,14 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from byheart.contracts import Embedder, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.embedding.progress import Progress
 from byheart.errors import EmbedderUnavailable, EmbeddingError, SettingsError
-
-if TYPE_CHECKING:
-    from byheart.embedding.hub_download import Progress
 
 Provider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 Opener = Callable[[], Embedder]

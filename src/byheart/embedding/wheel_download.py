@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from byheart.embedding.hub_download import Progress
+from byheart.embedding.progress import Progress
 from byheart.errors import EmbedderUnavailable
 
 STALL_SECONDS = 20.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from byheart.contracts import Ranked
@@ -33,21 +33,29 @@ def reciprocal_rank(rank: int) -> float:
     return 1 / (RRF_K + rank + 1)
 
 
-def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> list[Fused]:
+def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> Iterator[Fused]:
     """Merge rankings by Reciprocal Rank Fusion; ties go to the better scores, then the older chunk.
 
-    Each leg lists (rank, chunk): ranks are those of the whole leg, so that a part of it fuses alike.
+    Each leg lists (rank, chunk); ranks are those of the whole leg, so that a part fuses alike.
     """
-    places: dict[int, dict[str, Place]] = {}
-    for leg, ranking in legs.items():
+    totals: dict[int, float] = {}
+    scores: dict[int, float] = {}
+    for ranking in legs.values():
         for rank, found in ranking:
-            place = Place(rank, found.score, reciprocal_rank(rank))
-            places.setdefault(found.chunk_no, {})[leg] = place
-    fused = [
-        Fused(chunk_no, sum(place.contribution for place in by_leg.values()), by_leg)
-        for chunk_no, by_leg in places.items()
-    ]
-    return sorted(fused, key=_order)
+            number = found.chunk_no
+            totals[number] = totals.get(number, 0.0) + reciprocal_rank(rank)
+            scores[number] = scores.get(number, 0.0) + found.score
+    ranks = {
+        leg: {found.chunk_no: (rank, found.score) for rank, found in ranking}
+        for leg, ranking in legs.items()
+    }
+    for number in sorted(totals, key=lambda each: (-totals[each], -scores[each], each)):
+        places = {
+            leg: Place(*by_number[number], reciprocal_rank(by_number[number][0]))
+            for leg, by_number in ranks.items()
+            if number in by_number
+        }
+        yield Fused(number, totals[number], places)
 
 
 def keep_order(leg: str, ranking: Sequence[tuple[int, Ranked]]) -> list[Fused]:
@@ -56,11 +64,3 @@ def keep_order(leg: str, ranking: Sequence[tuple[int, Ranked]]) -> list[Fused]:
         Fused(found.chunk_no, found.score, {leg: Place(rank, found.score, found.score)})
         for rank, found in ranking
     ]
-
-
-def _order(fused: Fused) -> tuple[float, float, int]:
-    return (
-        -fused.score,
-        -sum(place.score for place in fused.places.values()),
-        fused.chunk_no,
-    )

@@ -1,7 +1,7 @@
 """Ranking: the legs of a search and the order they give together.
 
-The order of a question is one list, however it is paged. It is made in tiers: the first 200 of each
-leg are fused, then the next 1,800, and so on; a deeper page never moves an earlier one.
+The order of a question is one list, however it is paged. It is made in tiers: the first 100 of each
+leg are fused, then the next 900, and so on; a deeper page never moves an earlier one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from byheart.search.fusion import Fused, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms
 
-FIRST_TIER = 200
+FIRST_TIER = 100
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], list[Ranked]]
@@ -47,9 +47,10 @@ class Ranking:
             found = {leg: list(enumerate(rank(depth))) for leg, rank in self.legs.items()}
             tier = {leg: ranking[begin:] for leg, ranking in found.items()}
             fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
-            fresh = [each for each in fused if each.chunk_no not in seen]
-            seen.update(each.chunk_no for each in fresh)
-            yield from fresh
+            for each in fused:
+                if each.chunk_no not in seen:
+                    seen.add(each.chunk_no)
+                    yield each
             if all(len(ranking) < depth for ranking in found.values()):
                 return
             begin, depth = depth, depth * _TIER_GROWTH

@@ -30,12 +30,10 @@ _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
 # What a listing without a query shows as similarity: nothing was compared.
 SCOPED_SIMILARITY = 2.0
 
-Group = list[tuple[Fused, FoundChunk]]
+Group = list[Fused]
 
 
-def find(
-    request: SearchRequest, reader: Reader, vector: Vectors | None
-) -> tuple[list[Hit], bool]:
+def find(request: SearchRequest, reader: Reader, vector: Vectors | None) -> tuple[list[Hit], bool]:
     """Answer a request: the hits of its page, and whether there are more behind it."""
     if not request.query:
         return _list_memories(request, reader)
@@ -81,14 +79,16 @@ class _Answer:
 
     def sections(self) -> tuple[list[Hit], bool]:
         """Give whole sections, each once, in the order of their best chunk."""
-        groups = self._grouped(
-            lambda found: (found.memory.memory_id, found.chunk.section), _CHUNKS_PER_SECTION
-        )
-        page, more = self._page(groups)
+        page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
         return [self._section(group) for group in page], more
 
+    def _sections_of(self, chunk_nos: Sequence[int]) -> list[Hashable]:
+        found = self._reader.chunks(chunk_nos)
+        return [(each.memory.memory_id, each.chunk.section) for each in found]
+
     def _section(self, group: Group) -> Hit:
-        best, found = group[0]
+        best = group[0]
+        [found] = self._reader.chunks([best.chunk_no])
         chunks = section_chunks(
             found.chunk.section,
             self._reader.chunks_of(found.memory.memory_id, self._request.where.space),
@@ -106,7 +106,7 @@ class _Answer:
             matched_chunks=len(group),
             match_ratio=ratio,
             auto_merged=ratio >= AUTO_MERGE_RATIO,
-            similarity=_mean(self._similarities([fused for fused, _ in group]).values()),
+            similarity=_mean(self._similarities(group).values()),
             score=best.score,
             snippet=self._snippet(found.chunk.content),
             explanation=self._explain(best),
@@ -114,12 +114,12 @@ class _Answer:
 
     def memories(self) -> tuple[list[Hit], bool]:
         """Give whole memories, in the order of their best chunk."""
-        groups = self._grouped(lambda found: found.memory.memory_id, _CHUNKS_PER_MEMORY)
-        page, more = self._page(groups)
+        page, more = self._groups(self._reader.owners, _CHUNKS_PER_MEMORY)
         return [self._memory(group) for group in page], more
 
     def _memory(self, group: Group) -> Hit:
-        best, found = group[0]
+        best = group[0]
+        [found] = self._reader.chunks([best.chunk_no])
         memory = self._reader.memory(found.memory.memory_id, self._request.where.space)
         assert memory is not None, "a hit and its memory come from one snapshot"
         return MemoryHit(
@@ -129,34 +129,27 @@ class _Answer:
             entities=memory.entities,
             metadata=memory.metadata,
             matching_chunks=len(group),
-            total_chunks=found.chunks_in_memory,
-            similarity=max(
-                self._similarities([fused for fused, _ in group]).values(), default=None
-            ),
+            total_chunks=memory.chunks,
+            similarity=max(self._similarities(group).values(), default=None),
             score=best.score,
             snippet=self._snippet(found.chunk.content),
             explanation=self._explain(best),
         )
 
-    def _grouped(
-        self, key: Callable[[FoundChunk], Hashable], chunks_per_group: int
-    ) -> list[Group]:
-        """Gather ranked chunks into groups until a page and one more are there, or no chunk is."""
-        needed = self._request.offset + self._request.limit
+    def _groups(
+        self, keys_of: Callable[[Sequence[int]], Sequence[Hashable]], chunks_per_group: int
+    ) -> tuple[list[Group], bool]:
+        """Gather ranked chunks until a page of groups and one more are there."""
+        end = self._request.offset + self._request.limit
         groups: dict[Hashable, Group] = {}
         ranked = iter(self._ranking)
-        while batch := list(islice(ranked, max(needed * chunks_per_group, 1))):
-            for fused, found in zip(
-                batch, self._reader.chunks([each.chunk_no for each in batch]), strict=True
-            ):
-                groups.setdefault(key(found), []).append((fused, found))
-            if len(groups) > needed:
+        while batch := list(islice(ranked, end * chunks_per_group)):
+            keys = keys_of([each.chunk_no for each in batch])
+            for key, fused in zip(keys, batch, strict=True):
+                groups.setdefault(key, []).append(fused)
+            if len(groups) > end:
                 break
-        return list(groups.values())
-
-    def _page(self, groups: Sequence[Group]) -> tuple[Sequence[Group], bool]:
-        end = self._request.offset + self._request.limit
-        return groups[self._request.offset : end], len(groups) > end
+        return list(groups.values())[self._request.offset : end], len(groups) > end
 
     def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:
         if self._vector is None:
@@ -170,10 +163,14 @@ class _Answer:
         if not self._request.explain:
             return None
         legs = {
-            leg: LegExplanation(place.rank, place.score, place.contribution, self._terms(leg, fused))
+            leg: LegExplanation(
+                place.rank, place.score, place.contribution, self._terms(leg, fused)
+            )
             for leg, place in fused.places.items()
         }
-        fusion = f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else next(iter(self._ranking.legs))
+        fusion = (
+            f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else next(iter(self._ranking.legs))
+        )
         return Explanation(fusion, fused.score, **legs)
 
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:

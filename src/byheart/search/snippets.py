@@ -31,7 +31,9 @@ def _window(text: str, spans: Sequence[Span], length: int) -> Span:
     spare = max(0, length - (last - first))
     start = min(max(0, first - spare // 2), len(text) - length)
     start = _next_gap(text, start, first) if start else 0
-    return start, _previous_gap(text, min(len(text), start + length), at_least=min(last, start + length))
+    return start, _previous_gap(
+        text, min(len(text), start + length), at_least=min(last, start + length)
+    )
 
 
 def _densest(spans: Sequence[Span], length: int) -> Span:

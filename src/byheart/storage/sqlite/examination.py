@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from typing import Any
 
 import apsw
 import numpy as np
@@ -69,15 +70,22 @@ _MUST_BE_EMPTY = (
 
 def examine(database: Database, index: Index) -> list[Finding]:
     """Check the file, the relations between its tables, and everything derived from it."""
-    findings = []
+    findings: list[Finding] = []
     with database.reading() as connection:
         findings.extend(_integrity(connection))
         for check, message, hint, query in _MUST_BE_EMPTY:
             count = connection.execute(query).get
             findings.append(
-                Finding(check, not count, message.format(count) if count else "in order",
-                        f"run: {hint}" if count and hint.startswith("byheart") else
-                        hint if count else "")
+                Finding(
+                    check,
+                    not count,
+                    message.format(count) if count else "in order",
+                    f"run: {hint}"
+                    if count and hint.startswith("byheart")
+                    else hint
+                    if count
+                    else "",
+                )
             )
         findings.append(_index_file(connection, index))
     findings.append(_disk_space(database))
@@ -133,14 +141,22 @@ def _disk_space(database: Database) -> Finding:
 def rebuild_words(connection: apsw.Connection) -> None:
     """Make the keyword entries anew from the chunks."""
     connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
-    rows = connection.execute(
-        f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no)"
-    )
-    for row in rows.fetchall():
-        writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
+    last = 0
+    while rows := _chunk_rows(connection, last):
+        for row in rows:
+            writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
+        last = rows[-1][0]
     connection.execute(
         "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
     )
+
+
+def _chunk_rows(connection: apsw.Connection, after: int) -> list[Any]:
+    return connection.execute(
+        f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no) "
+        "WHERE c.chunk_no > ? ORDER BY c.chunk_no LIMIT 2000",
+        (after,),
+    ).fetchall()
 
 
 def rebuild_pending(connection: apsw.Connection) -> None:

@@ -12,16 +12,19 @@ from byheart.storage.sqlite.times import to_micros
 
 def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
     """Say which rows of `memories m` a filter lets through."""
-    clauses, values = ["m.forgotten_at IS NULL", "m.space = ?"], [where.space]
+    clauses = ["m.forgotten_at IS NULL", "m.space = ?"]
+    values: list[object] = [where.space]
     parts: list[tuple[str, list[object]]] = []
     if where.session_id is not None:
         glob = " OR m.session_id IS NULL" if where.include_global else ""
         parts.append((f"(m.session_id = ?{glob})", [where.session_id]))
     if where.kind:
         parts.append((f"m.kind IN ({_marks(where.kind)})", list(where.kind)))
-    for column in ("agent_id", "session_iter", "task_code"):
-        if (value := getattr(where, column)) is not None:
-            parts.append((f"m.{column} = ?", [value]))
+    parts.extend(
+        (f"m.{column} = ?", [getattr(where, column)])
+        for column in ("agent_id", "session_iter", "task_code")
+        if getattr(where, column) is not None
+    )
     if where.min_importance is not None:
         parts.append(("m.importance >= ?", [where.min_importance]))
     parts.extend(_times(where, now))
@@ -29,7 +32,7 @@ def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
     for clause, each in parts:
         clauses.append(clause)
         values.extend(each)
-    return " AND ".join(clauses), list(values)
+    return " AND ".join(clauses), values
 
 
 def _times(where: Filter, now: int) -> list[tuple[str, list[object]]]:
@@ -62,8 +65,10 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
         queries.append((query + _having(where, len(keys)), (where.space, *keys)))
     if where.path is not None:
         queries.append(
-            ("SELECT memory_no FROM memories WHERE space = ? AND path GLOB ?",
-             (where.space, where.path))
+            (
+                "SELECT memory_no FROM memories WHERE space = ? AND path GLOB ?",
+                (where.space, where.path),
+            )
         )
     return queries
 

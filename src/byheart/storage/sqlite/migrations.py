@@ -17,11 +17,11 @@ APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
 
 def known_migrations() -> list[tuple[int, str]]:
     """List the schema changes this version knows, by number."""
-    found = []
-    for each in files("byheart.storage.sqlite.schema").iterdir():
-        if match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name):
-            found.append((int(match.group(1)), each.read_text(encoding="utf-8")))
-    return sorted(found)
+    return sorted(
+        (int(match.group(1)), each.read_text(encoding="utf-8"))
+        for each in files("byheart.storage.sqlite.schema").iterdir()
+        if (match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name))
+    )
 
 
 def migrate(database: Database) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from byheart import words
 from byheart.contracts import FoundChunk, Ranked, Vectors
@@ -67,7 +66,7 @@ class SqliteReader:
         """Rank the chunks that a raw FTS5 query matches, best first."""
         allowed = self._allowed(where)
         try:
-            rows = self._connection.execute(
+            rows: list[Any] = self._connection.execute(
                 "SELECT rowid, -bm25(chunk_words) FROM chunk_words WHERE chunk_words MATCH ?",
                 (_spread_syntax(query),),
             ).fetchall()
@@ -87,6 +86,10 @@ class SqliteReader:
         """Tell what each term contributed to a chunk's BM25 score."""
         view = self._view
         return view.weigh_terms(terms, view.slot_of(chunk_no), self._allowed(where))
+
+    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+        """Name the memory of each chunk by its internal number."""
+        return self._view.owners(chunk_nos)
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
@@ -191,7 +194,7 @@ def _syntax_error(query: str, message: str) -> QuerySyntaxError:
     position = len(query) if position < 0 else position
     return QuerySyntaxError(
         f"the raw query is not valid at position {position}: {message}",
-        "raw queries take \"phrases\", AND, OR, NOT, prefix* and {title} {summary} {headings} "
+        'raw queries take "phrases", AND, OR, NOT, prefix* and {title} {summary} {headings} '
         "{content}: column filters; leave raw off to search for any text as it is",
         position,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from byheart.contracts import FoundChunk
@@ -29,47 +30,51 @@ CHUNK = """
 FIELDS = f"""
     m.memory_id, m.kind, m.title, m.summary, m.session_id, m.agent_id, m.session_iter, m.task_code,
     m.path, {_TAGS}, m.importance, m.created_at, m.updated_at, m.expires_at"""
-FOUND = f"{CHUNK}, {_CHUNK_COUNT}, {FIELDS}"
+FOUND = f"{CHUNK}, {FIELDS}"
 
 
-def to_memory(row: tuple[Any, ...]) -> Memory:
+def to_memory(row: Any) -> Memory:
     """Read a row of `MEMORY`."""
-    (*head, tags, entities, importance, metadata, format_, chunks, created, updated) = row[:21]
+    tags, entities, importance, metadata, format_, chunks, created, updated = row[13:21]
     expires, accessed, access_count = row[21:]
     return Memory(
-        *head,
-        tuple(json.loads(tags)),
-        tuple(json.loads(entities)),
-        importance,
-        json.loads(metadata),
-        format_,
-        chunks,
-        from_micros(created),
-        from_micros(updated),
-        None if expires is None else from_micros(expires),
-        None if accessed is None else from_micros(accessed),
-        access_count,
+        *row[:13],
+        tags=tuple(json.loads(tags)),
+        entities=tuple(json.loads(entities)),
+        importance=importance,
+        metadata=json.loads(metadata),
+        format=format_,
+        chunks=chunks,
+        created_at=from_micros(created),
+        updated_at=from_micros(updated),
+        expires_at=_moment(expires),
+        accessed_at=_moment(accessed),
+        access_count=access_count,
     )
 
 
-def to_chunk(row: tuple[Any, ...]) -> Chunk:
+def to_chunk(row: Any) -> Chunk:
     """Read the columns of `CHUNK` behind `chunk_no`."""
-    *head, headings, token_count = row
-    return Chunk(*head, tuple(Heading(*each) for each in json.loads(headings)), token_count)
+    headings = tuple(Heading(*each) for each in json.loads(row[7]))
+    return Chunk(*row[:7], headings=headings, token_count=row[8])
 
 
-def to_found_chunk(row: tuple[Any, ...]) -> FoundChunk:
+def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
-    *head, tags, importance, created, updated, expires = row[11:]
+    tags, importance, created, updated, expires = row[19:]
     fields = MemoryFields(
-        *head,
-        tuple(json.loads(tags)),
-        importance,
-        from_micros(created),
-        from_micros(updated),
-        None if expires is None else from_micros(expires),
+        *row[10:19],
+        tags=tuple(json.loads(tags)),
+        importance=importance,
+        created_at=from_micros(created),
+        updated_at=from_micros(updated),
+        expires_at=_moment(expires),
     )
-    return FoundChunk(row[0], to_chunk(row[1:10]), fields, row[10])
+    return FoundChunk(row[0], to_chunk(row[1:10]), fields)
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
 
 
 def headings_json(headings: Iterable[Heading]) -> str:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,12 +126,11 @@ class SqliteStorage:
         """List chunks that still lack vectors, oldest first."""
         with self._database.reading() as connection:
             found = []
-            for row in connection.execute(_PENDING, (limit,)).fetchall():
+            rows: list[Any] = connection.execute(_PENDING, (limit,)).fetchall()
+            for row in rows:
                 chunk = to_chunk(row[1:10])
                 before = connection.execute(_CHUNK_AT, (row[11], chunk.index - 1)).get
-                found.append(
-                    PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10])
-                )
+                found.append(PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10]))
         return found
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:

@@ -164,7 +164,8 @@ def _insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) 
 def activate(connection: apsw.Connection, model: Model) -> int:
     """Give the number of a model; the first one that brings vectors becomes the store's."""
     connection.execute(
-        "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", (model.name, model.dimensions)
+        "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)",
+        (model.name, model.dimensions),
     )
     connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (model.name,))
     return connection.execute("SELECT model_no FROM models WHERE name = ?", (model.name,)).get  # type: ignore[no-any-return]

@@ -1,7 +1,7 @@
-"""What filters ask about, one array per question, so that any filter costs well under a millisecond.
+"""What filters ask about, one array per question: any filter costs well under a millisecond.
 
-Texts are kept as small numbers (`Codes`). A view of a column never changes: rows are appended behind
-what a view can see, and a change to a row is made in a copy.
+Texts are kept as small numbers (`Codes`). A view of a column never changes: rows are appended
+behind what a view can see, and a change to a row is made in a copy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Growing:
         self._buffer[self._length : needed] = rows
         self._length = needed
 
-    def replace(self, at: Array, rows: Array) -> None:
+    def replace(self, at: Array, rows: Array | bool) -> None:
         """Change rows in a copy, so that views in use stay as they are."""
         changed = self.view.copy()
         changed[at] = rows

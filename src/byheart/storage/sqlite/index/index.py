@@ -1,4 +1,4 @@
-"""The index of one process: columns, postings and vectors, derived from SQLite and caught up with it.
+"""The index of one process: columns, postings and vectors, derived from SQLite.
 
 SQLite is the truth. Before every search the index is brought to exactly the change the search's own
 transaction sees, so that an answer is never stale and never ahead. What other processes wrote is
@@ -243,7 +243,7 @@ class _Contents:
                 )
             )
         gone = [slot for slot, number in zip(slots, changed, strict=True) if number not in fresh]
-        self._memories["present"].replace(np.array(gone, np.int64), np.bool_(False))
+        self._memories["present"].replace(np.array(gone, np.int64), False)
         kept = [slot for slot, number in zip(slots, changed, strict=True) if number in fresh]
         for name, rows in self._memory_rows(fresh.values()).items():
             self._memories[name].replace(np.array(kept, np.int64), rows)
@@ -253,7 +253,7 @@ class _Contents:
         slots = np.flatnonzero(np.isin(self._chunks["owner"].view, owners))
         dead = slots[~np.isin(self._chunks["chunk_nos"].view[slots], np.array(alive, np.int64))]
         if len(dead):
-            self._chunks["alive"].replace(dead, np.bool_(False))
+            self._chunks["alive"].replace(dead, False)
 
     def _append_memories(self, connection: apsw.Connection) -> None:
         known = self._memories["memory_nos"].view
@@ -265,7 +265,7 @@ class _Contents:
 
     def _memory_rows(self, rows: Any) -> dict[str, NDArray[Any]]:
         columns = list(zip(*rows, strict=True)) or [()] * len(MEMORY_TYPES)
-        named = dict(zip(MEMORY_TYPES, columns, strict=True))
+        named: dict[str, Any] = dict(zip(MEMORY_TYPES, columns, strict=True))
         for name in CODED:
             named[name] = [self._codes[name].encode(each) for each in named[name]]
         named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
@@ -284,7 +284,7 @@ class _Contents:
             yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
         while self._model_no is not None:
             batch = (self._last_vector, self._model_no, _BATCH)
-            vectors = connection.execute(_VECTORS, batch).fetchall()
+            vectors: list[Any] = connection.execute(_VECTORS, batch).fetchall()
             if not vectors:
                 break
             yield Segment(
@@ -319,7 +319,7 @@ class _Contents:
         self._last_vector = rows[-1][0]
         chunk_nos = np.array([row[1] for row in rows], np.int64)
         slots = np.searchsorted(self._chunks["chunk_nos"].view, chunk_nos)
-        self._chunks["embedded"].replace(slots, np.bool_(True))
+        self._chunks["embedded"].replace(slots, True)
         flat = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
         return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
 

@@ -75,7 +75,7 @@ class View:
             inside = np.zeros(len(mask), np.bool_)
             inside[self._memory_slots(memory_nos)] = True
             mask &= inside
-        return mask
+        return np.asarray(mask, np.bool_)
 
     def _memory_slots(self, memory_nos: NDArray[np.int64]) -> Slots:
         at = np.searchsorted(self.memories.memory_nos, memory_nos)
@@ -93,9 +93,7 @@ class View:
         slots = np.flatnonzero(scores)
         return self._best(slots, scores[slots], limit)
 
-    def weigh_terms(
-        self, terms: Sequence[str], slot: int, allowed: Allowed
-    ) -> dict[str, float]:
+    def weigh_terms(self, terms: Sequence[str], slot: int, allowed: Allowed) -> dict[str, float]:
         """Tell what each term contributes to one chunk's score."""
         shares = {}
         for term, (slots, weights) in self._weigh(terms, allowed).items():
@@ -104,9 +102,7 @@ class View:
                 shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(
-        self, terms: Sequence[str], allowed: Allowed
-    ) -> dict[str, tuple[Slots, Scores]]:
+    def _weigh(self, terms: Sequence[str], allowed: Allowed) -> dict[str, tuple[Slots, Scores]]:
         total = int(np.count_nonzero(allowed))
         if not total:
             return {}
@@ -168,7 +164,7 @@ class View:
                 distance += np.bitwise_count(word ^ query_word)
             distance[~mask] = far
             distances.append(distance)
-        counts = sum(np.bincount(each, minlength=far + 1) for each in distances)
+        counts = np.bincount(np.concatenate(distances), minlength=far + 1)
         reach = int(np.searchsorted(np.cumsum(counts[:far]), wanted))
         return [np.flatnonzero(each <= min(reach, far - 1)) for each in distances]
 
@@ -198,6 +194,12 @@ class View:
         found, scores = self._best_windows(vector, rows)
         numbers = self.chunks.chunk_nos[found]
         return dict(zip(numbers.tolist(), scores.tolist(), strict=True))
+
+    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+        """Give the number of the memory that each chunk belongs to."""
+        slots = np.searchsorted(self.chunks.chunk_nos, np.array(chunk_nos, np.int64))
+        numbers: list[int] = self.memories.memory_nos[self.chunks.owner[slots]].tolist()
+        return numbers
 
     def slot_of(self, chunk_no: int) -> int:
         """Give the place of a chunk in the columns."""

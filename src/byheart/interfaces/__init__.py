@@ -1,0 +1,1 @@
+"""How do people and agents reach it? A door calls `MemoryStore` and renders the answer."""

@@ -1,0 +1,161 @@
+"""Which verbs there are. Each is loaded when it is asked for, so that help costs nothing."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, NamedTuple, NoReturn
+
+import click
+from click.shell_completion import shell_complete
+
+from byheart.interfaces.cli.errors import INTERRUPTED, OK, report
+from byheart.interfaces.cli.verb import VerbGroup
+
+COMPLETE_VARIABLE = "_BYHEART_COMPLETE"
+
+
+class Entry(NamedTuple):
+    """The file that holds a verb, and what the verb is for."""
+
+    module: str
+    purpose: str
+
+
+VERBS = {
+    "save": Entry("saving", "Save a text: a fact, a note, a report, a file."),
+    "search": Entry("searching", "Find the passages that answer a question, best first."),
+    "get": Entry("reading", "Print a memory's text exactly as it was saved."),
+    "expand": Entry("reading", "Print a chunk together with its neighbours."),
+    "list": Entry("listing", "List memories, the latest first."),
+    "sessions": Entry("listing", "List sessions, the latest active first."),
+    "status": Entry("upkeep", "Show what the store holds and what it cannot do now."),
+    "doctor": Entry("upkeep", "Check the store and what it needs, and mend what can be mended."),
+    "config": Entry("config", "Show and change settings."),
+    "model": Entry("model", "Show and download the embedding model."),
+    "completion": Entry("completion", "Print or install completion for your shell."),
+}
+
+# What people type who come from elsewhere.
+SYNONYMS = {
+    **dict.fromkeys(("add", "remember", "store", "put"), "save"),
+    **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
+    **dict.fromkeys(("show", "cat", "read", "fetch"), "get"),
+    **dict.fromkeys(("ls", "all"), "list"),
+    **dict.fromkeys(("settings", "set"), "config"),
+    **dict.fromkeys(("check", "repair", "fix"), "doctor"),
+    "info": "status",
+    "download": "model",
+}
+
+
+class Byheart(VerbGroup):
+    """The program: finds the verb, runs it, and turns what goes wrong into an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """Name the verbs, the most used first."""
+        return list(VERBS)
+
+    def get_command(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        cmd_name: str,
+    ) -> click.Command | None:
+        """Load a verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"byheart.interfaces.cli.{VERBS[cmd_name].module}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+        formatter: click.HelpFormatter,
+    ) -> None:
+        """List the verbs from the table, without loading them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.purpose) for name, entry in VERBS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the verb, or name the nearest one."""
+        if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
+            raise click.UsageError(_unknown(args[0]), ctx)
+        return super().resolve_command(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
+        """Run one command line and exit."""
+        arguments = list(sys.argv[1:] if args is None else args)
+        _speak_utf8()
+        if instruction := os.environ.get(COMPLETE_VARIABLE):
+            sys.exit(shell_complete(self, {}, "byheart", COMPLETE_VARIABLE, instruction))
+        sys.exit(self._run(arguments))
+
+    def _run(self, arguments: list[str]) -> int:
+        # What comes after "--" is text, whatever it looks like.
+        flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
+        color = False if os.environ.get("NO_COLOR") else None
+        try:
+            code = self._invoke(list(arguments), color)
+            sys.stdout.flush()
+            return code
+        except (KeyboardInterrupt, click.Abort):
+            return INTERRUPTED
+        except BrokenPipeError:
+            _let_go_of_stdout()
+            return OK
+        except Exception as error:  # noqa: BLE001 - the outermost door
+            with suppress(OSError):
+                sys.stdout.flush()  # what was answered comes before what went wrong
+            return report(error, as_json="--json" in flags, debug="--debug" in flags, color=color)
+
+    def _invoke(self, arguments: list[str], color: bool | None) -> int:
+        try:
+            with self.make_context("byheart", arguments, color=color) as ctx:
+                self.invoke(ctx)
+        except click.exceptions.Exit as exit_:
+            return exit_.exit_code
+        return OK
+
+
+def _unknown(name: str) -> str:
+    nearest = SYNONYMS.get(name) or next(iter(difflib.get_close_matches(name, VERBS, 1)), None)
+    return f"there is no command {name!r}" + (f": did you mean {nearest}?" if nearest else "")
+
+
+def _speak_utf8() -> None:
+    """Write UTF-8 whatever the locale says, and never fail on a character."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _let_go_of_stdout() -> None:
+    """Keep Python from flushing into a pipe that nobody reads any more."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(
+    name="byheart",
+    cls=Byheart,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    examples=(
+        'byheart save "The deploy key is kept in the vault under ci/deploy."',
+        'byheart search "where is the key for deployments?"',
+        "byheart COMMAND --help",
+    ),
+)
+@click.version_option(package_name="byheart", message="byheart %(version)s")
+@click.pass_context
+def byheart(ctx: click.Context) -> None:
+    """Keep what AI agents learn, and find it again by meaning and by keyword."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

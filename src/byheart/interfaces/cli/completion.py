@@ -1,0 +1,70 @@
+"""`completion`: what the shell needs to complete verbs and flags."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.shell_completion import get_completion_class
+from platformdirs.unix import Unix
+
+from byheart.errors import ByheartError
+from byheart.interfaces.cli.commands import COMPLETE_VARIABLE
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import print_json
+from byheart.interfaces.cli.verb import Invocation, Verb
+
+SHELLS = ("bash", "zsh", "fish")
+_NEXT = "start a new shell to use it"
+
+
+@click.command(
+    "completion",
+    cls=Verb,
+    examples=(
+        "byheart completion bash --install",
+        'eval "$(byheart completion bash)"',
+        "byheart completion fish > byheart.fish",
+    ),
+)
+@click.argument("shell", type=click.Choice(SHELLS))
+@flag("--install", is_flag=True, help="Write it to where the shell looks for it.")
+@click.pass_context
+def completion_command(ctx: click.Context, shell: str, install: bool) -> None:
+    """Print or install completion for your shell."""
+    invocation: Invocation = ctx.obj
+    script = _script(ctx.find_root().command, shell)
+    if not install:
+        click.echo(script)
+        return
+    path, then = _place(shell)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(script, encoding="utf-8")
+    except OSError as error:
+        raise ByheartError(
+            f"{path} cannot be written: {error.strerror}",
+            f"save it yourself: byheart completion {shell} > FILE",
+        ) from error
+    if invocation.json:
+        print_json({"shell": shell, "path": str(path)})
+    else:
+        click.echo(f"wrote {path}: {then}")
+
+
+def _script(command: click.Command, shell: str) -> str:
+    completion = get_completion_class(shell)
+    assert completion is not None, "click knows all of SHELLS"
+    return completion(command, {}, "byheart", COMPLETE_VARIABLE).source()
+
+
+def _place(shell: str) -> tuple[Path, str]:
+    # Shells follow the XDG folders on every platform, macOS included.
+    folders = Unix()
+    if shell == "bash":
+        return folders.user_data_path / "bash-completion" / "completions" / "byheart", _NEXT
+    if shell == "fish":
+        return folders.user_config_path / "fish" / "completions" / "byheart.fish", _NEXT
+    place = Path.home() / ".zfunc" / "_byheart"
+    lines = "fpath+=(~/.zfunc); autoload -U compinit; compinit"
+    return place, f"put this into ~/.zshrc, if it is not there yet: {lines}"

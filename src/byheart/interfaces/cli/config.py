@@ -1,0 +1,121 @@
+"""`config`: what the settings are, where each came from, and changing them."""
+
+from __future__ import annotations
+
+import click
+
+from byheart.fields import check_names
+from byheart.interfaces.cli.screen import Column, open_screen, print_json, warn
+from byheart.interfaces.cli.store import overrides
+from byheart.interfaces.cli.verb import Invocation, VerbGroup
+from byheart.settings import (
+    SettingRow,
+    default_config_path,
+    describe_settings,
+    set_setting,
+    setting_keys,
+    unknown_variables,
+    unset_setting,
+)
+
+
+def _complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    return [key for key in setting_keys() if key.startswith(incomplete)]
+
+
+key_argument = click.argument("key", shell_complete=_complete)
+
+
+@click.group("config", cls=VerbGroup, examples=("byheart config list",))
+def config_command() -> None:
+    """Show and change settings.
+
+    Defaults give way to the config file, that to BYHEART_* variables, those to flags.
+    """
+
+
+@config_command.command("list", examples=("byheart config list", "byheart config list --json"))
+@click.pass_obj
+def list_settings(invocation: Invocation) -> None:
+    """List every setting, its value and where that came from."""
+    rows = describe_settings(overrides(invocation))
+    if invocation.json:
+        print_json(rows)
+        return
+    open_screen().table(
+        (Column("KEY", style="name"), Column("VALUE"), Column("SOURCE", wide=True, style="dim")),
+        [(row.key, _shown(row.value), row.source) for row in rows],
+    )
+    for name, nearest in unknown_variables().items():
+        meant = f": did you mean {nearest}?" if nearest else ""
+        warn(invocation, f"the variable {name} is no setting{meant}")
+
+
+@config_command.command("get", examples=("byheart config get db_path",))
+@key_argument
+@click.pass_obj
+def get_setting(invocation: Invocation, key: str) -> None:
+    """Print the value of one setting."""
+    row = _row(invocation, key)
+    if invocation.json:
+        print_json(row)
+    else:
+        click.echo(_shown(row.value))
+
+
+@config_command.command(
+    "set",
+    examples=("byheart config set chunk_tokens 300", "byheart config set db_path ~/notes.db"),
+)
+@key_argument
+@click.argument("value")
+@click.pass_obj
+def write_setting(invocation: Invocation, key: str, value: str) -> None:
+    """Write one setting into the config file."""
+    path = set_setting(key, value)
+    row = _row(invocation, key)
+    if row.source.startswith("environment"):
+        warn(invocation, f"the file says so now, but the {row.source} wins over it")
+    if invocation.json:
+        print_json(row)
+    else:
+        open_screen().line(f"{key} is set in {path}")
+
+
+@config_command.command("unset", examples=("byheart config unset chunk_tokens",))
+@key_argument
+@click.pass_obj
+def remove_setting(invocation: Invocation, key: str) -> None:
+    """Remove one setting from the config file."""
+    removed = unset_setting(key)
+    if invocation.json:
+        print_json({"key": key, "removed": removed})
+        return
+    path = default_config_path()
+    message = f"{key} is removed from" if removed else f"{key} was not set in"
+    open_screen().line(f"{message} {path}")
+
+
+@config_command.command("path", examples=("byheart config path",))
+@click.pass_obj
+def show_path(invocation: Invocation) -> None:
+    """Print where the config file is, whether it exists or not."""
+    path = str(default_config_path())
+    if invocation.json:
+        print_json({"path": path})
+    else:
+        click.echo(path)
+
+
+def _row(invocation: Invocation, key: str) -> SettingRow:
+    rows = {row.key: row for row in describe_settings(overrides(invocation))}
+    check_names([key], tuple(rows), "setting")
+    return rows[key]
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "" if value is None else str(value)

@@ -1,0 +1,97 @@
+"""What goes wrong, as a message on stderr and an exit code."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from dataclasses import asdict, dataclass
+
+import click
+
+from byheart.errors import (
+    ByheartError,
+    EmbedderUnavailable,
+    EmbeddingError,
+    InvalidInput,
+    ModelFilesError,
+    NotFound,
+    QuerySyntaxError,
+    SettingsError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+    StoreUnreachable,
+)
+
+OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+EXIT_CODES: dict[type[ByheartError], int] = {
+    ByheartError: FAILURE,
+    InvalidInput: USAGE,
+    QuerySyntaxError: USAGE,
+    SettingsError: USAGE,
+    NotFound: FAILURE,
+    EmbeddingError: FAILURE,
+    EmbedderUnavailable: FAILURE,
+    ModelFilesError: FAILURE,
+    StoreError: FAILURE,
+    StoreBusy: FAILURE,
+    StoreDamaged: FAILURE,
+    StoreFull: FAILURE,
+    StoreReadOnly: FAILURE,
+    StoreTooNew: FAILURE,
+    StoreUnreachable: FAILURE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What the user is told about an error."""
+
+    error: str
+    message: str
+    hint: str
+
+
+def report(error: Exception, *, as_json: bool, debug: bool, color: bool | None) -> int:
+    """Tell the user what happened and what to do next, and give the exit code."""
+    complaint, code = _describe(error)
+    # The setting log_level=debug, once it was read, counts like --debug.
+    debug = debug or logging.getLogger().isEnabledFor(logging.DEBUG)
+    if debug and not isinstance(error, click.ClickException):
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if as_json:
+        click.echo(json.dumps(asdict(complaint), ensure_ascii=False), err=True)
+        return code
+    label = click.style("error:", fg="red", bold=True)
+    click.echo(f"{label} {complaint.message}", err=True, color=color)
+    if complaint.hint:
+        click.echo(f"{click.style('hint:', fg='cyan')} {complaint.hint}", err=True, color=color)
+    return code
+
+
+def _describe(error: Exception) -> tuple[Complaint, int]:
+    name = type(error).__name__
+    if isinstance(error, ByheartError):
+        return Complaint(name, error.message, error.hint), _exit_code(error)
+    if isinstance(error, click.UsageError):
+        command = error.ctx.command_path if error.ctx else "byheart"
+        return Complaint(name, error.format_message(), f"see: {command} --help"), USAGE
+    if isinstance(error, click.ClickException):
+        return Complaint(name, error.format_message(), ""), error.exit_code
+    return (
+        Complaint(
+            name,
+            f"something unexpected went wrong: {name}: {error}",
+            "this is a defect in Byheart: to see where, run it again with --debug",
+        ),
+        FAILURE,
+    )
+
+
+def _exit_code(error: ByheartError) -> int:
+    return next(EXIT_CODES[kind] for kind in type(error).__mro__ if kind in EXIT_CODES)

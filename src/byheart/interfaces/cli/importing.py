@@ -1,0 +1,162 @@
+"""`save --jsonl`: many texts from a stream, kept batch by batch."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.progress import Bar
+from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
+from byheart.interfaces.cli.verb import Invocation
+from byheart.model import SaveResult
+
+if TYPE_CHECKING:
+    from byheart.memory_store import Progress
+
+
+def import_lines(invocation: Invocation, jsonl: str, about: Mapping[str, Any]) -> None:
+    """Save each line of a JSONL file, or of stdin for "-"."""
+    if jsonl == "-":
+        lines = Lines(sys.stdin.buffer, "stdin", about)
+        results = Import(invocation, lines, total_bytes=None).run()
+    else:
+        with _open(jsonl) as file:
+            size = Path(jsonl).stat().st_size
+            results = Import(invocation, Lines(file, jsonl, about), size).run()
+    warn_of_missing_vectors(invocation, results)
+    if invocation.json:
+        print_json(results)
+        return
+    unchanged = sum(result.status == "unchanged" for result in results)
+    known = f", {unchanged:,} were there already" if unchanged else ""
+    open_screen().line(f"saved {count(len(results) - unchanged, 'memory')}{known}")
+
+
+def warn_of_missing_vectors(invocation: Invocation, results: Iterable[SaveResult]) -> None:
+    """Say that what was saved cannot be found by meaning yet, if so."""
+    waiting = sum(result.pending_vectors for result in results)
+    if waiting:
+        warn(
+            invocation,
+            f"{count(waiting, 'chunk')} could not be embedded and can be found by keyword only, "
+            "until byheart doctor --fix makes the vectors",
+        )
+
+
+def decode(data: bytes, name: str) -> str:
+    """Read bytes as UTF-8, or say where they are not."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            f"{name} is not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
+            "turn it into UTF-8 first, for example with: iconv -f latin1 -t utf-8",
+        ) from error
+
+
+def _open(jsonl: str) -> BinaryIO:
+    try:
+        return Path(jsonl).open("rb")
+    except OSError as error:
+        raise InvalidInput(f"{jsonl} cannot be read: {error.strerror}", "check the path") from error
+
+
+class Lines:
+    """The texts of a JSONL stream, one by one.
+
+    A bad line ends the stream instead of raising, so that what was read before it is saved first.
+    """
+
+    def __init__(self, stream: BinaryIO, name: str, about: Mapping[str, Any]) -> None:
+        self._stream = stream
+        self._name = name
+        self._about = about
+        self._number = 0
+        self.bytes_read = 0
+        self.bad: InvalidInput | None = None
+
+    @property
+    def place(self) -> str:
+        """Name the line that was read last."""
+        return f"{self._name} line {self._number}"
+
+    def __iter__(self) -> Iterator[Mapping[str, Any]]:
+        for line in self._stream:
+            self._number += 1
+            self.bytes_read += len(line)
+            if not line.strip():
+                continue
+            try:
+                item = self._parse(line)
+            except InvalidInput as error:
+                self.bad = error
+                return
+            yield {**self._about, **item}
+
+    def _parse(self, line: bytes) -> dict[str, Any]:
+        text = decode(line, self.place).removeprefix("\ufeff")
+        try:
+            item = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"{self.place} is not JSON: {error}", "write one object on each line"
+            ) from error
+        if not isinstance(item, dict):
+            raise InvalidInput(
+                f"{self.place} is not an object",
+                'write lines like {"content": "…", "kind": "fact"}',
+            )
+        return item
+
+
+class Import:
+    """One run through a stream: what is saved stays, whatever happens then."""
+
+    def __init__(self, invocation: Invocation, lines: Lines, total_bytes: int | None) -> None:
+        self._invocation = invocation
+        self._lines = lines
+        self._total_bytes = total_bytes
+        self._bar = Bar("saving")
+        self._kept = 0
+
+    def run(self) -> list[SaveResult]:
+        """Save everything, or say what is kept."""
+        with open_embedding_store(self._invocation) as store, self._bar:
+            try:
+                results = store.save_many(self._lines, on_progress=self._show)
+            except KeyboardInterrupt:
+                self._bar.close()
+                remark(
+                    self._invocation,
+                    f"\ninterrupted: {count(self._kept, 'memory')} kept; "
+                    "run the same command again to go on",
+                )
+                raise
+            except ByheartError as error:
+                raise self._placed(error) from error
+        if self._lines.bad is not None:
+            raise self._placed(self._lines.bad)
+        return results
+
+    def _show(self, saved: Progress) -> None:
+        self._kept = saved.memories
+        rate = saved.chunks / self._bar.seconds
+        self._bar.show(
+            self._lines.bytes_read,
+            self._total_bytes,
+            f"{count(saved.memories, 'memory')}, {rate:,.0f} chunks/s",
+        )
+
+    def _placed(self, error: ByheartError) -> ByheartError:
+        """Say in which line it was, and what became of the lines before it."""
+        item, _, message = error.message.partition(": ")
+        if error is not self._lines.bad and item.startswith("item "):
+            error.message = f"{self._lines.place}: {message}"
+        kept = f"{count(self._kept, 'memory')} before it kept: correct it and run this again"
+        error.hint = f"{error.hint}; {kept}" if error.hint else kept
+        return error

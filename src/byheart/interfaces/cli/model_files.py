@@ -1,0 +1,65 @@
+"""The embedding model's files: looking for them, and getting them where people can watch."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import byheart
+from byheart.embedding.model_library import ModelStatus, download_model, model_status
+from byheart.embedding.model_sources import ModelSources
+from byheart.errors import EmbeddingError
+from byheart.interfaces.cli.progress import Bar
+from byheart.interfaces.cli.screen import remark, size
+from byheart.interfaces.cli.store import settings_of
+from byheart.interfaces.cli.verb import Invocation
+from byheart.settings import Settings
+
+if TYPE_CHECKING:
+    from byheart.memory_store import MemoryStore
+
+_IN_PROCESS = ("auto", "onnx")
+
+
+def open_embedding_store(invocation: Invocation) -> MemoryStore:
+    """Open the store for a command that wants vectors.
+
+    A model that is missing is got now, under a progress bar, and not in silence on first use.
+    """
+    settings = settings_of(invocation)
+    if settings.embedding_provider in _IN_PROCESS and not look_for_model(settings).ready:
+        remark(invocation, "getting the embedding model: this happens once")
+        # Without it keywords still work, and the answer says what is missing and why.
+        with suppress(EmbeddingError):
+            fetch_model(settings)
+    return byheart.open(settings=settings)
+
+
+def look_for_model(settings: Settings, *, verify: bool = False) -> ModelStatus:
+    """Say whether the model is in the cache."""
+    return model_status(_model(settings), settings.cache_dir, verify=verify)
+
+
+def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
+    """Get the model under a progress bar."""
+    with Bar("model") as bar:
+
+        def show(done: int, total: int) -> None:
+            rate = size(int(done / bar.seconds))
+            bar.show(done, total, f"{size(done)} of {size(total)}, {rate}/s")
+
+        return download_model(
+            _model(settings),
+            settings.cache_dir,
+            show,
+            sources=ModelSources(
+                order=tuple(each for each in settings.model_sources if each != "cache")
+            ),
+            force=force,
+        )
+
+
+def _model(settings: Settings) -> str | None:
+    if settings.model_path is not None:
+        return str(settings.model_path)
+    return settings.embedding_model or None

@@ -1,0 +1,103 @@
+"""The flags that several verbs have. Each is named after the parameter it fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from byheart.interfaces.cli.verb import OPTIONS, Flag
+
+FILTERS = "Filters"
+Function = TypeVar("Function", bound=Callable[..., Any])
+Decorator = Callable[[Function], Function]
+
+KINDS = (
+    *("note", "fact", "entity", "relationship", "self", "session_context", "input_prompt"),
+    *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
+    *("message", "tool_output", "file"),
+)
+
+
+def complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the usual kinds; any other slug is allowed too."""
+    return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def flag(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
+    """Give a verb an option."""
+    return click.option(*names, cls=Flag, section=section, **settings)
+
+
+def name_list(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
+    """Give a verb an option for several names: repeated, or with commas between them."""
+    return flag(
+        *names, section=section, multiple=True, callback=_split, metavar="NAME[,NAME]", **settings
+    )
+
+
+def together(*options: Decorator[Any]) -> Decorator[Any]:
+    """Make one decorator of several, in the order in which help shows them."""
+
+    def add(function: Function) -> Function:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+def _split(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> list[str] | None:
+    names = [name.strip() for each in value for name in each.split(",")]
+    return [name for name in names if name] or None
+
+
+def page(limit: int) -> Decorator[Any]:
+    """Give a verb `--limit` and `--offset`."""
+    return together(
+        flag(
+            *("--limit", "-n", "--top-k", "limit"),
+            type=int,
+            default=limit,
+            show_default=True,
+            metavar="N",
+            help="How many at most.",
+        ),
+        flag("--offset", type=int, default=0, metavar="N", help="How many to skip first."),
+    )
+
+
+filters = together(
+    name_list(
+        "--kind", "-k", section=FILTERS, shell_complete=complete_kind, help="Only these kinds."
+    ),
+    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="This session, and global."),
+    flag(
+        "--include-global/--no-include-global",
+        section=FILTERS,
+        default=True,
+        help="With --session-id: also what belongs to no session (the default).",
+    ),
+    flag("--agent-id", "-a", section=FILTERS, metavar="ID", help="Only of this agent."),
+    flag("--session-iter", section=FILTERS, metavar="N", help="Only of this iteration: 2 or v2."),
+    flag("--task-code", section=FILTERS, metavar="CODE", help="Only of this task."),
+    name_list("--tags", "-t", section=FILTERS, help="Only with these tags."),
+    name_list("--entities", "-e", section=FILTERS, help="Only about these entities."),
+    flag(
+        "--match",
+        section=FILTERS,
+        type=click.Choice(["any", "all"]),
+        default="any",
+        show_default=True,
+        help="Whether one of the tags and entities is enough.",
+    ),
+    flag("--path", section=FILTERS, metavar="GLOB", help="Only saved under such a path."),
+    flag("--min-importance", section=FILTERS, type=float, metavar="0-10", help="At least this."),
+    flag("--created-after", section=FILTERS, metavar="DATE", help="Saved at or after this time."),
+    flag("--created-before", section=FILTERS, metavar="DATE", help="Saved before this time."),
+    flag("--as-of", section=FILTERS, metavar="DATE", help="As the store was at this time."),
+    flag("--include-expired", section=FILTERS, is_flag=True, help="Also what has expired."),
+)

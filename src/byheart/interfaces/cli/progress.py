@@ -1,0 +1,80 @@
+"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+
+class Bar:
+    """A progress bar with the time left; silent where stderr is no terminal."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._shown: tuple[Progress, TaskID] | None = None
+        self._started = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Give the time that the work has taken so far; never zero."""
+        return max(time.monotonic() - self._started, 0.001)
+
+    def __enter__(self) -> Bar:
+        self._started = time.monotonic()
+        if sys.stderr.isatty():
+            self._open()
+        return self
+
+    def _open(self) -> None:
+        # rich takes longer to import than most commands run: only where there is a bar to see.
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[note]}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._shown = progress, progress.add_task(self._title, total=None, note="")
+        progress.start()
+
+    def show(self, done: float, total: float | None, note: str) -> None:
+        """Move the bar and say what has been done; without a total it only runs."""
+        if self._shown is None:
+            return
+        if total and done:
+            # Work comes in batches of seconds each, too few for rich's own estimate.
+            note += f", {duration(self.seconds * max(total - done, 0) / done)} left"
+        progress, task = self._shown
+        progress.update(task, completed=done, total=total, note=note)
+
+    def close(self) -> None:
+        """Take the bar away, so that other lines can be written."""
+        if self._shown is not None:
+            self._shown[0].stop()
+            self._shown = None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def duration(seconds: float) -> str:
+    """Give a time as people read it: `8 s`, `2:05 min`, `1:02 h`."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02} min"
+    return f"{minutes // 60}:{minutes % 60:02} h"

@@ -1,0 +1,108 @@
+"""`get` and `expand`: the text behind an id."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import (
+    Part,
+    count,
+    open_screen,
+    print_json,
+    print_text,
+    size,
+)
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import ChunkWindow
+
+
+@click.command(
+    "get",
+    cls=Verb,
+    examples=(
+        'byheart get "$ID"',
+        'byheart get "$ID" --json',
+        'byheart get "$ID" --output copy.md --no-include-metadata --overwrite',
+    ),
+)
+@click.argument("memory_id", metavar="ID")
+@flag("--output", "-o", metavar="FILE", help="Write it to this file instead.")
+@flag("--overwrite", is_flag=True, help="With --output: replace a file that exists.")
+@flag(
+    "--include-metadata/--no-include-metadata",
+    default=True,
+    help="With --output: put front matter above it (the default).",
+)
+@click.pass_obj
+def get_command(
+    invocation: Invocation,
+    memory_id: str,
+    output: str | None,
+    overwrite: bool,
+    include_metadata: bool,
+) -> None:
+    """Print a memory's text exactly as it was saved.
+
+    ID is a memory's, or that of one of its chunks.
+    """
+    with open_store(invocation) as store:
+        if output is not None:
+            written = store.write_to_file(memory_id, output, include_metadata, overwrite)
+            if invocation.json:
+                print_json(written)
+            else:
+                place = f"{written.file_path} ({size(written.file_size_bytes)})"
+                open_screen().line(Part("wrote", "good"), place)
+            return
+        memory = store.get(memory_id)
+    if invocation.json:
+        print_json(memory)
+    else:
+        print_text(memory.content)
+
+
+@click.command(
+    "expand",
+    cls=Verb,
+    examples=('byheart expand "$ID#0"', 'byheart expand "$ID#0" --around 1 --json'),
+)
+@click.argument("chunk_id")
+@flag(
+    "--around",
+    type=int,
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many chunks before and after it.",
+)
+@click.pass_obj
+def expand_command(invocation: Invocation, chunk_id: str, around: int) -> None:
+    """Print a chunk together with its neighbours.
+
+    CHUNK_ID is as search shows it: a memory's id, #, and a number.
+    """
+    with open_store(invocation) as store:
+        window = store.expand(chunk_id, around)
+    if invocation.json:
+        print_json(window)
+    elif sys.stdout.isatty():
+        _show(window)
+    else:
+        print_text(window.expanded_content)
+
+
+def _show(window: ChunkWindow) -> None:
+    screen = open_screen()
+    for chunk in window.chunks:
+        target = chunk.index == window.target_chunk_index
+        screen.line(
+            Part(f"#{chunk.index}", "number" if target else "dim"),
+            Part(chunk.header_path, "name" if target else "dim"),
+            Part(f"lines {chunk.start_line}-{chunk.end_line}", "dim"),
+        )
+        screen.passage(chunk.content.strip("\n"))
+    screen.line(Part(f"{window.memory_id}  {count(window.chunks_returned, 'chunk')}", "dim"))

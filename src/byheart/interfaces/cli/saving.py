@@ -1,0 +1,171 @@
+"""`save`: one text, files, or a stream of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.cli.importing import decode, import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
+from byheart.interfaces.cli.screen import Part, count, open_screen, print_json
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import SaveResult
+
+ABOUT = "About the text"
+
+fields = together(
+    flag(
+        *("--kind", "-k"),
+        section=ABOUT,
+        metavar="KIND",
+        shell_complete=complete_kind,
+        help="What it is: note (the default), fact, report, … or a slug of your own.",
+    ),
+    flag("--title", section=ABOUT, metavar="TEXT", help="Its title; a file's is its name."),
+    flag("--summary", section=ABOUT, metavar="TEXT", help="Its summary; made if not given."),
+    flag("--source", section=ABOUT, metavar="NAME", help="Where it comes from  [default: manual]"),
+    flag("--session-id", "-s", section=ABOUT, metavar="ID", help="The session it belongs to."),
+    flag("--agent-id", "-a", section=ABOUT, metavar="ID", help="The agent who saves it."),
+    flag("--session-iter", section=ABOUT, metavar="N", help="The iteration: 2 or v2."),
+    flag("--task-code", section=ABOUT, metavar="CODE", help="The task it belongs to."),
+    name_list("--tags", "-t", section=ABOUT, help="Its tags."),
+    name_list("--entities", "-e", section=ABOUT, help="Whom it is about; found if not given."),
+    flag(
+        *("--importance", "-i"),
+        section=ABOUT,
+        type=float,
+        metavar="0-10",
+        help="How much it matters; reckoned if not given.",
+    ),
+    flag("--ttl-days", section=ABOUT, type=float, metavar="DAYS", help="Forget it after so long."),
+    flag("--expires-at", section=ABOUT, metavar="DATE", help="Forget it at this time."),
+    flag("--metadata", section=ABOUT, metavar="JSON", help="Anything else, as a JSON object."),
+    flag("--path", section=ABOUT, metavar="PATH", help="Its path; a file's is its own."),
+)
+
+
+@click.command(
+    "save",
+    cls=Verb,
+    examples=(
+        'byheart save "Anna prefers tea to coffee." --kind fact --tags people,drinks',
+        "byheart save --file report.md --session-id s1 --importance 8",
+        "git log -1 | byheart save --kind note --title 'last commit'",
+        "byheart save --jsonl facts.jsonl --tags imported",
+    ),
+)
+@click.argument("text", nargs=-1)
+@flag("--file", "-f", "files", multiple=True, metavar="PATH", help="Save this file; repeatable.")
+@flag("--jsonl", metavar="PATH", help="Save each line of a JSONL file (- is stdin).")
+@fields
+@click.pass_obj
+def save_command(
+    invocation: Invocation,
+    /,
+    text: tuple[str, ...],
+    files: tuple[str, ...],
+    jsonl: str | None,
+    **given: Any,
+) -> None:
+    """Save a text: a fact, a note, a report, a file.
+
+    TEXT is joined by spaces; "-", or nothing while something is piped in, reads stdin. In a pipe
+    only the id is printed: ID=$(byheart save "…"). Of --jsonl, each line is an object with content
+    and any of the fields below; the flags hold for lines that do not say otherwise.
+    """
+    if sum(map(bool, (text, files, jsonl))) > 1:
+        raise click.UsageError("text, --file and --jsonl were given together: give one of them")
+    about = _about(given)
+    if jsonl:
+        import_lines(invocation, jsonl, about)
+    elif files:
+        _save_files(invocation, files, about)
+    else:
+        content = _content(text)
+        with open_embedding_store(invocation) as store:
+            result = store.save(content, **about)
+        _show(invocation, [result], result)
+
+
+def _about(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep the fields that were given."""
+    about = {name: value for name, value in given.items() if value is not None}
+    if "metadata" in about:
+        try:
+            about["metadata"] = json.loads(about["metadata"])
+        except ValueError as error:
+            raise InvalidInput(
+                f"--metadata is not JSON: {error}", """give an object, as in: '{"key": "value"}'"""
+            ) from error
+    return about
+
+
+def _content(text: Sequence[str]) -> str:
+    if text and tuple(text) != ("-",):
+        return " ".join(text)
+    if sys.stdin.isatty() and not text:
+        raise click.UsageError("there is nothing to save: give a text, --file, or a pipe")
+    return decode(sys.stdin.buffer.read(), "stdin")
+
+
+def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object) -> None:
+    warn_of_missing_vectors(invocation, results)
+    if invocation.json:
+        print_json(answer)
+        return
+    screen, terminal = open_screen(), sys.stdout.isatty()
+    for result in results:
+        if terminal:
+            screen.line(
+                Part("✓", "good"),
+                "already there" if result.status == "unchanged" else "saved",
+                Part(result.memory_id, "name"),
+                Part(f"({count(result.chunks, 'chunk')})", "dim"),
+            )
+        else:
+            screen.line(result.memory_id)
+
+
+# --- Files ------------------------------------------------------------------------------------
+
+
+def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str, Any]) -> None:
+    if len(files) > 1:
+        for name in {"title", "summary", "path"} & about.keys():
+            raise click.UsageError(f"--{name} holds for one text, but {len(files)} files are given")
+    # All are read first: if one cannot be read, nothing was saved.
+    items = [
+        {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
+        | {"content": decode(_read(name), name)}
+        for name in files
+    ]
+    with open_embedding_store(invocation) as store:
+        try:
+            results = store.save_many(items)
+        except ByheartError as error:
+            raise _renamed(error, files) from error
+    _show(invocation, results, results[0] if len(files) == 1 else results)
+
+
+def _read(name: str) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except IsADirectoryError as error:
+        raise InvalidInput(f"{name} is a folder", f"name its files: --file {name}/…") from error
+    except OSError as error:
+        raise InvalidInput(f"{name} cannot be read: {error.strerror}", "check the path") from error
+
+
+def _renamed(error: ByheartError, names: Sequence[str]) -> ByheartError:
+    """Call an item what the user calls it."""
+    number, _, message = error.message.removeprefix("item ").partition(": ")
+    if number.isdigit() and int(number) < len(names):
+        error.message = f"{names[int(number)]}: {message}"
+    return error

@@ -1,0 +1,149 @@
+"""What an answer looks like: JSON for programs, plain lines in a pipe, colour on a terminal."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple, Protocol
+
+import click
+
+from byheart.interfaces.cli.verb import Invocation
+from byheart.model import to_wire
+
+Style = Literal["plain", "name", "dim", "good", "bad", "number"]
+INDENT = "   "
+# A match as snippets mark it: two stars without space within. Other bold text may stand around it.
+MATCH = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+
+
+class Part(NamedTuple):
+    """A piece of a line and how it looks."""
+
+    text: str
+    style: Style = "plain"
+
+
+class Column(NamedTuple):
+    """The heading of a column; a `wide` one gives way when a terminal is narrow."""
+
+    heading: str
+    wide: bool = False
+    right: bool = False
+    style: Style = "plain"
+
+
+class Screen(Protocol):
+    """Where an answer is shown."""
+
+    def line(self, *parts: Part | str, indent: int = 0) -> None:
+        """Show the parts in one line, a gap between them."""
+        ...
+
+    def passage(self, text: str, *, marked: bool = False) -> None:
+        """Show text of a memory, indented; `marked` means that it has marks around matches."""
+        ...
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Show rows under headings."""
+        ...
+
+    def moment(self, moment: datetime | None) -> str:
+        """Say when something was."""
+        ...
+
+
+class PlainScreen:
+    """Show plain lines: no colour, no drawing, nothing cut off."""
+
+    def line(self, *parts: Part | str, indent: int = 0) -> None:
+        """Show the parts in one line."""
+        texts = [part.text if isinstance(part, Part) else part for part in parts]
+        click.echo(INDENT * indent + "  ".join(text for text in texts if text))
+
+    def passage(self, text: str, *, marked: bool = False) -> None:  # noqa: ARG002 - marks stay
+        """Show the text with each line indented."""
+        for each in text.splitlines():
+            click.echo((INDENT + each).rstrip())
+
+    def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
+        """Show rows in columns as wide as their widest entry."""
+        lines = [[column.heading for column in columns], *rows]
+        widths = [max(map(len, entries)) for entries in zip(*lines, strict=True)]
+        for entries in lines:
+            cells = [
+                entry.rjust(width) if column.right else entry.ljust(width)
+                for column, entry, width in zip(columns, entries, widths, strict=True)
+            ]
+            click.echo("  ".join(cells).rstrip())
+
+    def moment(self, moment: datetime | None) -> str:
+        """Give the time in UTC: the same today and tomorrow."""
+        return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
+
+
+def open_screen() -> Screen:
+    """Choose how to show an answer, by where it goes."""
+    if not sys.stdout.isatty():
+        return PlainScreen()
+    # rich takes longer to import than the rest of a command: not for pipes.
+    from byheart.interfaces.cli.terminal import TerminalScreen
+
+    return TerminalScreen()
+
+
+def print_json(answer: object) -> None:
+    """Print what REST answers: one document, for people to read if it is people who read it."""
+    indent = 2 if sys.stdout.isatty() else None
+    click.echo(json.dumps(to_wire(answer), ensure_ascii=False, indent=indent))
+
+
+def print_text(text: str) -> None:
+    """Print a text byte for byte; on a terminal, without what could take the terminal over."""
+    if sys.stdout.isatty():
+        click.echo(printable(text), nl=not text.endswith("\n"))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
+def printable(text: str) -> str:
+    """Show control characters instead of sending them: a saved text may come from anywhere."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda each: f"\\x{ord(each[0]):02x}", text)
+
+
+def warn(invocation: Invocation, message: str | None) -> None:
+    """Say on stderr what the answer suffers from; in JSON the answer says it itself."""
+    if message and not invocation.json:
+        click.echo(f"{click.style('warning:', fg='yellow')} {message}", err=True)
+
+
+def remark(invocation: Invocation, message: str) -> None:
+    """Say on stderr what is no part of the answer."""
+    if not invocation.json:
+        click.echo(click.style(message, dim=True), err=True)
+
+
+def one_line(text: str) -> str:
+    """Put a text on one line."""
+    return " ".join(text.split())
+
+
+def count(number: int, noun: str) -> str:
+    """Give a number with its noun: `1 chunk`, `2,000 chunks`, `3 memories`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def size(number_of_bytes: int) -> str:
+    """Give a size as people read it."""
+    amount = float(number_of_bytes)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if amount < 1000 or unit == "GB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if unit == "bytes" else f"{amount:.1f} {unit}"

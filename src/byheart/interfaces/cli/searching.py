@@ -1,0 +1,190 @@
+"""`search`: the hits of an answer, as passages, sections or whole memories."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from byheart.interfaces.cli.importing import decode
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import filters, flag, page
+from byheart.interfaces.cli.screen import (
+    MATCH,
+    Part,
+    Screen,
+    count,
+    one_line,
+    open_screen,
+    print_json,
+    remark,
+    warn,
+)
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import (
+    GRANULARITIES,
+    MODES,
+    ChunkHit,
+    Explanation,
+    Hit,
+    MemoryHit,
+    SearchAnswer,
+    SectionHit,
+)
+
+
+@click.command(
+    "search",
+    cls=Verb,
+    examples=(
+        'byheart search "what does Anna like to drink?"',
+        "byheart search deploy key --mode fts --limit 3",
+        "byheart search slow queries --granularity medium --kind report --full",
+        "byheart search tea --session-id s1 --no-include-global --json",
+        "byheart search --raw 'title:report AND (slow OR timeout*)'",
+        "byheart search tea --explain",
+    ),
+)
+@click.argument("query", nargs=-1)
+@page(limit=10)
+@flag(
+    *("--mode", "-m", "--source", "mode"),
+    type=click.Choice(MODES),
+    default="hybrid",
+    show_default=True,
+    help="By meaning and keyword, by meaning, or by keyword.",
+)
+@flag(
+    *("--granularity", "-g"),
+    type=click.Choice(GRANULARITIES),
+    default="fine",
+    show_default=True,
+    help="Passages, sections, or whole memories.",
+)
+@flag("--full", is_flag=True, help="Show the whole passage, section or memory.")
+@flag("--explain", is_flag=True, help="Show why each hit stands where it stands.")
+@flag("--raw", is_flag=True, help="QUERY is in FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
+@flag("--fusion", type=click.Choice(["rrf"]), default="rrf", help="How hybrid unites its legs.")
+@flag("--similarity-threshold", type=float, metavar="0-1", help="Accepted; drops no result.")
+@filters
+@click.pass_obj
+def search_command(
+    invocation: Invocation, /, query: tuple[str, ...], full: bool, **given: Any
+) -> None:
+    """Find the passages that answer a question, best first.
+
+    QUERY is any text, joined by spaces; "-" reads it from stdin. With --granularity coarse it may
+    be left out: then all memories that pass the filters are listed.
+    """
+    text = " ".join(query)
+    if query == ("-",):
+        text = decode(sys.stdin.buffer.read(), "stdin")
+    with open_embedding_store(invocation) as store:
+        answer = store.search(text, **given)
+    if invocation.json:
+        print_json(answer)
+        return
+    warn(invocation, answer.degraded)
+    screen = open_screen()
+    for rank, hit in enumerate(answer.results, start=given["offset"] + 1):
+        _show_hit(screen, rank, hit, full)
+    _close(invocation, answer, given["offset"])
+
+
+def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
+    if rank > 1:
+        screen.line("")
+    header, *more = _names(hit)
+    screen.line(
+        Part(f"{rank}.", "number"),
+        Part(header, "name"),
+        *more,
+        hit.kind,
+        f"session {hit.session_id}" if hit.session_id else "",
+        Part(screen.moment(hit.created_at), "dim"),
+        Part(_score(hit), "dim"),
+    )
+    screen.passage(_text(hit).strip("\n") if full else hit.snippet, marked=not full)
+    screen.line(Part(_address(hit), "dim"), indent=1)
+    if hit.explanation:
+        _explain(screen, hit.explanation)
+
+
+def _names(hit: Hit) -> tuple[str, str]:
+    """Give what a hit is called, and where in it the passage stands."""
+    place = "" if isinstance(hit, MemoryHit) else hit.header_path
+    if hit.title:
+        # A document's title is often its first heading as well.
+        return hit.title, place if place != hit.title else ""
+    if place:
+        return place, ""
+    # A short text is its own summary: it need not be read twice.
+    shown = MATCH.sub(r"\1", hit.snippet)
+    summary = one_line(hit.summary)
+    return ("" if one_line(shown).startswith(summary.rstrip("….")) else summary), ""
+
+
+def _score(hit: Hit) -> str:
+    if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
+        return ""
+    return f"score {hit.score:.4f}"
+
+
+def _text(hit: Hit) -> str:
+    if isinstance(hit, ChunkHit):
+        return hit.chunk_content
+    return hit.section_content if isinstance(hit, SectionHit) else hit.content
+
+
+def _address(hit: Hit) -> str:
+    """Give the id to copy, how much of the whole this is, and how near to the query."""
+    if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
+        return f"{hit.memory_id}  {count(hit.total_chunks, 'chunk')}"
+    near = "" if hit.similarity is None else f"  similarity {hit.similarity:.2f}"
+    if isinstance(hit, ChunkHit):
+        return f"{hit.chunk_id}  {_lines(hit)}{near}"
+    if isinstance(hit, SectionHit):
+        matched = f"{hit.matched_chunks} of {count(hit.chunks_in_section, 'chunk')} matched"
+        return f"{hit.memory_id}  {_lines(hit)}  {matched}{near}"
+    matched = f"{hit.matching_chunks} of {count(hit.total_chunks, 'chunk')} matched"
+    return f"{hit.memory_id}  {matched}{near}"
+
+
+def _lines(hit: ChunkHit | SectionHit) -> str:
+    if hit.start_line == hit.end_line:
+        return f"line {hit.start_line}"
+    return f"lines {hit.start_line}-{hit.end_line}"
+
+
+def _explain(screen: Screen, explanation: Explanation) -> None:
+    for name, leg in (("fts", explanation.fts), ("vector", explanation.vector)):
+        if leg is None:
+            screen.line(Part(f"{name:6}  did not find it", "dim"), indent=1)
+            continue
+        terms = ", ".join(f"{term} {weight:.3f}" for term, weight in leg.terms.items())
+        screen.line(
+            Part(
+                f"{name:6}  rank {leg.rank + 1}  score {leg.score:.4f}  "
+                f"adds {leg.contribution:.6f}" + (f"  ({terms})" if terms else ""),
+                "dim",
+            ),
+            indent=1,
+        )
+    final = f"{explanation.fusion}  final score {explanation.final_score:.6f}"
+    screen.line(Part(final, "dim"), indent=1)
+
+
+def _close(invocation: Invocation, answer: SearchAnswer, offset: int) -> None:
+    """Say what an answer does not show: that it is empty, or that there is more."""
+    if answer.has_more:
+        following = offset + answer.total_results
+        remark(invocation, f"more: byheart search … --offset {following}")
+    if answer.results:
+        return
+    held = answer.index
+    if not held.memories:
+        click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
+        return
+    where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
+    click.echo(f"Nothing found {where}. Try other words, fewer filters, or --mode hybrid.")

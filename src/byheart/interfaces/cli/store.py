@@ -1,0 +1,37 @@
+"""Opening the store that a command means."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import byheart
+from byheart.interfaces.cli.verb import Invocation
+from byheart.settings import Settings, load_settings
+
+if TYPE_CHECKING:  # help is to be there before numpy is
+    from byheart.memory_store import MemoryStore
+
+
+def overrides(invocation: Invocation) -> Mapping[str, object]:
+    """Give the settings that were named as flags."""
+    return {"db_path": invocation.db, "space": invocation.space}
+
+
+def settings_of(invocation: Invocation) -> Settings:
+    """Read the settings, flags included, and start the log they ask for."""
+    settings = load_settings(overrides(invocation))
+    level = "debug" if invocation.debug else settings.log_level
+    logging.basicConfig(
+        level=level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        **({"filename": settings.log_file} if settings.log_file else {"stream": sys.stderr}),
+    )
+    return settings
+
+
+def open_store(invocation: Invocation) -> MemoryStore:
+    """Open the store."""
+    return byheart.open(settings=settings_of(invocation))

@@ -1,0 +1,106 @@
+"""`status` and `doctor`: how the store is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from byheart.errors import ByheartError
+from byheart.interfaces.cli.errors import FAILURE
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.progress import Bar
+from byheart.interfaces.cli.screen import (
+    Part,
+    Screen,
+    count,
+    open_screen,
+    print_json,
+    size,
+    warn,
+)
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Finding, Status
+
+if TYPE_CHECKING:
+    from byheart.memory_store import MemoryStore
+
+
+@click.command("status", cls=Verb, examples=("byheart status", "byheart status --json"))
+@click.pass_obj
+def status_command(invocation: Invocation) -> None:
+    """Show what the store holds and what it cannot do now."""
+    with open_store(invocation) as store:
+        status = store.status()
+    if invocation.json:
+        print_json(status)
+        return
+    screen = open_screen()
+    for name, value in _facts(status):
+        screen.line(Part(f"{name:10}", "dim"), value)
+    warn(invocation, status.degraded)
+
+
+def _facts(status: Status) -> list[tuple[str, str]]:
+    index = status.index
+    waiting = f", {count(index.pending_vectors, 'chunk')} waiting" if index.pending_vectors else ""
+    writable = "" if status.writable else ", read-only"
+    return [
+        ("store", f"{status.store} (schema {status.schema_version}{writable})"),
+        ("space", f"{status.space} (of {count(status.spaces, 'space')})"),
+        ("memories", f"{index.memories:,} in {count(status.sessions, 'session')}"),
+        ("chunks", f"{index.chunks:,}"),
+        ("vectors", f"{status.vectors:,} of model {index.model or 'none yet'}{waiting}"),
+        ("size", f"{size(status.size_bytes)}, and {size(status.index_bytes)} of search index"),
+    ]
+
+
+@click.command(
+    "doctor",
+    cls=Verb,
+    examples=("byheart doctor", "byheart doctor --fix", "byheart doctor --rebuild --optimize"),
+)
+@flag("--fix", is_flag=True, help="Make the vectors that are missing.")
+@flag("--rebuild", is_flag=True, help="Make all indexes anew from what is saved.")
+@flag("--optimize", is_flag=True, help="Compact the database and its indexes.")
+@click.pass_context
+def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool) -> None:
+    """Check the store and what it needs, and mend what can be mended.
+
+    The exit code is 1 if anything is not in order.
+    """
+    invocation: Invocation = ctx.obj
+    with (open_embedding_store if fix else open_store)(invocation) as store:
+        if fix:
+            _embed_pending(store)
+        findings = store.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
+    if invocation.json:
+        print_json(findings)
+    else:
+        screen = open_screen()
+        for finding in findings:
+            _show(screen, finding)
+    if not all(finding.ok for finding in findings):
+        ctx.exit(FAILURE)
+
+
+def _embed_pending(store: MemoryStore) -> None:
+    """Make missing vectors under a progress bar, since that may take long."""
+    total = store.status().index.pending_vectors
+    try:
+        with Bar("embedding") as bar:
+            store.embed_pending(
+                lambda made: bar.show(made, max(made, total), f"{made:,} of {total:,} chunks")
+            )
+    except ByheartError:
+        return  # the doctor finds the same and says so among its findings
+
+
+def _show(screen: Screen, finding: Finding) -> None:
+    mark = Part("✓", "good") if finding.ok else Part("✗", "bad")
+    detail = "" if finding.ok and finding.message == "in order" else finding.message
+    screen.line(mark, finding.check, Part(detail, "dim" if finding.ok else "plain"))
+    if finding.hint and not finding.ok:
+        screen.line(Part(finding.hint, "dim"), indent=1)

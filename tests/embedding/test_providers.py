@@ -1,0 +1,150 @@
+"""A provider is looked for on first use, and its absence is told and remembered."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from byheart.embedding import LazyEmbedder, open_embedder
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import EmbedderUnavailable, SettingsError
+
+
+class Flaky(HashEmbedder):
+    """Works until it is told not to."""
+
+    def __init__(self):
+        super().__init__(8)
+        self.down = False
+        self.calls = 0
+
+    def embed(self, texts):
+        self.calls += 1
+        if self.down:
+            raise EmbedderUnavailable("it is away", "wait")
+        return super().embed(texts)
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def away():
+    raise EmbedderUnavailable("nobody there", "call somebody")
+
+
+def test_opening_imports_nothing_heavy():
+    script = (
+        "import sys, pathlib; from byheart.embedding import open_embedder;"
+        "open_embedder('auto', cache_dir=pathlib.Path('nowhere'));"
+        "heavy = {'numpy', 'onnx', 'onnxruntime', 'tokenizers', 'urllib.request'};"
+        "sys.exit(', '.join(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_first_opener_that_succeeds_is_used_from_then_on():
+    opened = []
+
+    def hashing():
+        opened.append(1)
+        return HashEmbedder(8)
+
+    embedder = LazyEmbedder([away, hashing])
+    assert opened == []
+    assert embedder.unavailable() is None
+    assert (embedder.name, embedder.dimensions, embedder.window_tokens) == ("hash-8", 8, 254)
+    assert embedder.embed(["a"]).shape == (1, 8)
+    assert opened == [1]
+
+
+def test_a_missing_provider_is_told_with_reason_and_hint():
+    embedder = LazyEmbedder([away])
+    assert embedder.unavailable() == "nobody there (call somebody)"
+    with pytest.raises(EmbedderUnavailable, match="nobody there"):
+        embedder.embed(["a"])
+
+
+def test_a_missing_provider_is_asked_again_after_a_minute_not_before():
+    clock, asked = Clock(), []
+
+    def later():
+        asked.append(clock.now)
+        return away() if clock.now < 60 else HashEmbedder(8)
+
+    embedder = LazyEmbedder([later], clock=clock)
+    for clock.now in (0, 1, 59):
+        assert embedder.unavailable()
+    assert asked == [0]
+    clock.now = 61
+    assert embedder.unavailable() is None
+
+
+def test_a_provider_that_goes_away_is_left_alone_for_a_minute():
+    clock, flaky = Clock(), Flaky()
+    embedder = LazyEmbedder([lambda: flaky], clock=clock)
+    embedder.embed(["a"])
+    flaky.down = True
+    for _ in range(3):
+        with pytest.raises(EmbedderUnavailable, match="away"):
+            embedder.embed(["a"])
+    assert flaky.calls == 2
+    assert embedder.unavailable() == "it is away (wait)"
+    flaky.down, clock.now = False, 61
+    assert embedder.unavailable() is None
+    embedder.embed(["a"])
+
+
+def test_questions_are_remembered_even_while_the_provider_is_away():
+    flaky = Flaky()
+    embedder = LazyEmbedder([lambda: flaky])
+    first = embedder.embed_query("a question")
+    flaky.down = True
+    assert embedder.embed_query("a question") is first
+    assert not first.flags.writeable
+    assert flaky.calls == 1
+
+
+def test_tokens_are_estimated_while_there_is_no_model():
+    assert list(LazyEmbedder([away]).token_starts("one two")) == [0, 4]
+
+
+def test_hash_and_none_are_providers_too(tmp_path):
+    assert open_embedder("hash", cache_dir=tmp_path).name == "hash-384"
+    assert "switched off" in open_embedder("none", cache_dir=tmp_path).unavailable()
+
+
+def test_an_unknown_provider_is_refused(tmp_path):
+    with pytest.raises(SettingsError, match="'clever'"):
+        open_embedder("clever", cache_dir=tmp_path)
+
+
+def test_openai_without_a_key_says_so(tmp_path):
+    assert "OPENAI_API_KEY" in open_embedder("openai", cache_dir=tmp_path).unavailable()
+
+
+def test_auto_without_model_network_and_ollama_fails_fast_and_names_both(tmp_path):
+    embedder = open_embedder(
+        "auto", cache_dir=tmp_path, offline=True, ollama_url="http://127.0.0.1:9"
+    )
+    start = time.monotonic()
+    reason = embedder.unavailable()
+    assert time.monotonic() - start < 3
+    assert "offline" in reason
+    assert "no Ollama server" in reason
+
+
+def test_auto_takes_the_model_at_the_configured_path(tmp_path, write_tiny_model):
+    folder = write_tiny_model(tmp_path / "tiny")
+    embedder = open_embedder("auto", cache_dir=tmp_path / "cache", model_path=folder)
+    assert embedder.unavailable() is None
+    assert embedder.name.startswith("tiny@")
+    assert np.isclose(np.linalg.norm(embedder.embed_query("a")), 1)

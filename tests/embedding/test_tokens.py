@@ -1,0 +1,103 @@
+"""Tokens are found where they are, however long or odd the text."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.embedding.model_tokens import PIECE_CHARACTERS, ModelTokens
+
+
+@pytest.fixture(scope="module")
+def tokens(minilm):
+    return ModelTokens(minilm.files().tokenizer)
+
+
+def test_estimated_tokens_are_short_words_pieces_of_long_ones_and_single_signs():
+    text = "one twelve, 你好 x_y"
+    parts = [
+        text[a:b].strip()
+        for a, b in itertools.pairwise([*EstimatedTokens().token_starts(text), 99])
+    ]
+    assert parts == ["one", "twelv", "e", ",", "你", "好", "x", "_", "y"]
+
+
+@given(st.text())
+def test_estimated_tokens_cover_every_visible_character(text):
+    starts = EstimatedTokens().token_starts(text)
+    assert starts == sorted(set(starts))
+    assert bool(starts) == bool(text.strip())
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The office was painted white and blue, and its windows looked out on the harbour.",
+        "def tokenize(text): return [match.start() for match in TOKEN.finditer(text)]",
+        "机器学习是人工智能的一个分支，它让计算机从数据中学习。",
+    ],
+)
+def test_the_estimate_is_near_the_truth_and_not_below_it(tokens, text):
+    estimate, real = len(EstimatedTokens().token_starts(text)), len(tokens.token_starts(text))
+    assert 0.95 * real <= estimate <= 1.5 * real
+
+
+@pytest.mark.model
+def test_offsets_are_characters_not_bytes(tokens):
+    assert tokens.token_starts("héé 你好 😀 end") == [0, 4, 5, 7, 9]
+
+
+@pytest.mark.model
+def test_the_files_own_truncation_is_off(tokens):
+    assert len(tokens.token_starts("word " * 1000)) == 1000
+
+
+@pytest.mark.model
+def test_cutting_a_long_text_into_pieces_changes_no_token(tokens):
+    text = "".join(f"number {index} of 你好, tokenization! " for index in range(2000))
+    assert len(text) > 5 * PIECE_CHARACTERS
+    whole = tokens._encode(text)
+    assert tokens.token_starts(text) == [start for start, _ in whole.offsets]
+
+
+@pytest.mark.model
+def test_a_word_too_long_for_the_vocabulary_is_read_in_pieces(tokens):
+    word = "abc" * 100
+    starts = tokens.token_starts(f"before {word} after")
+    assert len(starts) > len(word) / 8
+    assert starts[0] == 0
+    assert starts[-1] == len(f"before {word} ")
+    assert tokens._unknown not in tokens.ids(word)
+
+
+@pytest.mark.model
+@given(st.text(), st.integers(1, 3))
+@settings(max_examples=200, deadline=None)
+def test_offsets_ascend_within_the_text_and_count_what_the_model_reads(tokens, text, repeats):
+    text = text * repeats
+    starts = tokens.token_starts(text)
+    assert starts == sorted(starts)
+    assert all(0 <= start < len(text) for start in starts)
+    assert len(starts) >= len(tokens.ids(text))
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("unit", ["lorem ipsum ", "x", "你"])
+def test_time_grows_in_line_with_the_text_even_without_white_space(tokens, unit):
+    def seconds(characters):
+        start = time.process_time()
+        tokens.token_starts(unit * (characters // len(unit)))
+        return time.process_time() - start
+
+    assert seconds(400_000) < 60 * max(seconds(20_000), 0.002)
+
+
+@pytest.mark.model
+def test_half_a_surrogate_pair_does_no_harm(tokens):
+    assert tokens.token_starts("a \ud800 b") == [0, 4]
