@@ -34,43 +34,28 @@ FOUND = f"{CHUNK}, {FIELDS}"
 
 
 def to_memory(row: Any) -> Memory:
-    """Read a row of `MEMORY`."""
-    tags, entities, importance, metadata, format_, chunks, created, updated = row[13:21]
-    expires, accessed, access_count = row[21:]
-    return Memory(
-        *row[:13],
-        tags=tuple(json.loads(tags)),
-        entities=tuple(json.loads(entities)),
-        importance=importance,
-        metadata=json.loads(metadata),
-        format=format_,
-        chunks=chunks,
-        created_at=from_micros(created),
-        updated_at=from_micros(updated),
-        expires_at=_moment(expires),
-        accessed_at=_moment(accessed),
-        access_count=access_count,
-    )
+    """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
+    values: Any = list(row)
+    for at in (13, 14, 16):  # tags, entities, metadata
+        values[at] = json.loads(row[at])
+    values[13:15] = tuple(values[13]), tuple(values[14])
+    values[19:23] = map(_moment, row[19:23])
+    return Memory(*values)
 
 
 def to_chunk(row: Any) -> Chunk:
     """Read the columns of `CHUNK` behind `chunk_no`."""
-    headings = tuple(Heading(*each) for each in json.loads(row[7]))
-    return Chunk(*row[:7], headings=headings, token_count=row[8])
+    values: Any = list(row)
+    values[7] = tuple(Heading(*each) for each in json.loads(row[7]))
+    return Chunk(*values)
 
 
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
-    tags, importance, created, updated, expires = row[19:]
-    fields = MemoryFields(
-        *row[10:19],
-        tags=tuple(json.loads(tags)),
-        importance=importance,
-        created_at=from_micros(created),
-        updated_at=from_micros(updated),
-        expires_at=_moment(expires),
-    )
-    return FoundChunk(row[0], to_chunk(row[1:10]), fields)
+    fields: Any = list(row[10:])
+    fields[9] = tuple(json.loads(fields[9]))
+    fields[11:14] = map(_moment, fields[11:14])
+    return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*fields))
 
 
 def _moment(micros: int | None) -> datetime | None:
