@@ -96,11 +96,11 @@ SEARCHES = (
     ),
     (
         "Scoped: what Monday's session knows. Tuesday's orange stays in Tuesday's session.",
-        ("search", "which colour for the logo?", "--session-id", "monday", "--limit", "1"),
+        ("search", "which colour for the logo?", "--session-id", "monday", "--no-include-global"),
     ),
     (
         "The same question in the other session.",
-        ("search", "which colour for the logo?", "--session-id", "tuesday", "--limit", "1"),
+        ("search", "which colour for the logo?", "--session-id", "tuesday", "--no-include-global"),
     ),
 )
 

@@ -73,9 +73,6 @@ class ArrowEmbedder(EstimatedTokens):
     window_tokens = 10_000
     directions = {"east": 0.0, "north": 90.0, "west": 180.0, "south": 270.0}
 
-    def unavailable(self) -> str | None:
-        return None
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._arrow(text.split()) for text in texts], np.float32)
 
@@ -103,9 +100,6 @@ class WatchedEmbedder(HashEmbedder):
         self.down = False
         self.embedded: list[str] = []
 
-    def unavailable(self) -> str | None:
-        return "the provider is on holiday" if self.down else None
-
     def embed(self, texts: Sequence[str]) -> Vectors:
         if self.down:
             raise EmbedderUnavailable("the provider is on holiday", "wait until it is back")
@@ -117,6 +111,11 @@ class WatchedEmbedder(HashEmbedder):
             raise EmbedderUnavailable("the provider is on holiday", "wait until it is back")
         vector: Vectors = super().embed([text])[0]
         return vector
+
+
+@pytest.fixture
+def make_watched() -> type[WatchedEmbedder]:
+    return WatchedEmbedder
 
 
 @pytest.fixture

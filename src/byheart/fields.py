@@ -206,6 +206,6 @@ def check_names(given: Iterable[str], allowed: Sequence[str], what: str) -> None
     """Refuse fields that do not exist, naming the nearest that does."""
     for name in given:
         if name not in allowed:
-            nearest = difflib.get_close_matches(name, allowed, 1)
+            nearest = difflib.get_close_matches(str(name), allowed, 1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(allowed)}"
             raise InvalidInput(f"unknown {what} {name!r}", hint)

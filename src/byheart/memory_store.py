@@ -275,8 +275,9 @@ class MemoryStore:
 
     def get(self, memory_id: str, space: Text = None) -> Memory:
         """Fetch one memory whole, by its id or by the id of one of its chunks."""
+        name = check.check_label("memory_id", memory_id).split("#")[0]
         with self._storage.reading() as reader:
-            return self._memory(reader, memory_id.split("#")[0], self._space(space))
+            return self._memory(reader, name, self._space(space))
 
     def reconstruct(self, memory_id: str, space: Text = None) -> str:
         """Give a memory's text back, byte for byte as it was saved."""
@@ -296,7 +297,7 @@ class MemoryStore:
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
         """Show a chunk with its neighbours, as one stretch of the text."""
         check.check_int("around", around, 0, check.LARGEST_LIMIT)
-        memory_id, index = parse_chunk_id(chunk_id)
+        memory_id, index = parse_chunk_id(check.check_label("chunk_id", chunk_id))
         with self._storage.reading() as reader:
             found = reader.chunks_of(memory_id, self._space(space))
         if index >= len(found):

@@ -58,4 +58,4 @@ def _file_path(address: str) -> Path:
             f"there is no backend for {address.split('://')[0]}:// addresses",
             "give the path of a file",
         )
-    return Path(address)
+    return Path(address).absolute()

@@ -14,6 +14,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.chunking import guess_format, split
 from byheart.contracts import DedupKey, Draft, Storage, TokenCounter, Window
+from byheart.errors import InvalidInput
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, SaveResult
 from byheart.noticing import extract_entities, score_importance, summarize
@@ -60,6 +61,11 @@ SAVE_FIELDS = (
 
 def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
     """Accept the fields of `save`, or refuse them before anything is written."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"an item must be an object with the fields of save, not {type(given).__name__}",
+            'give {"content": "…"}',
+        )
     check.check_names(given, SAVE_FIELDS, "field")
     value = given.get
     at = datetime.now(UTC)
@@ -83,7 +89,9 @@ def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
         importance=check.check_importance("importance", value("importance")),
         expires_at=check.check_expiry(value("ttl_days"), value("expires_at"), at),
         metadata=check.check_metadata(value("metadata")),
-        space=check.check_label("space", value("space") or settings.space),
+        space=check.check_label(
+            "space", settings.space if value("space") is None else value("space")
+        ),
         at=at,
     )
 

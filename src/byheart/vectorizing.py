@@ -102,6 +102,12 @@ class Vectorizer:
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
         if missing:
             made = self._embedder.embed(missing)
+            if made.shape != (len(missing), model.dimensions):
+                # Stored, they would make every later search fail.
+                raise EmbeddingError(
+                    f"the embedder {model.name} gave vectors of shape {made.shape} for "
+                    f"{len(missing)} texts of {model.dimensions} dimensions"
+                )
             known |= {hashes[text]: vector for text, vector in zip(missing, made, strict=True)}
         return [tuple(Window(hashes[text], known[hashes[text]]) for text in part) for part in texts]
 

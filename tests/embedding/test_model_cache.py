@@ -130,7 +130,7 @@ def test_what_a_killed_process_left_is_swept_up_after_a_day(tiny, cache):
 
 def test_a_cache_that_cannot_be_written_is_reported_with_the_way_out(tiny, tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelFilesError, match="cannot be written") as caught:
+    with pytest.raises(ModelFilesError, match="no model can be written") as caught:
         get_model(str(tiny), tmp_path / "file", NOWHERE, silent)
     assert "BYHEART_CACHE_DIR" in caught.value.hint
 
@@ -165,6 +165,11 @@ def test_a_silent_hub_is_given_up_within_seconds(cache, monkeypatch):
         with pytest.raises(EmbedderUnavailable, match="no answer"):
             download_model("org/tiny", cache, sources=sources)
     assert time.monotonic() - start < 2
+
+
+def test_a_folder_that_is_gone_is_not_looked_for_on_the_hub(hub, cache, tmp_path):
+    with pytest.raises(ModelFilesError, match="no model folder"):
+        download_model(str(tmp_path / "gone"), cache, sources=hub)
 
 
 def test_offline_asks_nobody(cache):

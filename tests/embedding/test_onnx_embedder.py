@@ -85,10 +85,9 @@ def test_the_real_model_equals_the_reference(minilm):
 
 
 @pytest.mark.model
-def test_the_real_model_in_full_precision_equals_the_reference_exactly(minilm, numpy_embed):
-    """The published cosine of these two sentences is 0.755."""
+def test_the_real_model_gives_the_published_cosine(minilm):
     food, bread = minilm.embed(["A man is eating food.", "A man is eating a piece of bread."])
-    assert food @ bread == pytest.approx(0.755, abs=0.03)
+    assert food @ bread == pytest.approx(0.755, abs=0.02)
 
 
 @pytest.mark.model

@@ -77,8 +77,8 @@ def test_a_word_longer_than_a_window_is_the_only_one_to_be_broken():
     assert windows("abcdefghij kl mn", tokens=Letters(), window_tokens=4) == [
         "abcd",
         "efgh",
-        "ij ",
-        "kl mn",
+        "ij kl ",
+        "mn",
     ]
 
 

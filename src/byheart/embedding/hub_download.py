@@ -24,21 +24,18 @@ OPTIONAL_FILES = (
     "sentence_bert_config.json",
     "config_sentence_transformers.json",
 )
-CONNECT_SECONDS = 4.0
+CONNECT_SECONDS = 3.0
 READ_SECONDS = 20.0
 BLOCK_BYTES = 1 << 20
 
 
-def download_from_hub(
-    model: str, into: Path, *, url: str, token: str | None, progress: Progress
-) -> Path:
+def download_from_hub(model: str, into: Path, *, url: str, progress: Progress) -> Path:
     """Download the files of a model into a folder, giving up at once on a hub that is silent."""
     base = f"{url.rstrip('/')}/{model}/resolve/main"
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def download(name: str) -> bool:
-        request = urllib.request.Request(f"{base}/{name}", headers=headers)
-        return _download(request, into / name, progress if name == WEIGHTS else None)
+        report = progress if name == WEIGHTS else None
+        return _download(urllib.request.Request(f"{base}/{name}"), into / name, report)
 
     _give_up_after(CONNECT_SECONDS, lambda: download(REQUIRED_FILES[0]))
     missing = [name for name in REQUIRED_FILES[1:] if not download(name)]

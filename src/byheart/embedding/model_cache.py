@@ -32,7 +32,7 @@ from byheart.embedding.sentence_model import SentenceModel, read_sentence_model
 from byheart.errors import ModelFilesError
 
 # Counts up when the graph changes, so that models built by an older version are built again.
-BUILD = 2
+BUILD = 3
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"
@@ -129,13 +129,20 @@ def _build(model: str, source: Path, target: Path) -> Path:
     """Build the graph and write it down with what is needed to use and to check it."""
     # onnx and safetensors take half a second to import and are needed here only.
     import onnx
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
     from byheart.embedding.bert_graph import build_graph
 
     shape = read_sentence_model(source, model)
+    try:
+        weights = load_file(source / WEIGHTS)
+    except SafetensorError as error:
+        raise ModelFilesError(
+            f"the weights in {source / WEIGHTS} cannot be read: {error}"
+        ) from None
     target.mkdir()
-    onnx.save(build_graph(load_file(source / WEIGHTS), shape, "int8"), str(target / GRAPH))
+    onnx.save(build_graph(weights, shape, "int8"), str(target / GRAPH))
     shutil.copyfile(source / TOKENIZER, target / TOKENIZER)
     manifest: dict[str, Any] = {
         "build": BUILD,
@@ -184,7 +191,7 @@ def _workspace(models: Path) -> Iterator[Path]:
 
 def _unwritable(models: Path, error: OSError) -> ModelFilesError:
     return ModelFilesError(
-        f"{models} cannot be written: {error.strerror or error}",
+        f"no model can be written to {models}: {error}",
         "free some space, or set BYHEART_CACHE_DIR to a folder that can be written",
     )
 

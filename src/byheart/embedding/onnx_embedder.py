@@ -17,7 +17,7 @@ from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
-from byheart.errors import EmbedderUnavailable, ModelFilesError
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4
@@ -111,8 +111,10 @@ class OnnxEmbedder:
 
         def run(text: str) -> Vectors:
             ids = np.array([[*before, *tokens.ids(text), *after]], np.int32)
-            (vectors,) = session.run(None, {"input_ids": ids})
-            row: Vectors = vectors[0]
+            try:
+                row: Vectors = session.run(None, {"input_ids": ids})[0][0]
+            except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
+                raise EmbeddingError(f"ONNX Runtime failed: {error}") from None
             return row
 
         if len(texts) == 1:

@@ -28,7 +28,7 @@ def open_embedder(
     cache_dir: Path,
     model: str | None = None,
     model_path: Path | None = None,
-    model_sources: Sequence[str] = ("hub", "wheel"),
+    model_sources: Sequence[str] = ("cache", "hub", "wheel"),
     threads: int | None = None,
     ollama_url: str = "http://localhost:11434",
     openai_base_url: str = "https://api.openai.com/v1",

@@ -22,7 +22,7 @@ def download_wheel(requirement: str, into: Path, *, total_bytes: int, progress: 
     workspace = into / "pip"
     workspace.mkdir(parents=True)
     options = ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--quiet"]
-    limits = ["--disable-pip-version-check", "--retries", "1", "--timeout", "5"]
+    limits = ["--disable-pip-version-check", "--retries", "0", "--timeout", "4"]
     command = [*_pip(), "download", *options, *limits, "--dest", str(into), requirement]
     # pip keeps the unfinished download in TMPDIR: its growing size is the progress.
     environment = {**os.environ, "TMPDIR": str(workspace), "TEMP": str(workspace)}

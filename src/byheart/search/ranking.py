@@ -42,10 +42,17 @@ class Ranking:
 
     def __iter__(self) -> Iterator[Fused]:
         seen: set[int] = set()
-        begin, depth = 0, FIRST_TIER
+        placed: dict[str, set[int]] = {leg: set() for leg in self.legs}
+        depth = FIRST_TIER
         while True:
             found = {leg: list(enumerate(rank(depth))) for leg, rank in self.legs.items()}
-            tier = {leg: ranking[begin:] for leg, ranking in found.items()}
+            # Not only what lies behind the last tier: a deeper look can find what it had missed.
+            tier = {
+                leg: [each for each in ranking if each[1].chunk_no not in placed[leg]]
+                for leg, ranking in found.items()
+            }
+            for leg, ranking in tier.items():
+                placed[leg].update(each.chunk_no for _, each in ranking)
             fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
             for each in fused:
                 if each.chunk_no not in seen:
@@ -53,4 +60,4 @@ class Ranking:
                     yield each
             if all(len(ranking) < depth for ranking in found.values()):
                 return
-            begin, depth = depth, depth * _TIER_GROWTH
+            depth *= _TIER_GROWTH

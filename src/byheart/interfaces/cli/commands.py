@@ -91,7 +91,7 @@ class Byheart(VerbGroup):
 
     def main(self, args: Sequence[str] | None = None, *_: Any, **__: Any) -> NoReturn:
         """Run one command line and exit."""
-        arguments = list(sys.argv[1:] if args is None else args)
+        arguments = list(map(_as_utf8, sys.argv[1:])) if args is None else list(args)
         _speak_utf8()
         if instruction := os.environ.get(COMPLETE_VARIABLE):
             sys.exit(shell_complete(self, {}, "byheart", COMPLETE_VARIABLE, instruction))
@@ -127,6 +127,14 @@ class Byheart(VerbGroup):
 def _unknown(name: str) -> str:
     nearest = SYNONYMS.get(name) or next(iter(difflib.get_close_matches(name, VERBS, 1)), None)
     return f"there is no command {name!r}" + (f": did you mean {nearest}?" if nearest else "")
+
+
+def _as_utf8(argument: str) -> str:
+    """Read an argument as UTF-8, whatever the locale took it for."""
+    try:
+        return os.fsencode(argument).decode()
+    except UnicodeError:
+        return argument
 
 
 def _speak_utf8() -> None:

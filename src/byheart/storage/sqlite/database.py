@@ -39,6 +39,7 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
         self._closed = False
+        self._process = os.getpid()
         self.writable = self._prepare_folder()
 
     def _prepare_folder(self) -> bool:
@@ -88,9 +89,9 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """Hold one snapshot of everything committed before, whatever others write meanwhile."""
-        self._refuse_when_closed()
+        self._check_in()
         with self.translated():
-            connection = self._idle.pop() if self._idle else self.connect()
+            connection = self._take_idle() or self.connect()
             try:
                 connection.execute("BEGIN")
                 try:
@@ -105,6 +106,12 @@ class Database:
                 raise
             self._give_back(connection)
 
+    def _take_idle(self) -> apsw.Connection | None:
+        try:
+            return self._idle.pop()
+        except IndexError:  # asking first would race with other threads
+            return None
+
     def _give_back(self, connection: apsw.Connection) -> None:
         if self._closed:
             connection.close()
@@ -114,7 +121,7 @@ class Database:
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """Hold the write lock for one transaction: commit all of it, or leave no trace."""
-        self._refuse_when_closed()
+        self._check_in()
         if not self.writable:
             raise StoreReadOnly(
                 f"{self.path} can be read but not written",
@@ -161,8 +168,8 @@ class Database:
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return StoreDamaged(
                 f"{self.path} is damaged or not a Byheart store: {error}",
-                "nothing was changed; restore a backup beside it, or run "
-                f"byheart --db {self.path} doctor",
+                "nothing was changed; put a backup in its place, or save what can be read with: "
+                f"sqlite3 {self.path.name} .recover",
             )
         if isinstance(error, apsw.FullError):
             return StoreFull(
@@ -189,9 +196,15 @@ class Database:
             "try again; if it lasts, look for a process that hangs, or raise busy_timeout_seconds",
         )
 
-    def _refuse_when_closed(self) -> None:
+    def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
+        if self._process != os.getpid():
+            # SQLite connections must not cross a fork: leave the parent's alone, take our own.
+            self._inherited = (self._idle, self._writer)
+            self._idle, self._writer = [], None
+            self._writing = threading.RLock()
+            self._process = os.getpid()
 
     def close(self) -> None:
         """Close every connection; those in use close when they are given back."""

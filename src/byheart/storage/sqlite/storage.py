@@ -56,6 +56,13 @@ class SqliteStorage:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Open a consistent view of everything committed so far, by any process."""
+        with self._attached() as reader:
+            yield reader
+        if self._index.unpublished():
+            self._index.publish_in_background()
+
+    @contextmanager
+    def _attached(self) -> Iterator[Reader]:
         with contextlib.ExitStack() as stack:
             while True:
                 connection = stack.enter_context(self._database.reading())
@@ -163,7 +170,7 @@ class SqliteStorage:
 
     def refresh(self) -> None:
         """Bring the index up to date, and its file if that has fallen behind far enough."""
-        with self.reading():
+        with self._attached():
             pass
         if self._index.unpublished():
             self._publish()
@@ -178,7 +185,7 @@ class SqliteStorage:
             examination.rebuild_words(connection)
             examination.rebuild_pending(connection)
         self._index.discard()
-        with self.reading():
+        with self._attached():
             pass
         self._publish()
 
@@ -193,7 +200,7 @@ class SqliteStorage:
         with self._database.maintaining() as connection:
             for statement in ("VACUUM", "PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
                 connection.execute(statement).fetchall()
-        with self.reading():
+        with self._attached():
             pass
         self._publish()
 

@@ -50,6 +50,8 @@ def write(path: Path, contents: IndexFile) -> None:
             for array in contents.arrays.values():
                 out.write(np.ascontiguousarray(array).data)
                 _pad(out)
+            out.flush()
+            os.fsync(out.fileno())  # else a power cut could leave a file whose arrays are zeros
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -64,13 +66,16 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     """Map the file; `None` if it is not there or not sound."""
     try:
         with path.open("rb") as source:
+            size = os.fstat(source.fileno()).st_size
             magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
-            header_bytes = source.read(length) if magic == _MAGIC else b""
-            if magic != _MAGIC or zlib.crc32(header_bytes) != checksum:
+            if magic != _MAGIC or length > size:
+                return None
+            header_bytes = source.read(length)
+            if zlib.crc32(header_bytes) != checksum:
                 return None
             header = json.loads(header_bytes)
             base = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
-            if os.fstat(source.fileno()).st_size != base + header["bytes"]:
+            if size != base + header["bytes"]:
                 return None
             arrays = {
                 name: _map(source, dtype, tuple(shape), base + offset)

@@ -7,6 +7,7 @@ read from the `changes` log; if that does not reach back far enough, everything 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -64,6 +65,7 @@ class Index:
         self.path = path
         self._writable = writable
         self._lock = threading.Lock()
+        self._publishing = threading.Lock()
         self._contents: _Contents | None = None
         self._view: View | None = None
 
@@ -79,6 +81,8 @@ class Index:
                 return None
             if contents is None or not contents.can_follow(connection):
                 contents = self._load(connection)
+            # Interrupted halfway, it is neither the old nor the new: then begin from the file.
+            self._contents = self._view = None
             contents.catch_up(connection, change_no)
             self._contents = contents
             self._view = contents.view()
@@ -88,8 +92,12 @@ class Index:
         loaded = file.read(self.path)
         if loaded is not None:
             contents = _Contents.from_file(loaded)
-            if contents.can_follow(connection) and contents.change_no <= last_change(connection):
-                return contents
+            # One that is ahead was written since this transaction began: another will use it.
+            if contents.change_no <= last_change(connection):
+                if contents.can_follow(connection):
+                    return contents
+                if self._writable:
+                    self.path.unlink(missing_ok=True)
         return _Contents.empty(connection)
 
     def unpublished(self) -> bool:
@@ -98,20 +106,37 @@ class Index:
         if contents is None or not self._writable:
             return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
-        return contents.chunk_count - contents.published >= least
+        return contents.unpublished >= least
 
     def publish(self) -> None:
-        """Write the index to its file, without what is gone, and go on from there."""
-        with self._lock:
-            contents = self._contents
+        """Write the index to its file, without what is gone, and go on from there.
+
+        Searches go on meanwhile: they only wait for the moment in which the new file is taken up.
+        """
+        with self._publishing:
+            with self._lock:
+                contents = None if self._contents is None else self._contents.frozen()
             if contents is None:
                 return
-            compact = contents.compacted()
-            file.write(self.path, compact.to_file())
-            reread = file.read(self.path)
-            if reread is not None:
-                self._contents = _Contents.from_file(reread)
-                self._view = None
+            written = file.read(self.path)
+            if written is None or not contents.is_behind(written):
+                file.write(self.path, contents.compacted().to_file())
+                written = file.read(self.path)
+            with self._lock:
+                if written is not None:
+                    self._contents = _Contents.from_file(written)
+
+    def publish_in_background(self) -> None:
+        """Publish beside the searches that made it worth while, if nobody is at it already."""
+        if not self._publishing.locked():
+            threading.Thread(
+                target=self._publish_quietly, name="byheart-index", daemon=True
+            ).start()
+
+    def _publish_quietly(self) -> None:
+        # The file saves time and holds no truth: a full disk must not fail anything.
+        with contextlib.suppress(OSError):
+            self.publish()
 
     def discard(self) -> None:
         """Forget everything derived, in memory and on disk."""
@@ -335,9 +360,25 @@ class _Contents:
             self._segments[-1] = merge([self._segments[-1], last])
 
     @property
-    def chunk_count(self) -> int:
-        """Count the chunks indexed, those gone since included."""
-        return len(self._chunks["chunk_nos"].view)
+    def unpublished(self) -> int:
+        """Count the chunks that came or went since the file was written."""
+        came = len(self._chunks["chunk_nos"].view) - self.published
+        return came + int(np.count_nonzero(~self._chunks["alive"].view))
+
+    def is_behind(self, other: file.IndexFile) -> bool:
+        """Say whether a file is of the same store and newer, as when another process wrote it."""
+        state = other.header["state"]
+        return bool(state["store_id"] == self.store_id and state["change_no"] > self.change_no)
+
+    def frozen(self) -> _Contents:
+        """Copy what is here now, so that it can be written while this one grows."""
+        return _Contents(
+            {name: rows.view for name, rows in self._memories.items()},
+            {name: rows.view for name, rows in self._chunks.items()},
+            {name: Codes(list(codes.numbers)) for name, codes in self._codes.items()},
+            list(self._segments),
+            self._state(published=bool(self.published)),
+        )
 
     def view(self) -> View:
         """Show the contents as they are now."""

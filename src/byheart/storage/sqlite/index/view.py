@@ -179,7 +179,8 @@ class View:
                 # Not `near @ vector`: BLAS starts threads for it, which wait for a busy core.
                 cosines = np.vecdot(near, vector).astype(np.float64) / FIXED_POINT
                 # Rounded, because the last bits depend on where in memory a vector stands.
-                scores.append(np.round(cosines, 6))
+                # Clipped, because fixed point can make the cosine of equals a little more than 1.
+                scores.append(np.clip(np.round(cosines, 6), -1.0, 1.0))
         all_slots, all_scores = np.concatenate(slots), np.concatenate(scores)
         order = np.lexsort((-all_scores, all_slots))
         distinct, first = np.unique(all_slots[order], return_index=True)

@@ -1,0 +1,226 @@
+"""The verbs as a whole: help, flags, what holds everywhere, and the reference."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import byheart
+from byheart.interfaces.cli.commands import VERBS
+from byheart.interfaces.cli.commands import byheart as program
+from byheart.interfaces.cli.reference import render_reference
+from byheart.interfaces.cli.verb import Verb, VerbGroup
+from byheart.memory_store import MemoryStore
+from tests.interfaces.cli.conftest import PROGRAM, REPORT, Run
+
+ROOT = Path(__file__).parents[3]
+
+
+def every_command(
+    group: click.Group = program, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    ctx = click.Context(group)
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from every_command(command, (*path, name))
+
+
+COMMANDS = dict(every_command())
+EXAMPLES = [
+    example
+    for command in COMMANDS.values()
+    if isinstance(command, Verb)
+    for example in command.examples
+]
+
+
+def test_the_table_says_of_each_verb_what_its_help_says() -> None:
+    for name, entry in VERBS.items():
+        assert (COMMANDS[(name,)].help or "").split("\n")[0] == entry.purpose
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_a_purpose_and_examples(
+    run: Run, path: tuple[str, ...]
+) -> None:
+    for flag in ("--help", "-h"):
+        ran = run(*path, flag)
+        assert ran.code == 0
+        lines = ran.out.splitlines()
+        assert lines[0].startswith(f"Usage: byheart {' '.join(path)}")
+        assert lines[2].strip().endswith(".")
+        assert f"byheart {' '.join(path)}" in ran.out.split("Examples:")[1]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_examples_in_the_help_work(
+    home: Path, library: byheart.MemoryStore, report: str, example: str
+) -> None:
+    if "model download" in example or "model status" in example:
+        pytest.skip("needs the model: see test_model.py")
+    (home / "report.md").write_text(REPORT)
+    (home / "facts.jsonl").write_text('{"content": "Anna likes tea."}\n')
+    shell = f"""
+        byheart() {{ {shlex.join(PROGRAM)} "$@"; }}
+        git() {{ echo 'commit 123'; }}
+        ID={report}
+        {example}
+    """
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stderr.replace(report, "")) == (0, "")
+
+
+def test_byheart_alone_shows_its_help(run: Run) -> None:
+    assert run().code == 0
+    assert run().out == run("--help").out
+
+
+def test_a_group_alone_shows_its_verbs(run: Run) -> None:
+    ran = run("config")
+    assert ran.code == 2
+    assert "unset" in ran.err
+
+
+def test_version_is_that_of_the_package(run: Run) -> None:
+    from importlib.metadata import version
+
+    assert run("--version").out == f"byheart {version('byheart')}\n"
+
+
+def test_help_needs_neither_numpy_nor_rich_nor_the_store(home: Path) -> None:
+    code = (
+        "import sys; from byheart.interfaces.cli.commands import byheart\n"
+        "try: byheart.main(sys.argv[1:])\n"
+        "except SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    for arguments in (["--help"], ["search", "--help"], ["completion", "bash"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+        )
+        loaded = set(done.stderr.split())
+        assert "click" in loaded
+        assert not loaded & {"numpy", "rich", "onnxruntime", "apsw", "byheart.memory_store"}
+
+
+def test_help_takes_less_than_three_tenths_of_a_second(home: Path) -> None:
+    # Time on the processor: what a test that shares its machine can promise.
+    code = (
+        "import time; from byheart.interfaces.cli.commands import byheart\n"
+        "try: byheart.main(['--help'])\n"
+        "except SystemExit: print(time.process_time())"
+    )
+    times = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        times.append(float(done.stdout.splitlines()[-1]))
+    assert min(times) < 0.3
+
+
+# --- Flags are parameters ---------------------------------------------------------------------
+
+METHODS = {
+    "save": MemoryStore.save,
+    "search": MemoryStore.search,
+    "list": MemoryStore.list,
+    "sessions": MemoryStore.sessions,
+    "expand": MemoryStore.expand,
+    "doctor": MemoryStore.doctor,
+}
+# Arguments, flags of every command, and other names of the same flag.
+NOT_FLAGS = {"self", "content", "query", "chunk_id", "space", "source", "topK"}
+
+
+@pytest.mark.parametrize("verb", METHODS)
+def test_every_parameter_has_a_flag_of_its_name_and_default(verb: str) -> None:
+    command = COMMANDS[(verb,)]
+    options = {param.name: param for param in command.params}
+    for name, parameter in inspect.signature(METHODS[verb]).parameters.items():
+        if name in NOT_FLAGS:
+            continue
+        option = options[name]
+        assert f"--{name.replace('_', '-')}" in option.opts
+        default = option.get_default(click.Context(command))
+        if verb != "save" and parameter.default is not None:
+            assert default == parameter.default, name
+        else:
+            assert default in (None, ()), name
+
+
+def test_search_takes_the_other_names_of_mode_and_limit() -> None:
+    options = {param.name: param.opts for param in COMMANDS[("search",)].params}
+    assert "--source" in options["mode"]
+    assert "--top-k" in options["limit"]
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_takes_the_flags_for_every_command(path: tuple[str, ...]) -> None:
+    flags = {flag for param in COMMANDS[path].params for flag in param.opts}
+    assert {"--db", "--space", "--json", "--debug"} <= flags
+
+
+# --- What holds everywhere --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_flags_for_every_command_stand_before_the_verb_or_after_it(
+    run: Run, home: Path, before: bool
+) -> None:
+    def place(*rest: str) -> tuple[str, ...]:
+        flags = ("--db", "other.db", "--space", "work", "--json")
+        return (*flags, *rest) if before else (*rest, *flags)
+
+    assert run(*place("save", "kept apart")).json["status"] == "created"
+    assert run(*place("status")).json["space"] == "work"
+    assert run(*place("list")).json["total"] == 1
+    assert run("list", "--json").json["total"] == 0
+    with byheart.open(home / "other.db", space="work") as store:
+        assert store.list().memories[0].content == "kept apart"
+
+
+def test_a_flag_after_the_verb_wins_over_the_same_before_it(run: Run) -> None:
+    run("--space", "a", "save", "text", "--space", "b")
+    assert run("--space", "b", "list", "--json").json["total"] == 1
+    assert run("--space", "a", "list", "--json").json["total"] == 0
+
+
+def test_flags_reach_the_verbs_of_a_group(run: Run) -> None:
+    for arguments in (
+        ("--space", "x", "config", "get", "space"),
+        ("config", "--space", "x", "get", "space"),
+        ("config", "get", "space", "--space", "x"),
+    ):
+        assert run(*arguments).out == "x\n"
+
+
+def test_the_reference_is_what_the_verbs_say() -> None:
+    written = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert written == render_reference(), (
+        "run: python -m byheart.interfaces.cli.reference > docs/cli.md"
+    )
+
+
+def test_the_reference_names_every_command_and_flag() -> None:
+    text = render_reference()
+    for path, command in COMMANDS.items():
+        assert f"## byheart {' '.join(path)}\n" in text
+        for param in command.params:
+            if isinstance(param, click.Option):
+                assert all(flag in text for flag in param.opts)
+
+
+def test_groups_have_examples_as_well() -> None:
+    assert all(
+        command.examples for command in COMMANDS.values() if isinstance(command, VerbGroup | Verb)
+    )

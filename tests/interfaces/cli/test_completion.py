@@ -1,0 +1,59 @@
+"""`byheart completion`: what shells need, and what they are offered."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import Run
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_script_is_printed(run: Run, shell: str) -> None:
+    ran = run("completion", shell)
+    assert ran.code == 0
+    assert f"_BYHEART_COMPLETE={shell}_complete" in ran.out
+
+
+def test_the_bash_script_is_valid(run: Run) -> None:
+    subprocess.run(["bash", "-n"], input=run("completion", "bash").out, text=True, check=True)
+
+
+def test_an_unknown_shell_is_refused(run: Run) -> None:
+    assert run("completion", "tcsh").code == 2
+
+
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [
+        ("bash", "data/bash-completion/completions/byheart"),
+        ("fish", "config/fish/completions/byheart.fish"),
+        ("zsh", ".zfunc/_byheart"),
+    ],
+)
+def test_install_writes_it_to_where_the_shell_looks(
+    run: Run, home: Path, shell: str, place: str
+) -> None:
+    ran = run("completion", shell, "--install")
+    assert ran.out.startswith(f"wrote {home / place}: ")
+    assert (home / place).read_text() in run("completion", shell).out
+    assert run("completion", shell, "--install", "--json").json["path"] == str(home / place)
+
+
+def complete(process: Run, *words: str) -> list[str]:
+    ran = process(
+        _BYHEART_COMPLETE="bash_complete",
+        COMP_WORDS=" ".join(("byheart", *words)),
+        COMP_CWORD=str(len(words)),
+    )
+    return [line.partition(",")[2] for line in ran.out.splitlines()]
+
+
+def test_verbs_flags_and_values_are_completed(process: Run) -> None:
+    assert complete(process, "se") == ["save", "search", "sessions"]
+    assert "--session-id" in complete(process, "search", "--se")
+    assert complete(process, "search", "--mode", "h") == ["hybrid"]
+    assert complete(process, "save", "--kind", "rep") == ["report", "report_observation"]
+    assert complete(process, "config", "get", "chunk") == ["chunk_tokens"]

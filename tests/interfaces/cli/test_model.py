@@ -1,0 +1,74 @@
+"""`byheart model`: the model's files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from tests.interfaces.cli.conftest import Run
+
+# Asked for before any test moves the home folder.
+CACHE = str(platformdirs.user_cache_path("byheart", appauthor=False))
+
+
+def test_status_fails_while_the_model_is_missing(run: Run) -> None:
+    ran = run("model", "status")
+    assert ran.code == 1
+    assert ran.out.startswith("✗  sentence-transformers/all-MiniLM-L6-v2  ")
+    assert "byheart model download" in ran.out
+    answer = run("model", "status", "--json")
+    assert (answer.code, answer.json["ready"], answer.json["folder"]) == (1, False, None)
+
+
+def test_path_is_the_folder_for_models(run: Run, home: Path) -> None:
+    assert run("model", "path").out == f"{home / 'cache' / 'byheart' / 'models'}\n"
+    assert run("model", "path", "--json").json["path"].startswith(str(home))
+
+
+def test_a_provider_that_keeps_its_own_models_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "ollama")
+    for verb in ("status", "download", "path"):
+        ran = run("model", verb)
+        assert ran.code == 2
+        assert "ollama, which keeps its own models" in ran.err
+
+
+def test_a_download_without_any_source_fails_with_the_reason(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_MODEL_PATH", "/no/such/folder")
+    ran = run("model", "download")
+    assert ran.code == 1
+    assert "/no/such/folder" in ran.err
+
+
+@pytest.mark.model
+def test_a_model_that_is_there_is_not_downloaded_again(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_CACHE_DIR", CACHE)
+    run("model", "download")
+    ran = run("model", "download")
+    assert ran.code == 0
+    assert ran.err == "it is there already\n"
+    assert ran.out.startswith("✓  sentence-transformers/all-MiniLM-L6-v2  ready\n")
+    status = run("model", "status", "--verify", "--json")
+    assert (status.code, status.json["ready"], status.json["dimensions"]) == (0, True, 384)
+    assert run("model", "path").out.strip() == status.json["folder"]
+
+
+@pytest.mark.model
+def test_with_the_model_a_question_finds_an_answer_without_a_shared_word(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_CACHE_DIR", CACHE)
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "onnx")
+    run("save", "Anna has a dog called Biscuit.")
+    run("save", "Our invoices are due thirty days after delivery.")
+    answer = run("search", "what is the name of her pet?", "--json").json
+    assert answer["results"][0]["chunk_content"] == "Anna has a dog called Biscuit."
+    assert answer["degraded"] is None

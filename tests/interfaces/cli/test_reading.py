@@ -1,0 +1,74 @@
+"""`byheart get` and `byheart expand`: exact text behind an id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import byheart
+from byheart.model import to_wire
+from tests.interfaces.cli.conftest import REPORT, Run
+
+
+def test_get_gives_the_text_byte_for_byte(process: Run, library: byheart.MemoryStore) -> None:
+    text = "  Grüße\r\naus 東京 🗼\x1b[31m\x00\n\n no newline at the end"
+    saved = library.save(text)
+    assert process("get", saved.memory_id).raw == text.encode()
+
+
+def test_get_takes_the_id_of_a_chunk(run: Run, report: str) -> None:
+    assert run("get", f"{report}#2").out == REPORT
+
+
+def test_get_as_json_is_the_whole_memory(
+    run: Run, library: byheart.MemoryStore, report: str
+) -> None:
+    assert run("get", report, "--json").json == to_wire(library.get(report))
+
+
+def test_an_unknown_id_is_a_failure_with_a_hint(run: Run) -> None:
+    ran = run("get", "mem_unknown")
+    assert ran.code == 1
+    assert "hint: look for it with" in ran.err
+
+
+def test_get_does_not_look_into_another_space(run: Run, report: str) -> None:
+    assert run("--space", "other", "get", report).code == 1
+
+
+def test_output_writes_a_file_with_front_matter(run: Run, home: Path, report: str) -> None:
+    ran = run("get", report, "--output", "copy.md")
+    assert ran.out.startswith("wrote  copy.md (")
+    written = (home / "copy.md").read_text()
+    assert written.startswith(f'---\nmemory_id: "{report}"\n')
+    assert written.endswith(REPORT)
+
+
+def test_output_without_metadata_is_the_text_alone(run: Run, home: Path, report: str) -> None:
+    answer = run("get", report, "-o", "copy.md", "--no-include-metadata", "--json").json
+    assert answer["file_size_bytes"] == len(REPORT)
+    assert (home / "copy.md").read_text() == REPORT
+
+
+def test_output_replaces_a_file_only_when_told_to(run: Run, home: Path, report: str) -> None:
+    (home / "copy.md").write_text("mine")
+    ran = run("get", report, "--output", "copy.md")
+    assert ran.code == 2
+    assert (home / "copy.md").read_text() == "mine"
+    assert run("get", report, "--output", "copy.md", "--overwrite", "--include-metadata").code == 0
+    assert (home / "copy.md").read_text().endswith(REPORT)
+
+
+def test_expand_gives_the_stretch_around_a_chunk(
+    run: Run, library: byheart.MemoryStore, report: str
+) -> None:
+    assert run("expand", f"{report}#1").out == REPORT
+    near = library.expand(f"{report}#1", around=1)
+    assert run("expand", f"{report}#1", "--around", "1").out == near.expanded_content
+    assert run("expand", f"{report}#1", "--around", "0", "--json").json == to_wire(
+        library.expand(f"{report}#1", around=0)
+    )
+
+
+def test_expand_of_an_unknown_chunk_is_a_failure(run: Run, report: str) -> None:
+    assert run("expand", f"{report}#99").code == 1
+    assert run("expand", report).code == 2

@@ -1,0 +1,164 @@
+"""`byheart save`: text, stdin, files, and every field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import byheart
+from byheart.interfaces.cli.saving import save_command
+from byheart.model import to_wire
+from tests.interfaces.cli.conftest import REPORT, Run
+
+
+def test_save_prints_the_id_alone_in_a_pipe(run: Run, library: byheart.MemoryStore) -> None:
+    ran = run("save", "Anna", "likes", "tea.")
+    assert ran.code == 0
+    assert library.get(ran.out.rstrip("\n")).content == "Anna likes tea."
+
+
+def test_save_as_json_is_what_the_library_answers(run: Run, library: byheart.MemoryStore) -> None:
+    answer = run("save", "Anna likes tea.", "--json").json
+    assert answer == {**to_wire(library.save("Anna likes tea.")), "status": "created"}
+    assert run("save", "Anna likes tea.", "--json").json["status"] == "unchanged"
+
+
+def test_every_field_can_be_given(run: Run, library: byheart.MemoryStore) -> None:
+    given = {
+        "kind": "fact",
+        "title": "Drinks",
+        "summary": "What Anna drinks",
+        "source": "chat",
+        "session_id": "s1",
+        "agent_id": "coder",
+        "session_iter": 2,
+        "task_code": "T-7",
+        "path": "notes/anna.md",
+        "importance": 7.5,
+    }
+    flags = [
+        part
+        for name, value in given.items()
+        for part in (f"--{name.replace('_', '-')}", str(value))
+    ]
+    flags += ["-t", "people, drinks", "-t", "tea", "-e", "Anna", "--metadata", '{"a": [1, null]}']
+    memory = library.get(run("save", "Anna likes tea.", *flags).out.strip())
+    assert {name: getattr(memory, name) for name in given} == given
+    assert memory.tags == ("people", "drinks", "tea")
+    assert memory.entities == ("Anna",)
+    assert memory.metadata == {"a": [1, None]}
+    named = {param.name for param in save_command.params if param.name in memory.__slots__}
+    assert named == {*given, "tags", "entities", "metadata", "expires_at"}
+
+
+def test_session_iter_may_be_written_with_a_v(run: Run, library: byheart.MemoryStore) -> None:
+    memory = library.get(run("save", "x", "--session-iter", "v3").out.strip())
+    assert memory.session_iter == 3
+
+
+def test_expiry_is_a_number_of_days_or_a_moment(run: Run, library: byheart.MemoryStore) -> None:
+    kept = library.get(run("save", "one", "--ttl-days", "1.5").out.strip())
+    assert kept.expires_at is not None
+    assert (kept.expires_at - kept.created_at).total_seconds() == pytest.approx(1.5 * 86400)
+    kept = library.get(run("save", "two", "--expires-at", "2040-01-02T03:04:05Z").out.strip())
+    assert to_wire(kept.expires_at) == "2040-01-02T03:04:05.000Z"
+
+
+@pytest.mark.parametrize("arguments", [(), ("-",)])
+def test_text_is_read_from_stdin_byte_for_byte(
+    run: Run, library: byheart.MemoryStore, arguments: tuple[str, ...]
+) -> None:
+    text = "  Grüße\r\naus 東京 🗼\n\n"
+    saved = run("save", *arguments, stdin=text.encode())
+    assert library.get(saved.out.strip()).content == text
+
+
+def test_an_empty_pipe_is_refused(run: Run) -> None:
+    ran = run("save", stdin="")
+    assert ran.code == 2
+    assert "content is blank" in ran.err
+
+
+def test_stdin_that_is_not_utf_8_is_refused_with_the_place(run: Run) -> None:
+    ran = run("save", "-", stdin=b"caf\xe9")
+    assert ran.code == 2
+    assert "stdin is not UTF-8 text: byte 3 is 0xe9" in ran.err
+    assert "iconv" in ran.err
+
+
+def test_on_a_terminal_save_without_text_is_a_usage_error_and_does_not_wait(
+    terminal: Run,
+) -> None:
+    ran = terminal("save")
+    assert ran.code == 2
+    assert "there is nothing to save" in ran.out
+
+
+def test_a_file_is_saved_byte_for_byte_under_its_name_and_path(
+    run: Run, home: Path, library: byheart.MemoryStore
+) -> None:
+    (home / "report.md").write_bytes(REPORT.replace("\n", "\r\n").encode())
+    memory = library.get(run("save", "--file", "report.md").out.strip())
+    assert memory.content == REPORT.replace("\n", "\r\n")
+    assert (memory.title, memory.path) == ("report.md", (home / "report.md").as_posix())
+
+
+def test_a_title_and_a_path_of_ones_own_win_over_the_files(
+    run: Run, home: Path, library: byheart.MemoryStore
+) -> None:
+    (home / "report.md").write_text(REPORT)
+    saved = run("save", "-f", "report.md", "--title", "March", "--path", "x/y.md")
+    memory = library.get(saved.out.strip())
+    assert (memory.title, memory.path) == ("March", "x/y.md")
+
+
+def test_several_files_are_saved_together(
+    run: Run, home: Path, library: byheart.MemoryStore
+) -> None:
+    (home / "a.txt").write_text("first")
+    (home / "b.txt").write_text("second")
+    answer = run("save", "-f", "a.txt", "-f", "b.txt", "--tags", "both", "--json").json
+    contents = [library.get(each["memory_id"]).content for each in answer]
+    assert contents == ["first", "second"]
+    assert len(run("save", "-f", "a.txt", "-f", "b.txt").out.split()) == 2
+
+
+def test_if_one_file_cannot_be_saved_it_is_named_and_nothing_is(
+    run: Run, home: Path, library: byheart.MemoryStore
+) -> None:
+    (home / "a.txt").write_text("first")
+    (home / "latin.txt").write_bytes(b"caf\xe9")
+    for bad, reason in (
+        ("latin.txt", "latin.txt is not UTF-8 text"),
+        ("missing.txt", "missing.txt cannot be read"),
+        (".", ". is a folder"),
+    ):
+        ran = run("save", "-f", "a.txt", "-f", bad)
+        assert ran.code == 2
+        assert reason in ran.err
+    assert library.list().total == 0
+
+
+def test_a_blank_file_is_called_by_its_name(run: Run, home: Path) -> None:
+    (home / "a.txt").write_text("first")
+    (home / "blank.txt").write_text(" \n")
+    assert "error: blank.txt: content is blank" in run("save", "-f", "a.txt", "-f", "blank.txt").err
+
+
+def test_one_title_for_several_files_is_refused(run: Run, home: Path) -> None:
+    (home / "a.txt").write_text("first")
+    ran = run("save", "-f", "a.txt", "-f", "a.txt", "--title", "Both")
+    assert ran.code == 2
+    assert "--title holds for one text" in ran.err
+
+
+def test_without_an_embedder_a_save_says_that_vectors_are_missing(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "none")
+    ran = run("save", "text")
+    assert ran.code == 0
+    assert ran.err.startswith("warning: 1 chunk could not be embedded")
+    ran = run("save", "another text", "--json")
+    assert (ran.json["pending_vectors"], ran.err) == (1, "")

@@ -1,0 +1,148 @@
+"""On a terminal: colour, ages, lines that fit, and nothing that takes the terminal over."""
+
+from __future__ import annotations
+
+import io
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rich.console import Console
+
+import byheart
+from byheart.interfaces.cli.progress import duration
+from byheart.interfaces.cli.screen import Column, Part, PlainScreen, Screen, count, size
+from byheart.interfaces.cli.terminal import TerminalScreen
+from tests.interfaces.cli.conftest import Run
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def plain(text: str) -> str:
+    return ESCAPE.sub("", text)
+
+
+def test_matches_are_lit_instead_of_marked(terminal: Run, report: str) -> None:
+    ran = terminal("search", "index", "--mode", "fts")
+    assert ran.code == 0
+    assert "\x1b[1;33mindex\x1b[0m" in ran.out
+    assert "**" not in ran.out
+    assert f"{report}#1" in plain(ran.out)
+
+
+def test_no_color_is_honoured(terminal: Run, report: str) -> None:
+    for arguments in (("search", "index"), ("list",), ("get", "mem_x"), ("doctor",)):
+        ran = terminal(*arguments, NO_COLOR="1")
+        assert not re.search(r"\x1b\[[\d;]*3\dm", ran.out), arguments
+
+
+def test_errors_have_colour_on_a_terminal(terminal: Run) -> None:
+    assert "\x1b[31m\x1b[1merror:\x1b[0m" in terminal("get", "mem_x").out
+
+
+def test_save_says_what_became_of_it(terminal: Run) -> None:
+    assert re.match(r"✓  saved  mem_\w+  \(1 chunk\)\n", plain(terminal("save", "text").out))
+    assert plain(terminal("save", "text").out).startswith("✓  already there  mem_")
+
+
+def test_tables_fit_the_width(terminal: Run, library: byheart.MemoryStore) -> None:
+    library.save("a text that is much longer than the terminal is wide " * 5)
+    lines = plain(terminal("list").out).splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert lines[1].rstrip().endswith("…")
+    assert library.list().memories[0].memory_id in lines[1]
+
+
+def test_json_is_indented_for_people(terminal: Run, report: str) -> None:
+    assert '\n  "memories": [' in terminal("list", "--json").out
+
+
+def test_saved_text_cannot_take_the_terminal_over(
+    terminal: Run, library: byheart.MemoryStore
+) -> None:
+    saved = library.save("a text \x1b]0;title\x07 that \x1b[2J clears", title="T\x1b[2J")
+    for arguments in (
+        ("get", saved.memory_id),
+        ("search", "text"),
+        ("search", "text", "--full"),
+        ("list",),
+        ("expand", f"{saved.memory_id}#0"),
+    ):
+        shown = terminal(*arguments).out
+        assert "\x1b[2J" not in shown, arguments
+        assert "\x1b]0;" not in shown, arguments
+        assert "\\x1b" in shown, arguments
+
+
+def test_get_ends_its_line(terminal: Run, library: byheart.MemoryStore) -> None:
+    assert terminal("get", library.save("one line").memory_id).out == "one line\n"
+
+
+def test_expand_shows_which_chunk_is_meant(terminal: Run, report: str) -> None:
+    shown = plain(terminal("expand", f"{report}#1", "--around", "1").out)
+    assert "#1  Performance Report > Database > Query Times  lines 5-11" in shown
+    assert "row locks" in shown
+
+
+def test_sessions_and_status_and_config_are_shown(terminal: Run, report: str) -> None:
+    assert "s1" in terminal("sessions").out
+    assert "hash-384" in terminal("status").out
+    assert "chunk_tokens" in terminal("config", "list").out
+
+
+def screen() -> tuple[TerminalScreen, io.StringIO]:
+    out = io.StringIO()
+    return TerminalScreen(Console(file=out, force_terminal=True, width=80, color_system=None)), out
+
+
+@pytest.mark.parametrize(
+    ("snippet", "shown"),
+    [
+        ("an **index** here", "an index here"),
+        ("**bold **index** here**", "**bold index here**"),
+        ("****index****", "**index**"),
+        ("2 ** 3 ** 4", "2 ** 3 ** 4"),
+        ("[bold]no markup[/bold] :smile:", "[bold]no markup[/bold] :smile:"),
+    ],
+)
+def test_only_marks_of_matches_are_taken_away(snippet: str, shown: str) -> None:
+    terminal_screen, out = screen()
+    terminal_screen.passage(snippet, marked=True)
+    assert out.getvalue().strip() == shown
+
+
+def test_wide_characters_keep_columns_in_line() -> None:
+    terminal_screen, out = screen()
+    columns = (Column("A"), Column("B", wide=True), Column("C", right=True))
+    terminal_screen.table(columns, [("x", "東京" * 40, "1"), ("y", "z", "22")])
+    assert out.getvalue().splitlines()[1].rstrip().endswith(" 1")
+
+
+def test_ages_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal_screen, _ = screen()
+    now = datetime.now(UTC)
+
+    def age(**ago: float) -> str:
+        return terminal_screen.moment(now - timedelta(**ago))
+
+    assert age(seconds=0.1) == "just now"
+    assert age(seconds=30.5) == "30 s ago"
+    assert age(minutes=5.1) == "5 min ago"
+    assert age(hours=3.1) == "3 h ago"
+    assert age(days=2.1) == "2 d ago"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", age(days=90))
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d", age(days=-1))
+    assert terminal_screen.moment(None) == ""
+
+
+def test_plain_lines_leave_out_what_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    plain_screen: Screen = PlainScreen()
+    plain_screen.line(Part("a", "bad"), "", "b", indent=1)
+    plain_screen.passage("x\n\ny")
+    assert capsys.readouterr().out == "   a  b\n   x\n\n   y\n"
+
+
+def test_numbers_are_said_as_people_say_them() -> None:
+    assert (count(1, "memory"), count(2000, "memory")) == ("1 memory", "2,000 memories")
+    assert (size(999), size(12_300), size(5_000_000_000)) == ("999 bytes", "12.3 kB", "5.0 GB")
+    assert (duration(8), duration(125), duration(3720)) == ("8 s", "2:05 min", "1:02 h")

@@ -1,0 +1,779 @@
+"""Saving and reading: SPEC.md sections 2 and 5, rule by rule."""
+
+import hashlib
+import json
+import math
+import re
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from byheart.errors import InvalidInput, NotFound
+from byheart.memory_store import MemoryStore, Progress
+from byheart.model import to_wire
+
+REPORT = """# Performance Report
+
+The service slowed down in March.
+
+## Database
+
+Query times doubled after the migration to the new cluster.
+
+### Query Times
+
+The p95 went from 20 ms to 45 ms.
+
+## Network
+
+Nothing unusual was seen on the network.
+"""
+
+
+def rows(path: Path) -> dict[str, int]:
+    """Count the rows of every table of a store."""
+    connection = apsw.Connection(str(path))
+    tables = [
+        row[0]
+        for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    ]
+    return {name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
+
+
+# --- What a save answers ----------------------------------------------------------------------
+
+
+def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
+    store: MemoryStore,
+) -> None:
+    before = datetime.now(UTC)
+    saved = store.save(REPORT)
+    assert set(to_wire(saved)) == {
+        *("memory_id", "status", "chunks", "content_hash", "created_at", "pending_vectors"),
+    }
+    assert saved.status == "created"
+    assert saved.chunks == store.get(saved.memory_id).chunks > 1
+    assert saved.content_hash == hashlib.sha256(REPORT.encode()).hexdigest()
+    assert before <= saved.created_at <= datetime.now(UTC)
+    assert saved.pending_vectors == 0
+
+
+def test_saving_the_same_text_again_changes_nothing_and_returns_the_first_id(
+    store: MemoryStore, path: Path
+) -> None:
+    first = store.save(REPORT, title="first", tags=["a"])
+    held = rows(path)
+    again = store.save(REPORT, title="second", tags=["b"])
+    assert again.status == "unchanged"
+    assert (again.memory_id, again.chunks, again.content_hash, again.created_at) == (
+        *(first.memory_id, first.chunks, first.content_hash, first.created_at),
+    )
+    assert rows(path) == held
+    assert store.get(first.memory_id).title == "first"
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"session_id": "other"}, {"kind": "fact"}, {"space": "other"}, {"session_id": None}],
+    ids=str,
+)
+def test_the_same_text_in_another_session_kind_or_space_is_another_memory(
+    store: MemoryStore, elsewhere: dict[str, Any]
+) -> None:
+    here = store.save("the same text", session_id="one")
+    there = store.save("the same text", **{"session_id": "one", **elsewhere})
+    assert there.status == "created"
+    assert there.memory_id != here.memory_id
+
+
+@pytest.mark.parametrize("elsewhere", [{"agent_id": "b"}, {"title": "t"}, {"task_code": "x"}], ids=str)
+def test_the_same_text_under_another_agent_title_or_task_is_the_same_memory(
+    store: MemoryStore, elsewhere: dict[str, Any]
+) -> None:
+    here = store.save("the same text", agent_id="a")
+    assert store.save("the same text", **{"agent_id": "a", **elsewhere}).memory_id == here.memory_id
+
+
+def test_the_same_text_twice_in_one_batch_is_one_memory(store: MemoryStore) -> None:
+    first, second = store.save_many([{"content": "twice"}, {"content": "twice"}])
+    assert (first.status, second.status) == ("created", "unchanged")
+    assert first.memory_id == second.memory_id
+    assert store.list().total == 1
+
+
+def test_texts_that_differ_in_white_space_alone_are_two_memories(store: MemoryStore) -> None:
+    assert store.save("a  b").memory_id != store.save("a b").memory_id
+
+
+def test_memory_ids_sort_in_the_order_of_saving(store: MemoryStore) -> None:
+    saved = store.save_many({"content": f"text {number}"} for number in range(50))
+    ids = [each.memory_id for each in saved]
+    assert ids == sorted(set(ids))
+
+
+def test_a_chunk_is_named_by_memory_id_and_index(store: MemoryStore) -> None:
+    saved = store.save(REPORT)
+    found = store.search("query network service", limit=20).results
+    assert {hit.chunk_id for hit in found} == {f"{saved.memory_id}#{n}" for n in range(saved.chunks)}
+    assert all(hit.chunk_id == f"{hit.memory_id}#{hit.chunk_index}" for hit in found)
+
+
+# --- Text is kept byte for byte ---------------------------------------------------------------
+
+AWKWARD = [
+    "no final newline",
+    "\n\n  leading and trailing  \n\n",
+    "carriage\r\nreturns\rmixed\nup",
+    "tabs\tand\u00a0odd\u2003spaces\u200b",
+    "\ufeffbyte order mark",
+    "nul \0 inside, and \x01\x1b control",
+    "decomposed e\u0301 and composed é",
+    "emoji 👩‍👩‍👧‍👦 and flags 🇩🇪",
+    "\u202eright to left\u202c עברית",
+    "“curly” quotes — kept",
+    "```\nunclosed fence\n\n# not a heading",
+    "---\ntitle: front matter\n---\n\n# Heading\n\ntext",
+    "x" * 5000,
+    "word " * 3000,
+    "𠀀" * 500,
+    "\x85next line\u2028separators\u2029",
+]
+
+
+@pytest.mark.parametrize("text", AWKWARD, ids=lambda text: repr(text[:16]))
+def test_text_is_kept_byte_for_byte(store: MemoryStore, text: str) -> None:
+    memory = store.get(store.save(text).memory_id)
+    assert memory.content.encode() == text.encode()
+    assert store.reconstruct(memory.memory_id) == text
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=3000))
+def test_any_text_that_is_saved_comes_back_byte_for_byte(store: MemoryStore, text: str) -> None:
+    if not text.strip():
+        with pytest.raises(InvalidInput):
+            store.save(text)
+        return
+    saved = store.save(text)
+    assert store.get(saved.memory_id).content == text
+    whole = store.expand(f"{saved.memory_id}#0", around=1000)
+    assert "".join(chunk.content for chunk in whole.chunks) == text == whole.expanded_content
+
+
+def test_neither_overlap_nor_context_headers_reach_the_reader(store: MemoryStore) -> None:
+    text = "# Top\n\n" + "\n\n".join(f"Paragraph {n}. " + "Words go on. " * 60 for n in range(12))
+    saved = store.save(text, title="A title")
+    assert saved.chunks > 3
+    shown = store.search("paragraph words", limit=50).results
+    assert len(shown) == saved.chunks
+    assert "".join(hit.chunk_content for hit in sorted(shown, key=lambda hit: hit.chunk_index)) == text
+    [section] = store.search("paragraph", granularity="medium").results
+    assert section.section_content == text
+    assert store.search("paragraph", granularity="coarse").results[0].content == text
+
+
+def test_write_to_file_without_metadata_gives_the_text_byte_for_byte(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    text = "one\r\ntwo\n\ufeffthree"
+    written = store.write_to_file(store.save(text).memory_id, tmp_path / "a.md", include_metadata=False)
+    assert (tmp_path / "a.md").read_bytes() == text.encode()
+    assert written.file_size_bytes == len(text.encode())
+
+
+def test_write_to_file_never_replaces_a_file_unasked(store: MemoryStore, tmp_path: Path) -> None:
+    target = tmp_path / "mine.md"
+    target.write_text("mine")
+    memory_id = store.save("text").memory_id
+    with pytest.raises(InvalidInput, match="exists already"):
+        store.write_to_file(memory_id, target)
+    assert target.read_text() == "mine"
+    store.write_to_file(memory_id, target, overwrite=True)
+    assert target.read_text().endswith("---\n\ntext")
+
+
+# --- Fields -----------------------------------------------------------------------------------
+
+
+def test_everything_given_is_kept_as_given(store: MemoryStore) -> None:
+    given_fields: dict[str, Any] = {
+        "content": "The deployment of Apollo failed.",
+        "kind": "report",
+        "title": "Deployment",
+        "summary": "It failed.",
+        "source": "pager",
+        "session_id": "s-1",
+        "agent_id": "a-1",
+        "session_iter": 3,
+        "task_code": "T-9",
+        "importance": 7.5,
+        "metadata": {"nested": {"list": [1, None, "x"]}, "ümlaut": True},
+        "space": "team",
+        "path": "reports/apollo.md",
+    }
+    saved = store.save(**given_fields, tags=["b", "a"], entities=["Zeus", "apollo"])
+    memory = store.get(saved.memory_id, space="team")
+    for name, value in given_fields.items():
+        assert getattr(memory, name) == value, name
+    assert set(memory.tags) == {"a", "b"}
+    assert set(memory.entities) == {"Zeus", "apollo"}
+    assert memory.scope == "session"
+    assert memory.created_at == memory.updated_at == saved.created_at
+    assert memory.access_count == 0
+    assert memory.accessed_at is None
+
+
+def test_a_bare_text_is_a_global_note_from_manual_in_the_default_space(store: MemoryStore) -> None:
+    memory = store.get(store.save("just text").memory_id)
+    assert (memory.kind, memory.source, memory.space, memory.scope) == (
+        *("note", "manual", "default", "global"),
+    )
+    assert (memory.title, memory.session_id, memory.session_iter, memory.expires_at) == (None,) * 4
+
+
+def test_a_derived_summary_has_at_most_20_words_from_the_first_real_sentence(
+    store: MemoryStore,
+) -> None:
+    text = "# Notes\n\n" + "Rust is fast and safe. " + "Many more words follow here. " * 50
+    assert store.get(store.save(text).memory_id).summary == "Rust is fast and safe."
+    endless = store.get(store.save("word " * 500).memory_id).summary
+    assert 1 <= len(endless.split()) <= 20
+
+
+def test_entities_are_derived_when_none_are_given_and_only_then(store: MemoryStore) -> None:
+    text = "Alice reports to Bob in Engineering about getUserName."
+    derived = store.get(store.save(text).memory_id).entities
+    assert {"Alice", "Bob", "Engineering", "getUserName"} <= set(derived)
+    assert store.get(store.save(text, kind="fact", entities=[]).memory_id).entities == ()
+    given_ones = store.save(text, kind="report", entities=["Carol"])
+    assert store.get(given_ones.memory_id).entities == ("Carol",)
+
+
+def test_entities_that_differ_in_case_alone_are_one(store: MemoryStore) -> None:
+    saved = store.save("text", entities=["alice", "Alice", "ALICE"])
+    assert len(store.get(saved.memory_id).entities) == 1
+
+
+def test_importance_is_computed_when_not_given_and_within_0_to_10(store: MemoryStore) -> None:
+    computed = store.get(store.save("User prefers TypeScript over JavaScript").memory_id).importance
+    assert 0 < computed <= 10
+    plain = store.get(store.save("hello world note").memory_id).importance
+    assert computed > plain  # a stated preference counts
+    assert store.get(store.save("zero", importance=0).memory_id).importance == 0
+
+
+@pytest.mark.parametrize("written", [2, "2", "v2", "V2"])
+def test_session_iter_is_kept_as_a_number(store: MemoryStore, written: object) -> None:
+    saved = store.save("text", session_id="s", session_iter=written)
+    assert store.get(saved.memory_id).session_iter == 2
+    for asked in (2, "2", "v2"):
+        found = store.search("text", session_id="s", session_iter=asked).results
+        assert [hit.memory_id for hit in found] == [saved.memory_id]
+
+
+def test_iterations_are_ordered_as_numbers(store: MemoryStore) -> None:
+    for number in ("v2", "v10", "v1", 9):
+        store.save(f"iteration {number}", session_id="s", session_iter=number)
+    store.save("without iteration", session_id="s")
+    listed = store.search(granularity="coarse", session_id="s").results
+    assert [hit.session_iter for hit in listed] == [10, 9, 2, 1, None]
+
+
+# --- Expiry -----------------------------------------------------------------------------------
+
+
+def test_a_memory_without_expiry_is_permanent(store: MemoryStore) -> None:
+    assert store.get(store.save("text", ttl_days=None, expires_at=None).memory_id).expires_at is None
+
+
+@pytest.mark.parametrize("importance", [0, 10])
+@pytest.mark.parametrize("days", [1, 0.5, 90])
+def test_ttl_days_is_exact_whatever_the_importance(
+    store: MemoryStore, days: float, importance: float
+) -> None:
+    saved = store.save("text", ttl_days=days, importance=importance)
+    assert store.get(saved.memory_id).expires_at == saved.created_at + timedelta(days=days)
+
+
+def test_expires_at_is_kept_to_the_microsecond(store: MemoryStore) -> None:
+    moment = datetime(2099, 12, 31, 23, 59, 59, 123457, tzinfo=UTC)
+    assert store.get(store.save("text", expires_at=moment).memory_id).expires_at == moment
+
+
+@pytest.mark.parametrize(
+    ("importance", "days"),
+    [(10, None), (9.9, 365), (8, 365), (7.9, 180), (6, 180), (5.9, 90), (4, 90), (3.9, 30)]
+    + [(2, 30), (1.9, 7), (0, 7)],
+)
+def test_retention_follows_importance_when_switched_on(
+    open_store: Callable[..., MemoryStore], importance: float, days: int | None
+) -> None:
+    store = open_store(retention_policy=True)
+    saved = store.save("text", importance=importance)
+    expected = None if days is None else saved.created_at + timedelta(days=days)
+    assert store.get(saved.memory_id).expires_at == expected
+
+
+def test_retention_is_off_unless_asked_for(store: MemoryStore) -> None:
+    assert store.get(store.save("text", importance=0).memory_id).expires_at is None
+
+
+def test_a_given_ttl_wins_over_retention(open_store: Callable[..., MemoryStore]) -> None:
+    saved = open_store(retention_policy=True).save("text", importance=1, ttl_days=400)
+    memory = open_store().get(saved.memory_id)
+    assert memory.expires_at == saved.created_at + timedelta(days=400)
+
+
+def test_an_expired_memory_is_hidden_from_search_and_list_unless_asked_for(
+    store: MemoryStore,
+) -> None:
+    expired = store.save("stale bread", expires_at="2020-01-01")
+    for mode in ("fts", "vector", "hybrid"):
+        for granularity in ("fine", "medium", "coarse"):
+            ask = {"mode": mode, "granularity": granularity}
+            assert not store.search("stale bread", **ask).results
+            [hit] = store.search("stale bread", include_expired=True, **ask).results
+            assert hit.memory_id == expired.memory_id
+    assert store.list().total == 0
+    assert store.list(include_expired=True).total == 1
+
+
+def test_a_memory_expires_at_its_moment_without_anyone_writing(store: MemoryStore) -> None:
+    store.save("fleeting thought", ttl_days=0.4 / 86400)
+    assert store.search("fleeting").total_results == 1
+    time.sleep(0.45)
+    assert store.search("fleeting").total_results == 0
+
+
+# --- Refusals ---------------------------------------------------------------------------------
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"content": ""}, "content is blank"),
+    ({"content": " \n\t\u2003"}, "content is blank"),
+    ({"content": None}, "content must be text"),
+    ({"content": 5}, "content must be text"),
+    ({"content": b"bytes"}, "content must be text"),
+    ({"content": "x" * 2001}, "2,001 bytes; at most 2,000"),
+    ({"content": "é" * 1001}, "2,002 bytes; at most 2,000"),
+    ({"content": "lone \ud800 surrogate"}, "not valid Unicode at character 5"),
+    ({"importance": 11}, "from 0 to 10"),
+    ({"importance": -1}, "from 0 to 10"),
+    ({"importance": math.nan}, "from 0 to 10"),
+    ({"importance": "high"}, "from 0 to 10"),
+    ({"kind": "Not A Slug"}, "lower-case slug"),
+    ({"kind": ""}, "kind"),
+    ({"kind": None}, "kind"),
+    ({"title": " "}, "title is blank"),
+    ({"title": "x" * 1001}, "title has 1,001 bytes"),
+    ({"title": "\udc00"}, "title is not valid Unicode"),
+    ({"summary": 1}, "summary must be text"),
+    ({"source": ""}, "source is blank"),
+    ({"session_id": ""}, "session_id is blank"),
+    ({"session_id": "a\nb"}, "control characters"),
+    ({"session_id": 7}, "session_id must be text"),
+    ({"session_iter": "two"}, "session_iter"),
+    ({"session_iter": -1}, "session_iter"),
+    ({"agent_id": "x" * 201}, "agent_id has 201 bytes"),
+    ({"tags": "one"}, "tags must be a list"),
+    ({"tags": [""]}, "tags is blank"),
+    ({"tags": [1]}, "tags must be text"),
+    ({"tags": [f"t{n}" for n in range(101)]}, "at most 100"),
+    ({"entities": "one"}, "entities must be a list"),
+    ({"ttl_days": -1}, "ttl_days"),
+    ({"ttl_days": math.nan}, "ttl_days"),
+    ({"ttl_days": "1"}, "ttl_days"),
+    ({"expires_at": "tomorrow"}, "not a date"),
+    ({"expires_at": "2026-02-30"}, "not a date"),
+    ({"ttl_days": 1, "expires_at": "2030-01-01"}, "both given"),
+    ({"metadata": {"x": math.nan}}, "metadata"),
+    ({"metadata": {"x": object()}}, "metadata"),
+    ({"metadata": [1]}, "metadata must be an object"),
+    ({"metadata": {1: 2}}, "metadata must be an object"),
+    ({"metadata": {"x": "\ud800"}}, "metadata"),
+    ({"space": ""}, "space is blank"),
+    ({"space": "a\0b"}, "control characters"),
+    ({"colour": "red"}, "unknown field 'colour'"),
+    ({"sesion_id": "x"}, "did you mean session_id"),
+    ({1: 2}, "unknown field"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "said"), REFUSED, ids=lambda value: repr(value)[:40])
+def test_bad_input_is_refused_and_writes_nothing(
+    open_store: Callable[..., MemoryStore], path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    store = open_store(max_content_bytes=2000)
+    before = rows(path)
+    with pytest.raises(InvalidInput, match=re.escape(said)) as refusal:
+        store.save_many([{"content": "good", **wrong}])
+    assert refusal.value.message.startswith("item 0: ")
+    if all(isinstance(name, str) for name in wrong) and not {"colour", "sesion_id"} & set(wrong):
+        with pytest.raises(InvalidInput, match=re.escape(said)):
+            store.save(**{"content": "good", **wrong})
+    assert rows(path) == before
+
+
+@pytest.mark.parametrize("item", [None, "text", 5, ["content"]], ids=repr)
+def test_an_item_that_is_no_mapping_is_refused(store: MemoryStore, item: Any) -> None:
+    with pytest.raises(InvalidInput):
+        store.save_many([item])
+
+
+def test_the_largest_text_allowed_is_saved(open_store: Callable[..., MemoryStore]) -> None:
+    assert open_store(max_content_bytes=2000).save("é" * 1000).status == "created"
+
+
+# --- save_many --------------------------------------------------------------------------------
+
+
+def test_save_many_answers_for_each_item_in_order(store: MemoryStore) -> None:
+    known = store.save("known")
+    items = [{"content": "new 1"}, {"content": "known"}, {"content": "new 2", "kind": "fact"}]
+    saved = store.save_many(items)
+    assert [each.status for each in saved] == ["created", "unchanged", "created"]
+    assert saved[1].memory_id == known.memory_id
+    assert [store.get(each.memory_id).content for each in saved] == ["new 1", "known", "new 2"]
+
+
+def test_save_many_takes_any_iterable_and_reports_progress(store: MemoryStore) -> None:
+    seen: list[Progress] = []
+    store.save("text 0")
+    store.save_many(({"content": f"text {n}"} for n in range(600)), on_progress=seen.append)
+    assert [each.memories for each in seen] == sorted(each.memories for each in seen)
+    assert seen[-1] == Progress(memories=600, chunks=600, unchanged=1)
+    assert len(seen) > 2
+
+
+def test_a_bad_item_stops_save_many_after_what_came_before_it_was_saved(store: MemoryStore) -> None:
+    items = [{"content": f"text {n}"} for n in range(300)]
+    items[290] = {"content": ""}
+    with pytest.raises(InvalidInput, match="item 290: content is blank"):
+        store.save_many(items)
+    assert store.list().total == 290
+    assert {memory.content for memory in store.list(limit=300).memories} == {
+        item["content"] for item in items[:290]
+    }
+
+
+def test_an_interrupted_save_many_goes_on_later_without_doing_anything_twice(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    texts = [f"item number {n} is about topic {n % 7}" for n in range(700)]
+
+    def until_interrupted() -> Any:
+        for number, text in enumerate(texts):
+            if number == 400:
+                raise KeyboardInterrupt
+            yield {"content": text}
+
+    with pytest.raises(KeyboardInterrupt):
+        store.save_many(until_interrupted())
+    kept = store.list().total
+    assert 0 < kept <= 400
+    assert store.search("topic").index.pending_vectors == 0
+
+    again = open_store(embedder=watched)
+    saved = again.save_many({"content": text} for text in texts)
+    assert [each.status for each in saved] == ["unchanged"] * kept + ["created"] * (700 - kept)
+    assert again.list().total == 700
+    assert sorted(watched.embedded) == sorted(texts)  # every text once, none twice
+
+
+def test_saving_nothing_is_fine(store: MemoryStore) -> None:
+    assert store.save_many([]) == []
+
+
+# --- Reading ----------------------------------------------------------------------------------
+
+
+def test_get_takes_the_id_of_a_memory_or_of_one_of_its_chunks(store: MemoryStore) -> None:
+    saved = store.save(REPORT)
+    assert store.get(f"{saved.memory_id}#1") == store.get(saved.memory_id)
+
+
+@pytest.mark.parametrize("name", ["mem_00000000000000000000000000", "nothing", "x#1"])
+def test_what_is_not_there_is_not_found_by_name(store: MemoryStore, name: str) -> None:
+    with pytest.raises(NotFound, match=re.escape(name.split("#")[0])):
+        store.get(name)
+
+
+@pytest.mark.parametrize("name", ["", "\ud800", 5, None, b"x"], ids=repr)
+def test_what_cannot_be_an_id_is_refused_in_our_own_words(store: MemoryStore, name: Any) -> None:
+    for read in (store.get, store.reconstruct, store.expand):
+        with pytest.raises((InvalidInput, NotFound)):
+            read(name)
+
+
+@pytest.mark.parametrize(
+    ("around", "indexes"), [(0, [3]), (1, [2, 3, 4]), (2, [1, 2, 3, 4, 5]), (99, list(range(8)))]
+)
+def test_expand_gives_the_neighbours_on_both_sides(
+    store: MemoryStore, around: int, indexes: list[int]
+) -> None:
+    parts = [f"## Part {n}\n\n{'Sentence of this part. ' * 40}\n\n" for n in range(8)]
+    text = "".join(parts)
+    saved = store.save(text)
+    assert saved.chunks == 8
+    window = store.expand(f"{saved.memory_id}#3", around=around)
+    assert [chunk.index for chunk in window.chunks] == indexes
+    assert window.expanded_content == "".join(parts[index] for index in indexes)
+    assert (window.memory_id, window.target_chunk_index, window.context_window) == (
+        *(saved.memory_id, 3, around),
+    )
+    assert window.chunks_returned == len(indexes)
+
+
+def test_expand_shows_two_neighbours_on_each_side_by_default(store: MemoryStore) -> None:
+    text = "".join(f"## Part {n}\n\n{'Sentence of this part. ' * 40}\n\n" for n in range(8))
+    saved = store.save(text)
+    assert [c.index for c in store.expand(f"{saved.memory_id}#0").chunks] == [0, 1, 2]
+    assert [c.index for c in store.expand(f"{saved.memory_id}#7").chunks] == [5, 6, 7]
+
+
+def test_a_chunk_behind_the_last_is_not_found(store: MemoryStore) -> None:
+    saved = store.save("one chunk")
+    with pytest.raises(NotFound):
+        store.expand(f"{saved.memory_id}#1")
+
+
+def test_list_is_newest_first_with_the_total_and_whether_more_follow(store: MemoryStore) -> None:
+    for number in range(5):
+        store.save(f"text {number}")
+    page = store.list(limit=2, offset=1)
+    assert [memory.content for memory in page.memories] == ["text 3", "text 2"]
+    assert (page.total, page.has_more) == (5, True)
+    assert not store.list(limit=2, offset=3).has_more
+
+
+def test_sessions_count_by_agent_with_their_latest_iteration_and_kinds(store: MemoryStore) -> None:
+    store.save("a", session_id="s1", agent_id="x", session_iter=11, kind="report")
+    store.save("b", session_id="s1", agent_id="x", session_iter=2, kind="fact")
+    store.save("c", session_id="s1", agent_id="y")
+    last = store.save("d", session_id="s2", agent_id="x")
+    store.save("e")
+    found = {(each.session_id, each.agent_id): each for each in store.sessions()}
+    assert set(found) == {("s1", "x"), ("s1", "y"), ("s2", "x")}
+    both = found["s1", "x"]
+    assert (both.memory_count, both.latest_iter, both.kinds) == (2, 11, ("fact", "report"))
+    assert both.first_activity < both.latest_activity
+    assert store.sessions()[0].session_id == "s2"  # the latest active first
+    assert store.sessions()[0].latest_activity == last.created_at
+    assert {each.session_id for each in store.sessions(agent_id="y")} == {"s1"}
+    assert len(store.sessions(limit=2)) == 2
+    assert len(store.sessions(limit=2, offset=2)) == 1
+
+
+def test_everything_answered_can_be_written_as_json(store: MemoryStore) -> None:
+    saved = store.save(REPORT, tags=["t"], metadata={"a": [1]}, session_id="s", expires_at="2099-01-01")
+    answers = [saved, store.get(saved.memory_id), store.list(), store.sessions(), store.status()]
+    answers += [store.expand(f"{saved.memory_id}#0"), store.doctor()]
+    for granularity in ("fine", "medium", "coarse"):
+        answers.append(store.search("query", granularity=granularity, explain=True))
+    assert json.loads(json.dumps(to_wire(answers)))[0]["created_at"].endswith("Z")
+
+
+def test_status_counts_what_is_there(store: MemoryStore, path: Path) -> None:
+    store.save(REPORT, session_id="s")
+    store.save("other", space="elsewhere")
+    status = store.status()
+    assert (status.index.memories, status.spaces, status.sessions) == (1, 2, 1)
+    assert status.index.chunks == store.get(store.list().memories[0].memory_id).chunks
+    assert status.vectors == status.index.chunks + 1
+    assert status.store == str(path)
+    assert status.size_bytes > 0
+    assert status.writable
+    assert status.degraded is None
+
+
+# --- Degraded ---------------------------------------------------------------------------------
+
+
+def test_with_the_provider_down_a_text_is_saved_and_found_by_its_words(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    saved = store.save("the quick brown fox")
+    assert (saved.status, saved.pending_vectors) == ("created", 1)
+    for mode in ("hybrid", "vector"):
+        answer = store.search("fox", mode=mode)
+        assert [hit.memory_id for hit in answer.results] == [saved.memory_id]
+        assert "on holiday" in str(answer.degraded)
+        assert answer.mode == "fts"
+        assert answer.index.pending_vectors == 1
+        assert answer.results[0].similarity is None
+    assert store.status().degraded is not None
+
+
+def test_a_keyword_search_is_complete_without_vectors(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    watched.down = True
+    store = open_store(embedder=watched)
+    store.save("the quick brown fox")
+    assert store.search("fox", mode="fts").degraded is None
+
+
+def test_an_answer_is_not_called_complete_while_vectors_are_missing(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    store.save("the quick brown fox")
+    watched.down = False
+    answer = store.search("fox")
+    assert answer.mode == "hybrid"
+    assert "1 of 1 chunks have no vectors yet" in str(answer.degraded)
+
+
+def test_missing_vectors_are_made_up_for_by_later_saves(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    for number in range(20):
+        store.save(f"written while the provider was away {number}")
+    watched.down = False
+    store.save("written when it was back")
+    answer = store.search("provider", mode="vector", limit=50)
+    assert answer.index.pending_vectors == 0
+    assert answer.degraded is None
+    assert len(answer.results) == 21
+
+
+def test_missing_vectors_are_made_by_embed_pending(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    store.save_many({"content": f"text {n}"} for n in range(600))
+    assert store.search("text").index.pending_vectors == 600
+    with pytest.raises(InvalidInput, match="on holiday"):
+        store.embed_pending()
+    watched.down = False
+    progress: list[int] = []
+    assert store.embed_pending(on_progress=progress.append) == 600
+    assert progress[-1] == 600
+    assert store.embed_pending() == 0
+    assert store.search("text", mode="vector", limit=600).total_results == 600
+    assert all(finding.ok for finding in store.doctor())
+
+
+def test_vectors_made_later_are_those_that_would_have_been_made_at_once(
+    open_store: Callable[..., MemoryStore], watched: Any, tmp_path: Path
+) -> None:
+    at_once = open_store(tmp_path / "at-once.db", embedder=watched)
+    at_once.save(REPORT * 20, title="A report")
+    shown = sorted(watched.embedded)
+    watched.embedded.clear()
+    later = open_store(tmp_path / "later.db", embedder=watched)
+    watched.down = True
+    later.save(REPORT * 20, title="A report")
+    watched.down = False
+    later.embed_pending()
+    assert sorted(watched.embedded) == shown
+
+
+def test_doctor_names_missing_vectors_and_makes_them_when_told_to_fix(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    store.save("text")
+    watched.down = False
+    [finding] = [each for each in store.doctor() if not each.ok]
+    assert (finding.check, finding.hint) == ("vectors complete", "run: byheart doctor --fix")
+    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert store.search("text").degraded is None
+
+
+def test_vectors_of_another_model_are_never_compared(
+    open_store: Callable[..., MemoryStore], make_watched: Callable[..., Any], path: Path
+) -> None:
+    open_store(embedder=make_watched(64, "first")).save("the quick brown fox")
+    other = make_watched(64, "second")  # of the same dimensions, so nothing but the name tells
+    store = open_store(embedder=other)
+    answer = store.search("fox", mode="vector")
+    assert answer.mode == "fts"
+    assert "first" in str(answer.degraded)
+    assert "second" in str(answer.degraded)
+    saved = store.save("a lazy dog")
+    assert saved.pending_vectors == 1
+    assert other.embedded == []
+    assert [hit.chunk_content for hit in store.search("dog").results] == ["a lazy dog"]
+    with pytest.raises(InvalidInput, match="first"):
+        store.embed_pending()
+    models = apsw.Connection(str(path)).execute(
+        "SELECT DISTINCT name FROM vectors JOIN models USING (model_no)"
+    )
+    assert models.fetchall() == [("first",)]
+
+
+def test_the_same_text_is_embedded_once_per_model(
+    open_store: Callable[..., MemoryStore], make_watched: Callable[..., Any]
+) -> None:
+    watched = make_watched()
+    store = open_store(embedder=watched)
+    for session in ("a", "b", "c"):
+        assert store.save("the same text", session_id=session).pending_vectors == 0
+    store.save_many({"content": "the same text", "space": space} for space in "xyz")
+    assert watched.embedded == ["the same text"]
+    assert store.search("same text", mode="vector").total_results == 3
+
+
+def test_an_embedder_that_lies_about_its_dimensions_does_not_break_the_search(
+    open_store: Callable[..., MemoryStore], make_watched: Callable[..., Any]
+) -> None:
+    liar = make_watched(64)
+    store = open_store(embedder=liar)
+    store.save("an honest text")
+    honest = liar.dimensions
+    liar.embed = lambda texts: make_watched(32).embed(texts)
+    try:
+        store.save("a lying text")
+    except Exception:  # noqa: BLE001 - refusing is one right answer, keeping it without vectors another
+        assert store.list().total == 1
+    del liar.embed
+    assert liar.dimensions == honest
+    assert store.search("honest text", mode="vector").results[0].chunk_content == "an honest text"
+    assert all(finding.ok for finding in store.doctor(fix=True))
+
+
+# --- Threads ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_16_threads_save_and_search_on_one_store(store: MemoryStore) -> None:
+    def work(thread: int) -> list[str]:
+        made = []
+        for number in range(12):
+            word = f"zq{chr(97 + thread)}q{chr(97 + number)}qz"
+            saved = store.save(f"Thread {thread} wrote {word} and more", session_id=f"s{thread}")
+            # What was saved is found by the very next search, while others go on writing.
+            [hit] = store.search(word, mode="fts").results
+            assert hit.memory_id == saved.memory_id
+            assert store.search(f"thread {thread}", session_id=f"s{thread}", limit=50).total_results
+            made.append(saved.memory_id)
+        return made
+
+    with ThreadPoolExecutor(16) as threads:
+        made = [memory_id for ids in threads.map(work, range(16)) for memory_id in ids]
+    assert len(set(made)) == 16 * 12 == store.list().total
+    assert all(finding.ok for finding in store.doctor())
+    assert store.search("thread", mode="fts", limit=500).total_results == 16 * 12
+
+
+def test_a_closed_store_says_so(open_store: Callable[..., MemoryStore]) -> None:
+    with open_store() as store:
+        store.save("text")
+    with pytest.raises(Exception, match="closed"):
+        store.search("text")
