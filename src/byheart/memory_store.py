@@ -399,7 +399,7 @@ class MemoryStore:
 
 
 def _raw_mode(mode: object) -> Mode:
-    if mode == "vector":
+    if check.check_choice("mode", mode, MODES) == "vector":
         raise InvalidInput("raw queries have no meaning for vectors", "use mode=fts")
     return "fts"
 

@@ -1,11 +1,13 @@
 import random
+from collections.abc import Mapping, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byheart.contracts import Ranked
-from byheart.search.fusion import Fused, fuse, keep_order, reciprocal_rank
+from byheart.search import fusion
+from byheart.search.fusion import Fused, keep_order, reciprocal_rank
 
 A, B, C = 1, 2, 3
 
@@ -13,6 +15,10 @@ A, B, C = 1, 2, 3
 def leg(*chunk_nos: int, scores: list[float] | None = None) -> list[tuple[int, Ranked]]:
     given_scores = scores or [1.0] * len(chunk_nos)
     return list(enumerate(map(Ranked, chunk_nos, given_scores)))
+
+
+def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> list[Fused]:
+    return list(fusion.fuse(legs))
 
 
 def scores_of(fused: list[Fused]) -> dict[int, float]:

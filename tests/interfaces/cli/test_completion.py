@@ -52,7 +52,7 @@ def complete(process: Run, *words: str) -> list[str]:
 
 
 def test_verbs_flags_and_values_are_completed(process: Run) -> None:
-    assert complete(process, "se") == ["save", "search", "sessions"]
+    assert complete(process, "se") == ["search", "sessions"]
     assert "--session-id" in complete(process, "search", "--se")
     assert complete(process, "search", "--mode", "h") == ["hybrid"]
     assert complete(process, "save", "--kind", "rep") == ["report", "report_observation"]

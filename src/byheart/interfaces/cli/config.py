@@ -65,7 +65,7 @@ def get_setting(invocation: Invocation, key: str) -> None:
 
 @config_command.command(
     "set",
-    examples=("byheart config set chunk_tokens 300", "byheart config set db_path ~/notes.db"),
+    examples=("byheart config set chunk_tokens 300", "byheart config set log_level info"),
 )
 @key_argument
 @click.argument("value")

@@ -30,7 +30,7 @@ command may stand before the verb or after it.
 
 def render_reference() -> str:
     """Write the whole page."""
-    root = click.Context(byheart, info_name="byheart")
+    root = click.Context(byheart, info_name="byheart", **byheart.context_settings)
     parts = [INTRODUCTION, "\n".join(_exit_codes()), "\n".join(_overview())]
     parts.append("\n".join(_options("For every command", option_rows(byheart, root)[EVERYWHERE])))
     for name in VERBS:

@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 class Column(NamedTuple):
-    """The heading of a column; a `wide` one gives way when a terminal is narrow."""
+    """The heading of a column; a `wide` one, always the last, gives way on a narrow terminal."""
 
     heading: str
     wide: bool = False

@@ -87,14 +87,14 @@ def search_command(
         return
     warn(invocation, answer.degraded)
     screen = open_screen()
-    for rank, hit in enumerate(answer.results, start=given["offset"] + 1):
-        _show_hit(screen, rank, hit, full)
+    for place, hit in enumerate(answer.results):
+        if place:
+            screen.line("")
+        _show_hit(screen, given["offset"] + place + 1, hit, full)
     _close(invocation, answer, given["offset"])
 
 
 def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
-    if rank > 1:
-        screen.line("")
     header, *more = _names(hit)
     screen.line(
         Part(f"{rank}.", "number"),

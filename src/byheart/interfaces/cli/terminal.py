@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable
@@ -21,6 +21,9 @@ STYLES: dict[Style, str] = {
     "number": "cyan",
 }
 MATCH_STYLE = "bold yellow"
+GAP = "  "
+# Where less is left for the wide column of a table, it gets a line of its own.
+LEAST_ROOM = 24
 _AGES = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "d"))
 
 
@@ -33,31 +36,45 @@ class TerminalScreen:
     def line(self, *parts: Part | str, indent: int = 0) -> None:
         """Show the parts in one line, each in its style."""
         styled = [part if isinstance(part, Part) else Part(part) for part in parts]
-        text = Text("  ").join(_text(part) for part in styled if part.text)
-        self._console.print(Padding(text, (0, 0, 0, len(INDENT) * indent)))
+        self._print(Text(GAP).join(_text(part) for part in styled if part.text), indent)
 
     def passage(self, text: str, *, marked: bool = False) -> None:
         """Show the text indented, with its matches lit instead of marked."""
         shown = _lit(printable(text)) if marked else Text(printable(text))
         shown.expand_tabs(4)
-        self._console.print(Padding(shown, (0, 0, 0, len(INDENT))))
+        self._print(shown, indent=1)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-        """Show rows in columns; the wide ones are cut to what the terminal has room for."""
-        table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", pad_edge=False)
-        for column in columns:
-            table.add_column(
-                column.heading,
-                style=STYLES[column.style],
-                justify="right" if column.right else "left",
-                no_wrap=True,
-                overflow="ellipsis",
-                ratio=1 if column.wide else None,
-                min_width=None if column.wide else _widest(column, columns, rows),
-            )
-        for row in rows:
-            table.add_row(*(Text(printable(entry)) for entry in row))
-        self._console.print(table)
+        """Show rows in columns; the wide one comes last and takes what room is left."""
+        lines = [[column.heading for column in columns], *rows]
+        widths = [
+            max(cell_len(printable(entry)) for entry in entries)
+            for column, entries in zip(columns, zip(*lines, strict=True), strict=True)
+            if not column.wide
+        ]
+        room = self._console.width - sum(width + len(GAP) for width in widths)
+        for entries in lines:
+            texts = [
+                Text(printable(entry), style="dim" if entries is lines[0] else STYLES[column.style])
+                for column, entry in zip(columns, entries, strict=True)
+            ]
+            self._row(columns, texts, widths, room)
+
+    def _row(
+        self, columns: Sequence[Column], texts: list[Text], widths: Sequence[int], room: int
+    ) -> None:
+        for column, text, width in zip(columns, texts, widths, strict=False):
+            text.align("right" if column.right else "left", width)
+        *fixed, last = texts
+        if not columns[-1].wide:
+            self._print(Text(GAP).join(texts))
+        elif room >= LEAST_ROOM:
+            last.truncate(room, overflow="ellipsis")
+            self._print(Text(GAP).join(texts))
+        else:
+            last.truncate(self._console.width - len(INDENT), overflow="ellipsis")
+            self._print(Text(GAP).join(fixed))
+            self._print(last, indent=1)
 
     def moment(self, moment: datetime | None) -> str:
         """Give the age, or the date of what is older than a month."""
@@ -71,14 +88,13 @@ class TerminalScreen:
                 return f"{int(seconds // unit)} {name} ago"
         return f"{moment.astimezone():%Y-%m-%d}"
 
+    def _print(self, text: Text, indent: int = 0) -> None:
+        # expand=False: no spaces up to the edge, which would be copied along.
+        self._console.print(Padding(text, (0, 0, 0, len(INDENT) * indent), expand=False))
+
 
 def _text(part: Part) -> Text:
     return Text(printable(part.text), style=STYLES[part.style])
-
-
-def _widest(column: Column, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> int:
-    place = columns.index(column)
-    return max([len(column.heading), *(len(row[place]) for row in rows)])
 
 
 def _lit(snippet: str) -> Text:

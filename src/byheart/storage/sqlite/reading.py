@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
 import apsw
-import numpy as np
 
-from byheart import words
 from byheart.contracts import FoundChunk, Ranked, Vectors
-from byheart.errors import QuerySyntaxError
 from byheart.model import Filter, IndexState, Memory, Session
+from byheart.storage.sqlite import syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index.index import Index
-from byheart.storage.sqlite.index.view import Allowed, View
+from byheart.storage.sqlite.index.view import Selection, View
 from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros
 
@@ -33,7 +30,7 @@ class SqliteReader:
         self._connection = connection
         self._index = index
         self._now = now_micros()
-        self._masks: dict[Filter, Allowed] = {}
+        self._selections: dict[Filter, Selection] = {}
 
     @cached_property
     def _view(self) -> View:
@@ -46,37 +43,26 @@ class SqliteReader:
         """Bring the index to this transaction's moment now, while a retry is still possible."""
         _ = self._view
 
-    def _allowed(self, where: Filter) -> Allowed:
-        if where not in self._masks:
+    def _select(self, where: Filter) -> Selection:
+        if where not in self._selections:
             among = memories_among(self._connection, where)
-            self._masks[where] = self._view.allowed(where, self._now, among)
-        return self._masks[where]
+            self._selections[where] = self._view.select(where, self._now, among)
+        return self._selections[where]
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        found = self._view.rank_by_words(terms, self._allowed(where), limit)
+        found = self._view.rank_by_words(terms, self._select(where), limit)
         return [Ranked(*each) for each in found]
 
     def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
-        found = self._view.rank_by_vector(vector, self._allowed(where), limit)
+        found = self._view.rank_by_vector(vector, self._select(where), limit)
         return [Ranked(*each) for each in found]
 
     def rank_by_syntax(self, query: str, where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that a raw FTS5 query matches, best first."""
-        allowed = self._allowed(where)
-        try:
-            rows: list[Any] = self._connection.execute(
-                "SELECT rowid, -bm25(chunk_words) FROM chunk_words WHERE chunk_words MATCH ?",
-                (_spread_syntax(query),),
-            ).fetchall()
-        except apsw.SQLError as error:
-            raise _syntax_error(query, str(error)) from error
-        numbers = np.array([row[0] for row in rows], np.int64)
-        slots = np.searchsorted(self._view.chunks.chunk_nos, numbers)
-        keep = allowed[slots] if len(slots) else np.empty(0, np.bool_)
-        found = [Ranked(*row) for row, kept in zip(rows, keep, strict=True) if kept]
-        return sorted(found, key=lambda each: (-each.score, each.chunk_no))[:limit]
+        found = syntax.rank(self._connection, query, self._view, self._select(where), limit)
+        return [Ranked(*each) for each in found]
 
     def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:
         """Give the cosine of each chunk's best window; chunks without vectors are left out."""
@@ -85,7 +71,7 @@ class SqliteReader:
     def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
         """Tell what each term contributed to a chunk's BM25 score."""
         view = self._view
-        return view.weigh_terms(terms, view.slot_of(chunk_no), self._allowed(where))
+        return view.weigh_terms(terms, view.slot_of(chunk_no), self._select(where))
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Name the memory of each chunk by its internal number."""
@@ -93,14 +79,12 @@ class SqliteReader:
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
-        query = (
-            f"SELECT {FOUND} FROM chunks c JOIN memories m USING (memory_no) WHERE c.chunk_no = ?"
+        rows = self._connection.execute(
+            f"SELECT {FOUND} FROM json_each(?) wanted CROSS JOIN chunks c ON c.chunk_no = value "
+            "CROSS JOIN memories m USING (memory_no) ORDER BY wanted.key",
+            (json.dumps(list(chunk_nos)),),
         )
-        return [
-            to_found_chunk(row)
-            for number in chunk_nos
-            for row in self._connection.execute(query, (number,))
-        ]
+        return [to_found_chunk(row) for row in rows]
 
     def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order."""
@@ -154,9 +138,9 @@ class SqliteReader:
 
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""
-        counts = self._view.count(space, self._now)
+        held = self._view.space(space, self._now)
         model = self._connection.execute("SELECT value FROM store WHERE key = 'model'").get
-        return IndexState(*counts, model)
+        return IndexState(held.memory_count, held.selection.total, held.bare_chunks, model)
 
 
 def _to_session(row: tuple[Any, ...]) -> Session:
@@ -169,32 +153,4 @@ def _to_session(row: tuple[Any, ...]) -> Session:
         from_micros(first),
         from_micros(latest),
         tuple(sorted(json.loads(kinds))),
-    )
-
-
-# In raw syntax a bare word of an unspaced script stands for the phrase of its pairs.
-_QUOTED = re.compile(r'"(?:[^"]|"")*"?')
-
-
-def _spread_syntax(query: str) -> str:
-    parts, at = [], 0
-    for quoted in _QUOTED.finditer(query):
-        parts.append(words.spread_syntax(query[at : quoted.start()], quoted=False))
-        parts.append(words.spread_syntax(quoted.group(), quoted=True))
-        at = quoted.end()
-    parts.append(words.spread_syntax(query[at:], quoted=False))
-    return "".join(parts)
-
-
-def _syntax_error(query: str, message: str) -> QuerySyntaxError:
-    near = re.search(r'near "(.*?)"', message, re.DOTALL)
-    column = re.search(r"no such column: (\S+)", message)
-    culprit = near.group(1) if near else column.group(1) if column else ""
-    position = query.find(culprit) if culprit else len(query)
-    position = len(query) if position < 0 else position
-    return QuerySyntaxError(
-        f"the raw query is not valid at position {position}: {message}",
-        'raw queries take "phrases", AND, OR, NOT, prefix* and {title} {summary} {headings} '
-        "{content}: column filters; leave raw off to search for any text as it is",
-        position,
     )

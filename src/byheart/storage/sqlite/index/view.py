@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.model import Filter
-from byheart.storage.sqlite.index.columns import NONE, ChunkColumns, Codes, MemoryColumns
+from byheart.storage.sqlite.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
 from byheart.storage.sqlite.index.segment import FIXED_POINT, Segment, hash_term
 from byheart.storage.sqlite.times import to_micros
 
@@ -25,7 +25,32 @@ MOST_TERMS = 64
 
 Scores = NDArray[np.float64]
 Slots = NDArray[np.int64]
-Allowed = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The chunks that a filter lets through, and the statistics of BM25 over them alone."""
+
+    chunks: Mask
+    total: int
+    mean_length: float
+
+    @property
+    def everything(self) -> bool:
+        """Say whether nothing at all is kept out."""
+        return self.total == len(self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a space holds, valid until the next of its memories expires."""
+
+    memories: Mask
+    selection: Selection
+    memory_count: int
+    bare_chunks: int
+    valid_until: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +64,71 @@ class View:
     chunks: ChunkColumns
     codes: Mapping[str, Codes]
     segments: tuple[Segment, ...]
+    _spaces: dict[str, Space] = field(default_factory=dict)
 
-    def allowed(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Allowed:
-        """Mark the chunks a filter lets through; `among` lists memories that must contain them."""
-        return self.chunks.alive & self._memories(where, now, among)[self.chunks.owner]
+    def space(self, name: str, now: int) -> Space:
+        """Give what a space holds now; kept, because every search asks for it."""
+        known = self._spaces.get(name)
+        if known is None or now >= known.valid_until:
+            rows = self.memories
+            own = rows.present & (rows.space == self.codes["space"].find(name))
+            alive = own & (rows.expires > now)
+            selection = self._select(alive)
+            bare = np.count_nonzero(selection.chunks & ~self.chunks.embedded)
+            until = int(rows.expires[alive].min(initial=NEVER))
+            known = Space(alive, selection, int(np.count_nonzero(alive)), int(bare), until)
+            self._spaces[name] = known
+        return known
 
-    def count(self, space: str, now: int) -> tuple[int, int, int]:
-        """Count a space's memories, chunks, and chunks without vectors."""
-        memories = self._memories(Filter(space=space), now, ())
+    def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
+        """Find the chunks a filter lets through; `among` lists memories that must contain them."""
+        space = self.space(where.space, now)
+        conditions = [*self._conditions(where), *map(self._inside, among)]
+        if where.include_expired or where.as_of is not None:
+            rows = self.memories
+            start = rows.present & (rows.space == self.codes["space"].find(where.space))
+        elif not conditions:
+            return space.selection
+        else:
+            start = space.memories
+        return self._select(np.logical_and.reduce([start, *conditions]))
+
+    def _select(self, memories: Mask) -> Selection:
         chunks = self.chunks.alive & memories[self.chunks.owner]
-        bare = np.count_nonzero(chunks & ~self.chunks.embedded)
-        return int(np.count_nonzero(memories)), int(np.count_nonzero(chunks)), int(bare)
+        total = int(np.count_nonzero(chunks))
+        # A product, because picking the lengths out first takes three times as long.
+        mean_length = float(np.dot(self.chunks.length, chunks)) / total if total else 0.0
+        return Selection(chunks, total, mean_length or 1.0)
 
-    def _memories(
-        self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]
-    ) -> NDArray[np.bool_]:
+    def _conditions(self, where: Filter) -> Iterator[Mask]:
         rows = self.memories
-        mask = rows.present & (rows.space == self.codes["space"].find(where.space))
         if where.session_id is not None:
             inside = rows.session == self.codes["session"].find(where.session_id)
-            mask &= inside | (rows.session == NONE) if where.include_global else inside
+            yield inside | (rows.session == NONE) if where.include_global else inside
         if where.kind:
-            wanted = [self.codes["kind"].find(kind) for kind in where.kind]
-            mask &= np.isin(rows.kind, wanted)
+            wanted = [rows.kind == self.codes["kind"].find(kind) for kind in where.kind]
+            yield np.logical_or.reduce(wanted)
         if where.agent_id is not None:
-            mask &= rows.agent == self.codes["agent"].find(where.agent_id)
+            yield rows.agent == self.codes["agent"].find(where.agent_id)
         if where.task_code is not None:
-            mask &= rows.task == self.codes["task"].find(where.task_code)
+            yield rows.task == self.codes["task"].find(where.task_code)
         if where.session_iter is not None:
-            mask &= rows.iteration == where.session_iter
+            yield rows.iteration == where.session_iter
         if where.min_importance is not None:
-            mask &= rows.importance >= where.min_importance
-        mask &= _in_time(rows, where, now)
-        for memory_nos in among:
-            inside = np.zeros(len(mask), np.bool_)
-            inside[self._memory_slots(memory_nos)] = True
-            mask &= inside
-        return np.asarray(mask, np.bool_)
+            yield rows.importance >= where.min_importance
+        if where.created_after is not None:
+            yield rows.created >= to_micros(where.created_after)
+        if where.created_before is not None:
+            yield rows.created < to_micros(where.created_before)
+        if where.as_of is not None:
+            yield rows.created <= to_micros(where.as_of)
+            if not where.include_expired:
+                yield rows.expires > to_micros(where.as_of)
+
+    def _inside(self, memory_nos: NDArray[np.int64]) -> Mask:
+        inside = np.zeros(len(self.memories.memory_nos), np.bool_)
+        inside[self._memory_slots(memory_nos)] = True
+        return inside
 
     def _memory_slots(self, memory_nos: NDArray[np.int64]) -> Slots:
         at = np.searchsorted(self.memories.memory_nos, memory_nos)
@@ -83,34 +136,47 @@ class View:
         return at[np.isin(self.memories.memory_nos[at], memory_nos)]
 
     def rank_by_words(
-        self, terms: Sequence[str], allowed: Allowed, limit: int
+        self, terms: Sequence[str], selection: Selection, limit: int
     ) -> list[tuple[int, float]]:
         """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
-        found = self._weigh(terms, allowed)
-        scores = np.zeros(len(allowed))
-        for slots, weights in found.values():
-            scores[slots] += weights
+        scores = self._score(terms, selection)
         slots = np.flatnonzero(scores)
         return self._best(slots, scores[slots], limit)
 
-    def weigh_terms(self, terms: Sequence[str], slot: int, allowed: Allowed) -> dict[str, float]:
+    def rank_matches(
+        self,
+        chunk_nos: NDArray[np.int64],
+        terms: Sequence[str],
+        selection: Selection,
+        limit: int,
+    ) -> list[tuple[int, float]]:
+        """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
+        slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
+        slots = slots[selection.chunks[slots]]
+        return self._best(slots, self._score(terms, selection)[slots], limit)
+
+    def _score(self, terms: Sequence[str], selection: Selection) -> Scores:
+        scores = np.zeros(len(selection.chunks))
+        for slots, weights in self._weigh(terms, selection).values():
+            scores[slots] += weights
+        return scores
+
+    def weigh_terms(
+        self, terms: Sequence[str], slot: int, selection: Selection
+    ) -> dict[str, float]:
         """Tell what each term contributes to one chunk's score."""
         shares = {}
-        for term, (slots, weights) in self._weigh(terms, allowed).items():
+        for term, (slots, weights) in self._weigh(terms, selection).items():
             here = np.flatnonzero(slots == slot)
             if len(here):
                 shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(self, terms: Sequence[str], allowed: Allowed) -> dict[str, tuple[Slots, Scores]]:
-        total = int(np.count_nonzero(allowed))
-        if not total:
-            return {}
-        lengths = self.chunks.length
-        mean_length = float(lengths[allowed].mean()) or 1.0
+    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, tuple[Slots, Scores]]:
+        lengths, total = self.chunks.length, selection.total
         postings = {}
         for term in dict.fromkeys(terms):
-            slots, counts = self._postings(hash_term(term), allowed)
+            slots, counts = self._postings(hash_term(term), selection)
             if len(slots):
                 postings[term] = (slots, counts)
         rarest = sorted(postings, key=lambda term: len(postings[term][0]))[:MOST_TERMS]
@@ -118,27 +184,29 @@ class View:
         for term in (term for term in postings if term in set(rarest)):
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
-            norm = K1 * (1 - B + B * lengths[slots] / mean_length)
+            norm = K1 * (1 - B + B * lengths[slots] / selection.mean_length)
             weighed[term] = (slots, rarity * counts * (K1 + 1) / (counts + norm))
         return weighed
 
-    def _postings(self, term: int, allowed: Allowed) -> tuple[Slots, Scores]:
+    def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
         slots_found, counts_found = [], []
         for segment in self.segments:
             slots, counts = segment.postings(term)
             if len(slots):
-                keep = allowed[slots]
-                slots_found.append(slots[keep].astype(np.int64))
-                counts_found.append(counts[keep].astype(np.float64))
+                if not selection.everything:
+                    keep = selection.chunks[slots]
+                    slots, counts = slots[keep], counts[keep]
+                slots_found.append(slots.astype(np.int64))
+                counts_found.append(counts.astype(np.float64))
         if not slots_found:
             return np.empty(0, np.int64), np.empty(0)
         return np.concatenate(slots_found), np.concatenate(counts_found)
 
     def rank_by_vector(
-        self, vector: NDArray[np.float32], allowed: Allowed, limit: int
+        self, vector: NDArray[np.float32], selection: Selection, limit: int
     ) -> list[tuple[int, float]]:
         """Rank chunks by the cosine of their best window."""
-        masks = [allowed[segment.vector_slots] for segment in self.segments]
+        masks = [selection.chunks[segment.vector_slots] for segment in self.segments]
         available = sum(int(np.count_nonzero(mask)) for mask in masks)
         wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
         while True:
@@ -153,7 +221,7 @@ class View:
             wanted *= 4  # chunks of many windows can crowd out others
 
     def _near_by_signs(
-        self, vector: NDArray[np.float32], masks: Sequence[Allowed], wanted: int
+        self, vector: NDArray[np.float32], masks: Sequence[Mask], wanted: int
     ) -> list[Slots]:
         bits = _query_signs(vector, self.dimensions)
         far = self.dimensions + 1
@@ -215,20 +283,6 @@ class View:
         order = np.lexsort((slots, -scores))[:limit]
         numbers = self.chunks.chunk_nos[slots[order]]
         return list(zip(numbers.tolist(), scores[order].tolist(), strict=True))
-
-
-def _in_time(rows: MemoryColumns, where: Filter, now: int) -> NDArray[np.bool_]:
-    mask = np.ones(len(rows.created), np.bool_)
-    if where.created_after is not None:
-        mask &= rows.created >= to_micros(where.created_after)
-    if where.created_before is not None:
-        mask &= rows.created < to_micros(where.created_before)
-    if where.as_of is not None:
-        mask &= rows.created <= to_micros(where.as_of)
-        now = to_micros(where.as_of)
-    if not where.include_expired:
-        mask &= rows.expires > now
-    return mask
 
 
 def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:

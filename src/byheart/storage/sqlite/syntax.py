@@ -1,0 +1,82 @@
+"""Raw FTS5 queries: FTS5 decides what matches, the index how well, and errors say where."""
+
+from __future__ import annotations
+
+import re
+
+import apsw
+import numpy as np
+
+from byheart import words
+from byheart.errors import QuerySyntaxError
+from byheart.storage.sqlite.index.view import Selection, View
+
+_QUOTED = re.compile(r'"(?:[^"]|"")*"?')
+# What a raw query has besides the words it looks for.
+_COLUMNS = re.compile(r"-?\s*(?:\{[^}]*\}|\w+)\s*:")
+_OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
+
+
+def rank(
+    connection: apsw.Connection, query: str, view: View, selection: Selection, limit: int
+) -> list[tuple[int, float]]:
+    """Rank the selected chunks that a raw query matches, best first, ties by age.
+
+    Not by FTS5's bm25(): that counts over the whole table, beyond the wall between spaces.
+    """
+    try:
+        rows = connection.execute(
+            "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ?", (_spread(query),)
+        ).fetchall()
+    except apsw.SQLError as error:
+        raise _explain(connection, query, str(error)) from error
+    numbers = np.array([row[0] for row in rows], np.int64)
+    return view.rank_matches(numbers, query_terms(query), selection, limit)
+
+
+def query_terms(query: str) -> list[str]:
+    """List the terms that a raw query looks for."""
+    return words.query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))
+
+
+def _spread(query: str) -> str:
+    """Let a bare word of an unspaced script stand for the phrase of its pairs."""
+    parts, at = [], 0
+    for quoted in _QUOTED.finditer(query):
+        parts.append(words.spread_syntax(query[at : quoted.start()], quoted=False))
+        parts.append(words.spread_syntax(quoted.group(), quoted=True))
+        at = quoted.end()
+    parts.append(words.spread_syntax(query[at:], quoted=False))
+    return "".join(parts)
+
+
+def _explain(connection: apsw.Connection, query: str, message: str) -> QuerySyntaxError:
+    position = _position(connection, query, message)
+    return QuerySyntaxError(
+        f"the raw query is not valid at position {position}: {message}",
+        'raw queries take "phrases", AND, OR, NOT, prefix* and {title} {summary} {headings} '
+        "{content}: column filters; leave raw off to search for any text as it is",
+        position,
+    )
+
+
+def _position(connection: apsw.Connection, query: str, message: str) -> int:
+    """Find the token that FTS5 names: the first at which the query up to there fails like it."""
+    near = re.search(r'near "(.*)"', message, re.DOTALL)
+    column = re.search(r"no such column: (\S+)", message)
+    if near and near.group(1):
+        for found in re.finditer(re.escape(near.group(1)), query):
+            if _failure(connection, query[: found.end()]) == message:
+                return found.start()
+    if column:
+        at = re.search(rf"{re.escape(column.group(1))}\s*[:}}]", query)
+        return at.start() if at else max(query.find(column.group(1)), 0)
+    return len(query)
+
+
+def _failure(connection: apsw.Connection, query: str) -> str:
+    try:
+        connection.execute("SELECT 1 FROM chunk_words WHERE chunk_words MATCH ? LIMIT 1", (query,))
+    except apsw.SQLError as error:
+        return str(error)
+    return ""
