@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
@@ -34,6 +37,34 @@ class Clock:
 
     def __call__(self):
         return self.now
+
+
+class Ollama(BaseHTTPRequestHandler):
+    """Answers like Ollama, with the same vector for every text."""
+
+    def do_GET(self):
+        self.answer({"version": "0.9.0"})
+
+    def do_POST(self):
+        texts = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["input"]
+        self.answer({"embeddings": [[1.0, 2.0, 3.0] for _ in texts]})
+
+    def answer(self, body):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def ollama_url():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Ollama)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
 
 
 def away():
@@ -148,3 +179,10 @@ def test_auto_takes_the_model_at_the_configured_path(tmp_path, write_tiny_model)
     assert embedder.unavailable() is None
     assert embedder.name.startswith("tiny@")
     assert np.isclose(np.linalg.norm(embedder.embed_query("a")), 1)
+
+
+def test_auto_falls_back_to_an_ollama_that_answers(tmp_path, ollama_url):
+    embedder = open_embedder("auto", cache_dir=tmp_path, offline=True, ollama_url=ollama_url)
+    assert embedder.unavailable() is None
+    assert embedder.name == "ollama/all-minilm:l6-v2"
+    assert embedder.dimensions == 3

@@ -1,8 +1,9 @@
 """Who turns text into vectors?"""
 
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.embedding.lazy_embedder import LazyEmbedder
 from byheart.embedding.progress import Progress
-from byheart.embedding.providers import LazyEmbedder, open_embedder
+from byheart.embedding.providers import open_embedder
 from byheart.embedding.windows import window_texts
 
 __all__ = ["EstimatedTokens", "LazyEmbedder", "Progress", "open_embedder", "window_texts"]

@@ -149,16 +149,14 @@ def _build(model: str, source: Path, target: Path) -> Path:
         "name": _name_of(model, source),
         "origin": _origin(model),
         "shape": asdict(shape),
-        "files": {
-            name: {
-                "bytes": (target / name).stat().st_size,
-                "sha256": sha256_of(target / name),
-            }
-            for name in (GRAPH, TOKENIZER)
-        },
+        "files": {name: _record_of(target / name) for name in (GRAPH, TOKENIZER)},
     }
     (target / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
     return target
+
+
+def _record_of(path: Path) -> dict[str, Any]:
+    return {"bytes": path.stat().st_size, "sha256": sha256_of(path)}
 
 
 def _name_of(model: str, source: Path) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from byheart.contracts import Ranked, Reader, Vectors
 from byheart.search.fusion import Fused, fuse, keep_order
 from byheart.search.request import SearchRequest
-from byheart.words import query_terms
+from byheart.words import query_terms, raw_query_terms
 
 FIRST_TIER = 100
 _TIER_GROWTH = 10
@@ -25,7 +25,7 @@ class Ranking:
     def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
         self._reader = reader
         self.where = request.where
-        self.terms = query_terms(request.query)
+        self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
         self.legs = self._legs(request, vector)
 
     def _legs(self, request: SearchRequest, vector: Vectors | None) -> dict[str, Leg]:

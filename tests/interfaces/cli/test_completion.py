@@ -42,18 +42,15 @@ def test_install_writes_it_to_where_the_shell_looks(
     assert run("completion", shell, "--install", "--json").json["path"] == str(home / place)
 
 
-def complete(process: Run, *words: str) -> list[str]:
-    ran = process(
-        _BYHEART_COMPLETE="bash_complete",
-        COMP_WORDS=" ".join(("byheart", *words)),
-        COMP_CWORD=str(len(words)),
-    )
-    return [line.partition(",")[2] for line in ran.out.splitlines()]
+def test_verbs_flags_and_values_are_completed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def complete(*words: str) -> list[str]:
+        monkeypatch.setenv("_BYHEART_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", " ".join(("byheart", *words)))
+        monkeypatch.setenv("COMP_CWORD", str(len(words)))
+        return [line.partition(",")[2] for line in run().out.splitlines()]
 
-
-def test_verbs_flags_and_values_are_completed(process: Run) -> None:
-    assert complete(process, "se") == ["search", "sessions"]
-    assert "--session-id" in complete(process, "search", "--se")
-    assert complete(process, "search", "--mode", "h") == ["hybrid"]
-    assert complete(process, "save", "--kind", "rep") == ["report", "report_observation"]
-    assert complete(process, "config", "get", "chunk") == ["chunk_tokens"]
+    assert complete("se") == ["search", "sessions"]
+    assert "--session-id" in complete("search", "--se")
+    assert complete("search", "--mode", "h") == ["hybrid"]
+    assert complete("save", "--kind", "rep") == ["report", "report_observation"]
+    assert complete("config", "get", "chunk") == ["chunk_tokens"]

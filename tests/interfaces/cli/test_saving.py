@@ -49,7 +49,7 @@ def test_every_field_can_be_given(run: Run, library: byheart.MemoryStore) -> Non
     assert memory.entities == ("Anna",)
     assert memory.metadata == {"a": [1, None]}
     named = {param.name for param in save_command.params if param.name in memory.__slots__}
-    assert named == {*given, "tags", "entities", "metadata", "expires_at"}
+    assert named == {*given, "tags", "entities", "metadata", "expires_at", "space"}
 
 
 def test_session_iter_may_be_written_with_a_v(run: Run, library: byheart.MemoryStore) -> None:

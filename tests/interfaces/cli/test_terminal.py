@@ -31,7 +31,7 @@ def test_matches_are_lit_instead_of_marked(terminal: Run, report: str) -> None:
 
 
 def test_no_color_is_honoured(terminal: Run, report: str) -> None:
-    for arguments in (("search", "index"), ("list",), ("get", "mem_x"), ("doctor",)):
+    for arguments in (("search", "index"), ("get", "mem_x")):
         ran = terminal(*arguments, NO_COLOR="1")
         assert not re.search(r"\x1b\[[\d;]*3\dm", ran.out), arguments
 
@@ -76,7 +76,6 @@ def test_saved_text_cannot_take_the_terminal_over(
     for arguments in (
         ("get", saved.memory_id),
         ("search", "text"),
-        ("search", "text", "--full"),
         ("list",),
         ("expand", f"{saved.memory_id}#0"),
     ):
@@ -96,10 +95,8 @@ def test_expand_shows_which_chunk_is_meant(terminal: Run, report: str) -> None:
     assert "row locks" in shown
 
 
-def test_sessions_and_status_and_config_are_shown(terminal: Run, report: str) -> None:
-    assert "s1" in terminal("sessions").out
-    assert "hash-384" in terminal("status").out
-    assert "chunk_tokens" in terminal("config", "list").out
+def test_settings_are_a_table_too(terminal: Run) -> None:
+    assert "\x1b[1mchunk_tokens" in terminal("config", "list").out
 
 
 def screen() -> tuple[TerminalScreen, io.StringIO]:

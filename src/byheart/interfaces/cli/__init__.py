@@ -12,11 +12,16 @@ errors.py      what goes wrong, as a message and an exit code
 reference.py   docs/cli.md, written from the verbs themselves
 """
 
-from byheart.interfaces.cli.commands import byheart
+import sys
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command that the process was started with, and exit."""
+    try:
+        # Here, since an impatient Ctrl-C may come while Python is still loading.
+        from byheart.interfaces.cli.commands import byheart
+    except KeyboardInterrupt:
+        sys.exit(130)
     byheart.main()

@@ -34,4 +34,5 @@ def settings_of(invocation: Invocation) -> Settings:
 
 def open_store(invocation: Invocation) -> MemoryStore:
     """Open the store."""
-    return byheart.open(settings=settings_of(invocation))
+    settings = settings_of(invocation)
+    return byheart.open(settings=settings)

@@ -12,9 +12,6 @@ from byheart.errors import QuerySyntaxError
 from byheart.storage.sqlite.index.view import Selection, View
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"?')
-# What a raw query has besides the words it looks for.
-_COLUMNS = re.compile(r"-?\s*(?:\{[^}]*\}|\w+)\s*:")
-_OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
 
 
 def rank(
@@ -31,12 +28,7 @@ def rank(
     except apsw.SQLError as error:
         raise _explain(connection, query, str(error)) from error
     numbers = np.array([row[0] for row in rows], np.int64)
-    return view.rank_matches(numbers, query_terms(query), selection, limit)
-
-
-def query_terms(query: str) -> list[str]:
-    """List the terms that a raw query looks for."""
-    return words.query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))
+    return view.rank_matches(numbers, words.raw_query_terms(query), selection, limit)
 
 
 def _spread(query: str) -> str:

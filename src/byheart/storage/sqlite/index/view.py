@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ EXACT_VECTORS = 4096
 # first 30 of 100,000 real passages none is lost, of the first 200 less than one in a hundred.
 OVERSAMPLING, LEAST_CANDIDATES = 15, 1000
 # A question of 10,000 characters is answered by its rarest words.
-MOST_TERMS = 64
+MOST_TERMS = 256
 
 Scores = NDArray[np.float64]
 Slots = NDArray[np.int64]
@@ -174,8 +175,9 @@ class View:
 
     def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, tuple[Slots, Scores]]:
         lengths, total = self.chunks.length, selection.total
+        asked = Counter(terms)
         postings = {}
-        for term in dict.fromkeys(terms):
+        for term in asked:
             slots, counts = self._postings(hash_term(term), selection)
             if len(slots):
                 postings[term] = (slots, counts)
@@ -185,7 +187,7 @@ class View:
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
             norm = K1 * (1 - B + B * lengths[slots] / selection.mean_length)
-            weighed[term] = (slots, rarity * counts * (K1 + 1) / (counts + norm))
+            weighed[term] = (slots, asked[term] * rarity * counts * (K1 + 1) / (counts + norm))
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:

@@ -1,0 +1,114 @@
+"""An embedder that is looked for on first use, and whose absence is told and remembered."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from byheart.contracts import Embedder, Vectors
+from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.errors import EmbedderUnavailable, EmbeddingError
+
+Opener = Callable[[], Embedder]
+
+QUERY_CACHE_ENTRIES = 1000
+RETRY_AFTER_SECONDS = 60.0
+
+
+class LazyEmbedder:
+    """An embedder that is found on first use, by the first opener that succeeds.
+
+    A provider that is away is not asked again for a minute, so that it does not hold up every
+    save and search; until then each call fails at once with the reason.
+    """
+
+    def __init__(
+        self, openers: Sequence[Opener], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._openers = openers
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._embedder: Embedder | None = None
+        self._failure: EmbedderUnavailable | None = None
+        self._failed_at = 0.0
+        self._query_vector = lru_cache(QUERY_CACHE_ENTRIES)(self._embed_query)
+
+    @property
+    def name(self) -> str:
+        """Name the model."""
+        return self._found().name
+
+    @property
+    def dimensions(self) -> int:
+        """Give the length of every vector."""
+        return self._found().dimensions
+
+    @property
+    def window_tokens(self) -> int:
+        """Give how many tokens of text one vector can see."""
+        return self._found().window_tokens
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Give where tokens begin; an estimate while there is no model."""
+        try:
+            counter = self._found()
+        except EmbeddingError:
+            return EstimatedTokens().token_starts(text)
+        return counter.token_starts(text)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages, in the order given."""
+        return self._use(lambda embedder: embedder.embed(texts))
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question; the last thousand are remembered."""
+        return self._query_vector(text)
+
+    def unavailable(self) -> str | None:
+        """Say why no vectors can be made at the moment, if that is so."""
+        try:
+            self._found()
+        except EmbeddingError as error:
+            return str(error)
+        return None
+
+    def _embed_query(self, text: str) -> Vectors:
+        vector = self._use(lambda embedder: embedder.embed_query(text))
+        vector.setflags(write=False)  # it is handed out again
+        return vector
+
+    def _use(self, work: Callable[[Embedder], Vectors]) -> Vectors:
+        embedder = self._found()
+        try:
+            return work(embedder)
+        except EmbedderUnavailable as error:
+            with self._lock:
+                self._remember(error)
+            raise
+
+    def _found(self) -> Embedder:
+        with self._lock:
+            if self._failure and self._clock() - self._failed_at < RETRY_AFTER_SECONDS:
+                raise self._failure
+            self._failure = None
+            if self._embedder is None:
+                self._embedder = self._open()
+            return self._embedder
+
+    def _open(self) -> Embedder:
+        failures: list[EmbeddingError] = []
+        for opener in self._openers:
+            try:
+                return opener()
+            except EmbeddingError as error:
+                failures.append(error)
+        hint = failures[0].hint if failures else "set embedding_provider to auto"
+        reasons = "; ".join(failure.message for failure in failures)
+        failure = EmbedderUnavailable(reasons or "embedding is switched off", hint)
+        self._remember(failure)
+        raise failure
+
+    def _remember(self, failure: EmbedderUnavailable) -> None:
+        self._failure, self._failed_at = failure, self._clock()

@@ -1,0 +1,101 @@
+"""What the documents say is run, and what they list is there."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+INCIDENT = """# Incident 42
+
+## What happened
+
+The payment queue filled up because a worker lost its database connection.
+
+## What we changed
+
+Workers now reconnect with growing pauses, and an alarm goes off at 1,000 waiting jobs.
+"""
+# What differs from run to run: ids, times and the digits behind a score.
+MASKS = (
+    (r"mem_[0-9a-z]{26}", "mem_…"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "time"),
+    (r"(score|similarity) -?\d\.\d+", r"\1 …"),
+)
+
+
+def blocks(name: str, language: str) -> list[str]:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+
+
+def masked(text: str) -> str:
+    for pattern, mask in MASKS:
+        text = re.sub(pattern, mask, text)
+    return text.strip()
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+def test_the_python_of_a_document_runs(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(blocks(name, "python"))
+    assert code
+    exec(compile(code, name, "exec"), {})
+    assert (tmp_path / "memory.db").exists()
+
+
+@pytest.mark.model
+def test_the_readme_shows_what_the_command_line_prints(tmp_path: Path) -> None:
+    (tmp_path / "incident.md").write_text(INCIDENT, encoding="utf-8")
+    [transcript] = blocks("README.md", "console")
+    environment = {
+        **os.environ,
+        "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    for step in re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]:
+        command, _, expected = step.partition("\n")
+        ran = subprocess.run(
+            command,
+            shell=True,
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=True,
+        )
+        assert masked(ran.stdout) == masked(expected), command
+
+
+def test_the_architecture_names_every_room_and_file_at_the_top() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"^  ([\w/]+(?:\.py|/))", text, re.MULTILINE))
+    top = ROOT / "src" / "byheart"
+    there = {each.name for each in top.glob("*.py")}
+    there |= {f"{each.parent.name}/" for each in top.glob("*/__init__.py")}
+    assert {name.split("/")[0] + ("/" if "/" in name else "") for name in drawn} == there
+
+
+def test_every_link_between_documents_leads_somewhere() -> None:
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)#\s]+)", document.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_wheel_knows_its_public_names() -> None:
+    import byheart
+
+    for name in byheart.__all__:
+        assert getattr(byheart, name) is not None
+    with pytest.raises(AttributeError):
+        _ = byheart.nothing_of_that_name

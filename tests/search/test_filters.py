@@ -1,0 +1,305 @@
+"""Filters one by one, in every mode and granularity, and that they never starve."""
+
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byheart.contracts import Vectors
+from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.memory_store import MemoryStore
+
+ASKED = [
+    {"mode": mode, "granularity": granularity}
+    for mode, granularity in itertools.product(
+        ("fts", "vector", "hybrid"), ("fine", "medium", "coarse")
+    )
+]
+
+MEMORIES: dict[str, dict[str, Any]] = {
+    "global": {},
+    "s1": {"session_id": "s1"},
+    "s2": {"session_id": "s2"},
+    "fact": {"kind": "fact"},
+    "report": {"kind": "report"},
+    "agent": {"agent_id": "a"},
+    "iter": {"session_iter": "v3"},
+    "task": {"task_code": "T1"},
+    "red": {"tags": ["red"]},
+    "red-blue": {"tags": ["red", "blue"]},
+    "Red": {"tags": ["Red"]},
+    "alice": {"entities": ["Alice"]},
+    "alice-bob": {"entities": ["ALICE", "Bob"]},
+    "src": {"path": "src/app/main.py"},
+    "docs": {"path": "docs/guide.md"},
+    "low": {"importance": 1},
+    "high": {"importance": 9},
+    "expired": {"expires_at": "2020-01-01"},
+    "later": {"expires_at": "2099-01-01"},
+}
+LIVE = set(MEMORIES) - {"expired"}
+
+
+@pytest.fixture
+def filled(store: MemoryStore) -> MemoryStore:
+    for title, fields in MEMORIES.items():
+        given = {"importance": 5, "entities": [], **fields}
+        store.save(f"common words of {title}", title=title, **given)
+    return store
+
+
+def everywhere(store: MemoryStore, **where: Any) -> set[str]:
+    """Ask in every mode and granularity, and list too: all must agree."""
+    answers = [
+        {hit.title for hit in store.search("common words", limit=50, **ask, **where).results}
+        for ask in ASKED
+    ]
+    answers.append({hit.title for hit in store.search(granularity="coarse", limit=50, **where).results})
+    answers.append({memory.title for memory in store.list(limit=50, **where).memories})
+    answers.append({hit.title for hit in store.search("common", raw=True, limit=50, **where).results})
+    assert all(answer == answers[0] for answer in answers), answers
+    return answers[0]
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ({}, LIVE),
+        ({"kind": "fact"}, {"fact"}),
+        ({"kind": ["fact", "report"]}, {"fact", "report"}),
+        ({"kind": "unheard-of"}, set()),
+        ({"session_id": "s1"}, LIVE - {"s2"}),
+        ({"session_id": "s1", "include_global": False}, {"s1"}),
+        ({"session_id": "unheard-of"}, LIVE - {"s1", "s2"}),
+        ({"session_id": "unheard-of", "include_global": False}, set()),
+        ({"include_global": False}, LIVE),
+        ({"agent_id": "a"}, {"agent"}),
+        ({"agent_id": "b"}, set()),
+        ({"session_iter": 3}, {"iter"}),
+        ({"session_iter": "v3"}, {"iter"}),
+        ({"session_iter": 1}, set()),
+        ({"task_code": "T1"}, {"task"}),
+        ({"tags": ["red"]}, {"red", "red-blue"}),
+        ({"tags": ["red", "blue"]}, {"red", "red-blue"}),
+        ({"tags": ["red", "blue"], "match": "all"}, {"red-blue"}),
+        ({"tags": ["red", "red"], "match": "all"}, {"red", "red-blue"}),
+        ({"tags": ["green"]}, set()),
+        ({"entities": ["alice"]}, {"alice", "alice-bob"}),
+        ({"entities": ["Alice", "BOB"]}, {"alice", "alice-bob"}),
+        ({"entities": ["Alice", "BOB"], "match": "all"}, {"alice-bob"}),
+        ({"entities": ["Carol"]}, set()),
+        ({"path": "src/*"}, {"src"}),
+        ({"path": "*.md"}, {"docs"}),
+        ({"path": "*"}, {"src", "docs"}),
+        ({"path": "docs/guide.md"}, {"docs"}),
+        ({"path": "SRC/*"}, set()),
+        ({"min_importance": 9}, {"high"}),
+        ({"min_importance": 5}, LIVE - {"low"}),
+        ({"min_importance": 0}, LIVE),
+        ({"include_expired": True}, LIVE | {"expired"}),
+        ({"kind": "note", "tags": ["red"], "min_importance": 5}, {"red", "red-blue"}),
+        ({"tags": ["red"], "entities": ["Alice"]}, set()),
+        ({"created_after": "2099-01-01"}, set()),
+        ({"created_before": "2020-01-01"}, set()),
+        ({"as_of": "2019-01-01"}, set()),
+        ({"as_of": "2098-01-01"}, LIVE),
+        ({"as_of": "2100-01-01"}, LIVE - {"later"}),
+        ({"as_of": "2100-01-01", "include_expired": True}, LIVE | {"expired"}),
+        ({"space": "another"}, set()),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_a_filter_lets_through_exactly_what_it_says(
+    filled: MemoryStore, where: dict[str, Any], found: set[str]
+) -> None:
+    assert everywhere(filled, **where) == found
+
+
+def test_created_after_includes_its_moment_and_created_before_excludes_it(
+    store: MemoryStore,
+) -> None:
+    moments = []
+    for title in "abc":
+        moments.append(store.save(f"common words {title}", title=title).created_at)
+        time.sleep(0.002)
+    middle = moments[1]
+    assert everywhere(store, created_after=middle) == {"b", "c"}
+    assert everywhere(store, created_before=middle) == {"a"}
+    assert everywhere(store, created_after=middle, created_before=moments[2]) == {"b"}
+    assert everywhere(store, created_after=middle.isoformat()) == {"b", "c"}
+    assert everywhere(store, created_before=middle + timedelta(microseconds=1)) == {"a", "b"}
+
+
+def test_as_of_shows_what_was_there_then(store: MemoryStore) -> None:
+    first = store.save("common words early", title="early", ttl_days=1)
+    time.sleep(0.002)
+    store.save("common words late", title="late")
+    assert everywhere(store, as_of=first.created_at) == {"early"}
+    tomorrow = datetime.now(UTC) + timedelta(days=2)
+    assert everywhere(store, as_of=tomorrow) == {"late"}
+
+
+def test_a_path_may_hold_characters_that_sql_patterns_use(store: MemoryStore) -> None:
+    for path in ("a_b/x%.py", "aXb/xyz.py", "[a]/q.py"):
+        store.save(f"common words {path}", title=path, path=path, entities=[])
+    assert everywhere(store, path="a_b/x%.py") == {"a_b/x%.py"}
+    assert everywhere(store, path="a?b/*") == {"a_b/x%.py", "aXb/xyz.py"}
+    assert everywhere(store, path="[[]a]/*") == {"[a]/q.py"}
+
+
+# --- Filters never starve ---------------------------------------------------------------------
+
+NEAR, NEEDLES, PER_MEMORY = 20_000, 12, 100
+
+
+class CrowdedEmbedder(EstimatedTokens):
+    """Put the crowd right beside the query and the needles further off, each a little different."""
+
+    name, dimensions, window_tokens = "crowded", 64, 10_000
+
+    def __init__(self) -> None:
+        self._chance = np.random.default_rng(7)
+        self._query = self._unit(self._chance.standard_normal(64))
+        self._noise = self._chance.standard_normal((4096, 64))
+        self._made = 0
+
+    def _unit(self, vector: Any) -> Any:
+        return vector / np.linalg.norm(vector)
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        made = []
+        for text in texts:
+            self._made += 1
+            weight = 0.4 if "needle" in text else 0.05
+            made.append(self._unit(self._query + weight * self._noise[self._made % 4096]))
+        return np.array(made, np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        return np.array(self._query, np.float32)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    from byheart.settings import load_settings
+    from byheart.storage.sqlite import SqliteStorage
+
+    path = tmp_path_factory.mktemp("crowded") / "memory.db"
+    settings = load_settings({"chunk_tokens": 32}, environ={})
+    store = MemoryStore(SqliteStorage(path), CrowdedEmbedder(), settings)
+    # Every chunk of the crowd has the query's words more often than any needle has.
+    crowd = (
+        "".join(f"## Straw {n} {m}\n\nstraw straw straw hay\n\n" for m in range(PER_MEMORY))
+        for n in range(NEAR // PER_MEMORY)
+    )
+    store.save_many(
+        {"content": text, "kind": "report", "entities": [], "importance": 5, "summary": "s"}
+        for text in crowd
+    )
+    for number in range(NEEDLES):
+        store.save(
+            f"needle {number}, with one straw among many other words that make it longer",
+            kind="fact",
+            session_id="n",
+            agent_id="n",
+            session_iter=7,
+            task_code="n",
+            tags=["n"],
+            entities=["N"],
+            path=f"n/{number}.md",
+            importance=9,
+        )
+    yield store
+    store.close()
+
+
+@pytest.mark.slow
+def test_the_crowd_is_there_and_nearer_than_every_needle(crowded: MemoryStore) -> None:
+    assert crowded.status().index.chunks == NEAR + NEEDLES
+    for mode in ("fts", "vector", "hybrid"):
+        found = crowded.search("straw", mode=mode, limit=1000).results
+        assert len(found) == 1000
+        assert all(hit.kind == "report" for hit in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ask", ASKED, ids=lambda ask: "-".join(ask.values()))
+@pytest.mark.parametrize(
+    "where",
+    [
+        {"kind": "fact"},
+        {"session_id": "n", "include_global": False},
+        {"agent_id": "n"},
+        {"session_iter": 7},
+        {"task_code": "n"},
+        {"tags": ["n"]},
+        {"entities": ["n"]},
+        {"path": "n/*"},
+        {"min_importance": 8},
+        {"kind": "fact", "tags": ["n"], "path": "n/*"},
+    ],
+    ids=str,
+)
+def test_all_12_that_match_come_back_though_20_000_chunks_are_nearer(
+    crowded: MemoryStore, where: dict[str, Any], ask: dict[str, str]
+) -> None:
+    answer = crowded.search("straw", limit=NEEDLES, **ask, **where)
+    assert len({hit.memory_id for hit in answer.results}) == NEEDLES
+    assert all(hit.kind == "fact" for hit in answer.results)
+    assert not answer.has_more
+    assert answer.degraded is None
+
+
+@pytest.mark.slow
+def test_a_raw_query_is_not_starved_by_a_crowd_either(crowded: MemoryStore) -> None:
+    assert crowded.search("straw", raw=True, kind="fact", limit=NEEDLES).total_results == NEEDLES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
+def test_paging_through_everything_shows_every_chunk_exactly_once(
+    crowded: MemoryStore, mode: str
+) -> None:
+    seen: list[str] = []
+    for offset in range(0, NEAR + 2000, 1000):
+        page = crowded.search("straw", mode=mode, limit=1000, offset=offset)
+        seen.extend(hit.chunk_id for hit in page.results)
+        if not page.has_more:
+            break
+    assert len(seen) == len(set(seen)) == NEAR + NEEDLES
+
+
+@pytest.mark.slow
+def test_the_nearest_vectors_are_found_though_only_their_signs_are_looked_at_first(
+    crowded: MemoryStore,
+) -> None:
+    found = crowded.search("straw", mode="vector", limit=10).results
+    everything = crowded.search("straw", mode="vector", limit=1000).results
+    best = sorted((hit.similarity for hit in everything), reverse=True)[:10]
+    assert [hit.similarity for hit in found] == best
+
+
+def test_a_limit_of_100_is_filled_like_any_other(store: MemoryStore) -> None:
+    store.save_many({"content": f"common words {n}", "kind": "fact"} for n in range(120))
+    for ask in ASKED:
+        assert store.search("common words", kind="fact", limit=100, **ask).total_results == 100
+
+
+def test_deleted_chunks_take_no_place_among_the_hits(
+    open_store: Callable[..., MemoryStore], path: Any
+) -> None:
+    from byheart.storage.sqlite import SqliteStorage
+
+    store = open_store()
+    gone = store.save_many({"content": f"common words {n}"} for n in range(300))
+    kept = store.save("other text with common inside")
+    storage = SqliteStorage(path)
+    assert storage.remove([each.memory_id for each in gone], "default") == 300
+    storage.close()
+    for ask in ASKED:
+        found = store.search("common words", limit=10, **ask)
+        assert [hit.memory_id for hit in found.results] == [kept.memory_id]
+        assert not found.has_more
