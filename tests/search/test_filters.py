@@ -12,6 +12,7 @@ import pytest
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.memory_store import MemoryStore
+from byheart.storage.sqlite import SqliteStorage
 
 ASKED = [
     {"mode": mode, "granularity": granularity}
@@ -182,23 +183,21 @@ class CrowdedEmbedder(EstimatedTokens):
         return np.array(self._query, np.float32)
 
 
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    from byheart.settings import load_settings
-    from byheart.storage.sqlite import SqliteStorage
-
-    path = tmp_path_factory.mktemp("crowded") / "memory.db"
-    settings = load_settings({"chunk_tokens": 32}, environ={})
-    store = MemoryStore(SqliteStorage(path), CrowdedEmbedder(), settings)
-    # Every chunk of the crowd has the query's words more often than any needle has.
+def save_crowd(store: MemoryStore, memories: int) -> None:
+    """Save chunks that all have the query's words more often than any needle has."""
     crowd = (
         "".join(f"## Straw {n} {m}\n\nstraw straw straw hay\n\n" for m in range(PER_MEMORY))
-        for n in range(NEAR // PER_MEMORY)
+        for n in range(memories)
     )
     store.save_many(
-        {"content": text, "kind": "report", "entities": [], "importance": 5, "summary": "s"}
-        for text in crowd
+        {"content": text, "kind": "report", "entities": [], "importance": 5} for text in crowd
     )
+
+
+@pytest.fixture
+def crowded(open_store: Callable[..., MemoryStore]) -> MemoryStore:
+    store = open_store(embedder=CrowdedEmbedder(), chunk_tokens=32)
+    save_crowd(store, memories=NEAR // PER_MEMORY)
     for number in range(NEEDLES):
         store.save(
             f"needle {number}, with one straw among many other words that make it longer",
@@ -212,74 +211,53 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Any:
             path=f"n/{number}.md",
             importance=9,
         )
-    yield store
-    store.close()
+    return store
+
+
+NARROW = [
+    {"kind": "fact"},
+    {"session_id": "n", "include_global": False},
+    {"agent_id": "n"},
+    {"session_iter": 7},
+    {"task_code": "n"},
+    {"tags": ["n"]},
+    {"entities": ["n"]},
+    {"path": "n/*"},
+    {"min_importance": 8},
+    {"kind": "fact", "tags": ["n"], "path": "n/*"},
+]
 
 
 @pytest.mark.slow
-def test_the_crowd_is_there_and_nearer_than_every_needle(crowded: MemoryStore) -> None:
+def test_all_12_that_match_come_back_though_20_000_chunks_are_nearer(crowded: MemoryStore) -> None:
     assert crowded.status().index.chunks == NEAR + NEEDLES
+    for mode in ("fts", "vector", "hybrid"):  # the crowd is there, and nearer than every needle
+        nearest = crowded.search("straw", mode=mode, limit=1000).results
+        assert [hit.kind for hit in nearest] == ["report"] * 1000
+    asked: list[dict[str, Any]] = [*ASKED, {"raw": True}]
+    for where, ask in itertools.product(NARROW, asked):
+        answer = crowded.search("straw", limit=NEEDLES, **ask, **where)
+        assert len({hit.memory_id for hit in answer.results}) == NEEDLES, (where, ask)
+        assert all(hit.kind == "fact" for hit in answer.results)
+        assert not answer.has_more
+        assert answer.degraded is None
+
+
+@pytest.mark.slow
+def test_paging_to_the_end_of_many_thousands_shows_every_chunk_exactly_once(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    # More than are compared one by one, so that vectors are chosen by their signs first.
+    store = open_store(embedder=CrowdedEmbedder(), chunk_tokens=32)
+    save_crowd(store, memories=50)
     for mode in ("fts", "vector", "hybrid"):
-        found = crowded.search("straw", mode=mode, limit=1000).results
-        assert len(found) == 1000
-        assert all(hit.kind == "report" for hit in found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ask", ASKED, ids=lambda ask: "-".join(ask.values()))
-@pytest.mark.parametrize(
-    "where",
-    [
-        {"kind": "fact"},
-        {"session_id": "n", "include_global": False},
-        {"agent_id": "n"},
-        {"session_iter": 7},
-        {"task_code": "n"},
-        {"tags": ["n"]},
-        {"entities": ["n"]},
-        {"path": "n/*"},
-        {"min_importance": 8},
-        {"kind": "fact", "tags": ["n"], "path": "n/*"},
-    ],
-    ids=str,
-)
-def test_all_12_that_match_come_back_though_20_000_chunks_are_nearer(
-    crowded: MemoryStore, where: dict[str, Any], ask: dict[str, str]
-) -> None:
-    answer = crowded.search("straw", limit=NEEDLES, **ask, **where)
-    assert len({hit.memory_id for hit in answer.results}) == NEEDLES
-    assert all(hit.kind == "fact" for hit in answer.results)
-    assert not answer.has_more
-    assert answer.degraded is None
-
-
-@pytest.mark.slow
-def test_a_raw_query_is_not_starved_by_a_crowd_either(crowded: MemoryStore) -> None:
-    assert crowded.search("straw", raw=True, kind="fact", limit=NEEDLES).total_results == NEEDLES
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
-def test_paging_through_everything_shows_every_chunk_exactly_once(
-    crowded: MemoryStore, mode: str
-) -> None:
-    seen: list[str] = []
-    for offset in range(0, NEAR + 2000, 1000):
-        page = crowded.search("straw", mode=mode, limit=1000, offset=offset)
-        seen.extend(hit.chunk_id for hit in page.results)
-        if not page.has_more:
-            break
-    assert len(seen) == len(set(seen)) == NEAR + NEEDLES
-
-
-@pytest.mark.slow
-def test_the_nearest_vectors_are_found_though_only_their_signs_are_looked_at_first(
-    crowded: MemoryStore,
-) -> None:
-    found = crowded.search("straw", mode="vector", limit=10).results
-    everything = crowded.search("straw", mode="vector", limit=1000).results
-    best = sorted((hit.similarity for hit in everything), reverse=True)[:10]
-    assert [hit.similarity for hit in found] == best
+        seen: list[str] = []
+        for offset in range(0, 7000, 1000):
+            page = store.search("straw", mode=mode, limit=1000, offset=offset)
+            seen.extend(hit.chunk_id for hit in page.results)
+            if not page.has_more:
+                break
+        assert len(seen) == len(set(seen)) == 50 * PER_MEMORY
 
 
 def test_a_limit_of_100_is_filled_like_any_other(store: MemoryStore) -> None:
@@ -291,8 +269,6 @@ def test_a_limit_of_100_is_filled_like_any_other(store: MemoryStore) -> None:
 def test_deleted_chunks_take_no_place_among_the_hits(
     open_store: Callable[..., MemoryStore], path: Any
 ) -> None:
-    from byheart.storage.sqlite import SqliteStorage
-
     store = open_store()
     gone = store.save_many({"content": f"common words {n}"} for n in range(300))
     kept = store.save("other text with common inside")

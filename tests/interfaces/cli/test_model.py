@@ -46,6 +46,18 @@ def test_a_download_without_any_source_fails_with_the_reason(
     assert "/no/such/folder" in ran.err
 
 
+@pytest.mark.parametrize("run_in", ["run", "terminal"])
+def test_without_the_model_a_save_says_that_it_looks_for_it_and_goes_on(
+    home: Path, request: pytest.FixtureRequest, run_in: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "onnx")
+    monkeypatch.setenv("BYHEART_MODEL_PATH", "/no/such/folder")
+    ran = request.getfixturevalue(run_in)("save", "text")
+    assert ran.code == 0
+    assert "getting the embedding model: this happens once" in ran.out + ran.err
+    assert "could not be embedded" in ran.out + ran.err
+
+
 @pytest.mark.model
 def test_a_model_that_is_there_is_not_downloaded_again(
     run: Run, monkeypatch: pytest.MonkeyPatch

@@ -30,6 +30,11 @@ def test_matches_are_lit_instead_of_marked(terminal: Run, report: str) -> None:
     assert f"{report}#1" in plain(ran.out)
 
 
+def test_a_blank_line_stands_between_hits(terminal: Run, report: str) -> None:
+    shown = plain(terminal("search", "index", "paint", "--mode", "fts").out)
+    assert "\n\n2.  March  " in shown
+
+
 def test_no_color_is_honoured(terminal: Run, report: str) -> None:
     for arguments in (("search", "index"), ("get", "mem_x")):
         ran = terminal(*arguments, NO_COLOR="1")
@@ -50,8 +55,8 @@ def test_tables_fit_the_width(terminal: Run, library: byheart.MemoryStore) -> No
     lines = plain(terminal("list").out).splitlines()
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].split() == ["ID", "KIND", "SESSION", "IMPORTANCE", "SAVED"]
-    assert lines[2].startswith(library.list().memories[0].memory_id)
-    assert lines[3].startswith("   a text that is much longer")
+    assert lines[1].startswith(library.list().memories[0].memory_id)
+    assert lines[2].startswith("   a text that is much longer")
 
 
 def test_the_wide_column_of_a_table_takes_the_room_that_is_left() -> None:

@@ -55,7 +55,7 @@ def download(invocation: Invocation, force: bool) -> None:
         _show(invocation, before)
         return
     sources = " or ".join(_SOURCES[each] for each in settings.model_sources if each in _SOURCES)
-    remark(invocation, f"getting {before.model} from {sources or 'its folder'}")
+    remark(invocation, f"getting {before.model} from {sources or 'this machine'}")
     remark(invocation, f"into {settings.cache_dir / 'models'}")
     _show(invocation, fetch_model(settings, force=force))
 

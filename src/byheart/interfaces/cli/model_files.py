@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -24,14 +25,16 @@ _IN_PROCESS = ("auto", "onnx")
 def open_embedding_store(invocation: Invocation) -> MemoryStore:
     """Open the store for a command that wants vectors.
 
-    A model that is missing is got now, under a progress bar, and not in silence on first use.
+    On a terminal, a model that is missing is got now, under a progress bar; elsewhere first use
+    gets it, which needs no bar.
     """
     settings = settings_of(invocation)
     if settings.embedding_provider in _IN_PROCESS and not look_for_model(settings).ready:
         remark(invocation, "getting the embedding model: this happens once")
-        # Without it keywords still work, and the answer says what is missing and why.
-        with suppress(EmbeddingError):
-            fetch_model(settings)
+        if sys.stderr.isatty():
+            # Without it keywords still work, and the answer says what is missing and why.
+            with suppress(EmbeddingError):
+                fetch_model(settings)
     return byheart.open(settings=settings)
 
 

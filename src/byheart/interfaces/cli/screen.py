@@ -28,7 +28,7 @@ class Part(NamedTuple):
 
 
 class Column(NamedTuple):
-    """The heading of a column; a `wide` one, always the last, gives way on a narrow terminal."""
+    """A column of a table; the last one is `wide`: it gives way where a terminal is narrow."""
 
     heading: str
     wide: bool = False

@@ -53,28 +53,22 @@ class TerminalScreen:
             if not column.wide
         ]
         room = self._console.width - sum(width + len(GAP) for width in widths)
-        for entries in lines:
+        for number, entries in enumerate(lines):
             texts = [
-                Text(printable(entry), style="dim" if entries is lines[0] else STYLES[column.style])
+                Text(printable(entry), style=STYLES[column.style] if number else "dim")
                 for column, entry in zip(columns, entries, strict=True)
             ]
-            self._row(columns, texts, widths, room)
-
-    def _row(
-        self, columns: Sequence[Column], texts: list[Text], widths: Sequence[int], room: int
-    ) -> None:
-        for column, text, width in zip(columns, texts, widths, strict=False):
-            text.align("right" if column.right else "left", width)
-        *fixed, last = texts
-        if not columns[-1].wide:
-            self._print(Text(GAP).join(texts))
-        elif room >= LEAST_ROOM:
-            last.truncate(room, overflow="ellipsis")
-            self._print(Text(GAP).join(texts))
-        else:
-            last.truncate(self._console.width - len(INDENT), overflow="ellipsis")
+            for column, text, width in zip(columns, texts, widths, strict=False):
+                text.align("right" if column.right else "left", width)
+            *fixed, last = texts
+            if room >= LEAST_ROOM:
+                last.truncate(room, overflow="ellipsis")
+                self._print(Text(GAP).join(texts))
+                continue
             self._print(Text(GAP).join(fixed))
-            self._print(last, indent=1)
+            if number:  # a heading above nothing would only puzzle
+                last.truncate(self._console.width - len(INDENT), overflow="ellipsis")
+                self._print(last, indent=1)
 
     def moment(self, moment: datetime | None) -> str:
         """Give the age, or the date of what is older than a month."""
@@ -89,6 +83,9 @@ class TerminalScreen:
         return f"{moment.astimezone():%Y-%m-%d}"
 
     def _print(self, text: Text, indent: int = 0) -> None:
+        if not text.plain:
+            self._console.print()
+            return
         # expand=False: no spaces up to the edge, which would be copied along.
         self._console.print(Padding(text, (0, 0, 0, len(INDENT) * indent), expand=False))
 
