@@ -22,9 +22,7 @@ OpenStore = Callable[..., MemoryStore]
 
 
 @pytest.fixture(autouse=True)
-def _own_place(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test away from the user's own configuration and data."""
     home = tmp_path_factory.mktemp("home")
     monkeypatch.setenv("BYHEART_CONFIG", str(home / "config.toml"))
@@ -46,9 +44,7 @@ def open_store(path: Path) -> Iterator[OpenStore]:
         at: Path | None = None, embedder: Embedder | None = None, **settings: Any
     ) -> MemoryStore:
         chosen = load_settings(settings)
-        storage = SqliteStorage(
-            at or path, busy_timeout_seconds=chosen.busy_timeout_seconds
-        )
+        storage = SqliteStorage(at or path, busy_timeout_seconds=chosen.busy_timeout_seconds)
         opened.append(MemoryStore(storage, embedder or HashEmbedder(), chosen))
         return opened[-1]
 

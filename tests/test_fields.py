@@ -38,7 +38,9 @@ def test_a_moment_is_read_as_utc_unless_it_says_otherwise(written: object, meant
     assert fields.check_moment("at", written) == meant
 
 
-@pytest.mark.parametrize("wrong", ["yesterday", "2026-13-01", "", 1742000000, "0001-01-01T00:00+05:00"])
+@pytest.mark.parametrize(
+    "wrong", ["yesterday", "2026-13-01", "", 1742000000, "0001-01-01T00:00+05:00"]
+)
 def test_a_bad_date_is_refused(wrong: object) -> None:
     with pytest.raises(InvalidInput, match="at "):
         fields.check_moment("at", wrong)
@@ -98,9 +100,15 @@ def test_metadata_that_holds_itself_is_refused() -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
     max_leaves=10,
 )
 
@@ -114,7 +122,9 @@ def test_labels_keep_their_order_and_lose_their_doubles() -> None:
     assert fields.check_labels("tags", ["b", "a", "b"]) == ("b", "a")
 
 
-@pytest.mark.parametrize("wrong", ["one", 5, [""], [" "], ["a\nb"], ["x" * 201], [None], map(str, range(101))])
+@pytest.mark.parametrize(
+    "wrong", ["one", 5, [""], [" "], ["a\nb"], ["x" * 201], [None], map(str, range(101))]
+)
 def test_bad_labels_are_refused(wrong: object) -> None:
     with pytest.raises(InvalidInput, match="tags"):
         fields.check_labels("tags", wrong)

@@ -9,7 +9,9 @@ import pytest
 from byheart.errors import InvalidInput
 from byheart.identity import new_memory_id, parse_chunk_id
 
-MANY_IDS = "from byheart.identity import new_memory_id\nfor _ in range(2000): print(new_memory_id())"
+MANY_IDS = (
+    "from byheart.identity import new_memory_id\nfor _ in range(2000): print(new_memory_id())"
+)
 
 # Fork twice while the clock stands still, as it does after it was set back.
 FORKS_UNDER_A_STOPPED_CLOCK = """
@@ -82,7 +84,9 @@ def test_a_chunk_id_is_the_memory_id_and_the_chunk_index() -> None:
     assert parse_chunk_id(f"{memory_id}#17") == (memory_id, 17)
 
 
-@pytest.mark.parametrize("wrong", ["", "#", "mem_1", "mem_1#", "#1", "mem_1#x", "mem_1#-1", "a#1#2"])
+@pytest.mark.parametrize(
+    "wrong", ["", "#", "mem_1", "mem_1#", "#1", "mem_1#x", "mem_1#-1", "a#1#2"]
+)
 def test_what_is_no_chunk_id_is_refused_with_the_form_to_give(wrong: str) -> None:
     with pytest.raises(InvalidInput, match="<memory_id>#<chunk_index>"):
         parse_chunk_id(wrong)

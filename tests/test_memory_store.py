@@ -42,8 +42,7 @@ def rows(path: Path) -> dict[str, int]:
     """Count the rows of every table of a store."""
     connection = apsw.Connection(str(path))
     tables = [
-        row[0]
-        for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
     ]
     return {name: connection.execute(f'SELECT count(*) FROM "{name}"').get for name in tables}
 
@@ -94,7 +93,9 @@ def test_the_same_text_in_another_session_kind_or_space_is_another_memory(
     assert there.memory_id != here.memory_id
 
 
-@pytest.mark.parametrize("elsewhere", [{"agent_id": "b"}, {"title": "t"}, {"task_code": "x"}], ids=str)
+@pytest.mark.parametrize(
+    "elsewhere", [{"agent_id": "b"}, {"title": "t"}, {"task_code": "x"}], ids=str
+)
 def test_the_same_text_under_another_agent_title_or_task_is_the_same_memory(
     store: MemoryStore, elsewhere: dict[str, Any]
 ) -> None:
@@ -122,7 +123,9 @@ def test_memory_ids_sort_in_the_order_of_saving(store: MemoryStore) -> None:
 def test_a_chunk_is_named_by_memory_id_and_index(store: MemoryStore) -> None:
     saved = store.save(REPORT)
     found = store.search("query network service", limit=20).results
-    assert {hit.chunk_id for hit in found} == {f"{saved.memory_id}#{n}" for n in range(saved.chunks)}
+    assert {hit.chunk_id for hit in found} == {
+        f"{saved.memory_id}#{n}" for n in range(saved.chunks)
+    }
     assert all(hit.chunk_id == f"{hit.memory_id}#{hit.chunk_index}" for hit in found)
 
 
@@ -155,7 +158,9 @@ def test_text_is_kept_byte_for_byte(store: MemoryStore, text: str) -> None:
     assert store.reconstruct(memory.memory_id) == text
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60
+)
 @given(text=st.text(st.characters(codec="utf-8"), min_size=1, max_size=3000))
 def test_any_text_that_is_saved_comes_back_byte_for_byte(store: MemoryStore, text: str) -> None:
     if not text.strip():
@@ -174,7 +179,9 @@ def test_neither_overlap_nor_context_headers_reach_the_reader(store: MemoryStore
     assert saved.chunks > 3
     shown = store.search("paragraph words", limit=50).results
     assert len(shown) == saved.chunks
-    assert "".join(hit.chunk_content for hit in sorted(shown, key=lambda hit: hit.chunk_index)) == text
+    assert (
+        "".join(hit.chunk_content for hit in sorted(shown, key=lambda hit: hit.chunk_index)) == text
+    )
     [section] = store.search("paragraph", granularity="medium").results
     assert section.section_content == text
     assert store.search("paragraph", granularity="coarse").results[0].content == text
@@ -184,7 +191,9 @@ def test_write_to_file_without_metadata_gives_the_text_byte_for_byte(
     store: MemoryStore, tmp_path: Path
 ) -> None:
     text = "one\r\ntwo\n\ufeffthree"
-    written = store.write_to_file(store.save(text).memory_id, tmp_path / "a.md", include_metadata=False)
+    written = store.write_to_file(
+        store.save(text).memory_id, tmp_path / "a.md", include_metadata=False
+    )
     assert (tmp_path / "a.md").read_bytes() == text.encode()
     assert written.file_size_bytes == len(text.encode())
 
@@ -291,7 +300,9 @@ def test_iterations_are_ordered_as_numbers(store: MemoryStore) -> None:
 
 
 def test_a_memory_without_expiry_is_permanent(store: MemoryStore) -> None:
-    assert store.get(store.save("text", ttl_days=None, expires_at=None).memory_id).expires_at is None
+    assert (
+        store.get(store.save("text", ttl_days=None, expires_at=None).memory_id).expires_at is None
+    )
 
 
 @pytest.mark.parametrize("importance", [0, 10])
@@ -573,7 +584,9 @@ def test_sessions_count_by_agent_with_their_latest_iteration_and_kinds(store: Me
 
 
 def test_everything_answered_can_be_written_as_json(store: MemoryStore) -> None:
-    saved = store.save(REPORT, tags=["t"], metadata={"a": [1]}, session_id="s", expires_at="2099-01-01")
+    saved = store.save(
+        REPORT, tags=["t"], metadata={"a": [1]}, session_id="s", expires_at="2099-01-01"
+    )
     answers = [saved, store.get(saved.memory_id), store.list(), store.sessions(), store.status()]
     answers += [store.expand(f"{saved.memory_id}#0"), store.doctor()]
     for granularity in ("fine", "medium", "coarse"):

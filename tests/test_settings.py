@@ -59,8 +59,8 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
     "space": (('"file"', "env", "flag"), ("file", "env", "flag")),
     "embedding_provider": (('"hash"', "OpenAI", "none"), ("hash", "openai", "none")),
     "model_sources": (
-        ('["hub"]', "wheel, cache", ["cache"]),
-        (("hub",), ("wheel", "cache"), ("cache",)),
+        ('["hub"]', "wheel, hub", ["wheel"]),
+        (("hub",), ("wheel", "hub"), ("wheel",)),
     ),
     "ollama_url": (('"http://a/"', "http://b", "https://c"), ("http://a", "http://b", "https://c")),
     "log_file": (('"/a"', "/b", Path("/c")), (Path("/a"), Path("/b"), Path("/c"))),
@@ -338,7 +338,7 @@ COMMENTED = """\
 space   = "old"     # not "new" yet
 model_sources = [
     "hub",   # first
-    "cache",
+    "wheel",
 ]
 # the end
 """

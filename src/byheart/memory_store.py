@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from byheart import fields as check
-from byheart.contracts import Embedder, Reader, Storage
+from byheart.contracts import Embedder, Storage
 from byheart.errors import ByheartError, InvalidInput, NotFound
 from byheart.identity import parse_chunk_id
 from byheart.model import (
@@ -40,7 +40,7 @@ from byheart.vectorizing import Vectorizer
 
 # How much is chunked, embedded and committed at a time: large enough for full batches, small enough
 # that an interrupted import loses seconds.
-_BATCH_MEMORIES, _BATCH_CHARS = 256, 500_000
+_BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
 # How many waiting chunks a save embeds besides its own, once the provider is back.
 _MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 32, 256
 # How often a long import brings the search index up to date.
@@ -275,9 +275,13 @@ class MemoryStore:
 
     def get(self, memory_id: str, space: Text = None) -> Memory:
         """Fetch one memory whole, by its id or by the id of one of its chunks."""
-        name = check.check_label("memory_id", memory_id).split("#")[0]
+        name = check.check_label("memory_id", memory_id)
+        owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
         with self._storage.reading() as reader:
-            return self._memory(reader, name, self._space(space))
+            memory = reader.memory(owner, self._space(space))
+        if memory is None or index >= memory.chunks:
+            raise _not_found(name)
+        return memory
 
     def reconstruct(self, memory_id: str, space: Text = None) -> str:
         """Give a memory's text back, byte for byte as it was saved."""
@@ -390,12 +394,6 @@ class MemoryStore:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _memory(self, reader: Reader, memory_id: str, space: str) -> Memory:
-        memory = reader.memory(memory_id, space)
-        if memory is None:
-            raise _not_found(memory_id)
-        return memory
 
 
 def _raw_mode(mode: object) -> Mode:

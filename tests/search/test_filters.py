@@ -59,9 +59,13 @@ def everywhere(store: MemoryStore, **where: Any) -> set[str]:
         {hit.title for hit in store.search("common words", limit=50, **ask, **where).results}
         for ask in ASKED
     ]
-    answers.append({hit.title for hit in store.search(granularity="coarse", limit=50, **where).results})
+    answers.append(
+        {hit.title for hit in store.search(granularity="coarse", limit=50, **where).results}
+    )
     answers.append({memory.title for memory in store.list(limit=50, **where).memories})
-    answers.append({hit.title for hit in store.search("common", raw=True, limit=50, **where).results})
+    answers.append(
+        {hit.title for hit in store.search("common", raw=True, limit=50, **where).results}
+    )
     assert all(answer == answers[0] for answer in answers), answers
     return answers[0]
 

@@ -34,7 +34,9 @@ def shared(store: MemoryStore) -> MemoryStore:
 
 def seen(store: MemoryStore, **where: Any) -> Iterator[set[str]]:
     for ask in ASKED:
-        yield {hit.title for hit in store.search("secret recipe", limit=100, **ask, **where).results}
+        yield {
+            hit.title for hit in store.search("secret recipe", limit=100, **ask, **where).results
+        }
     yield {hit.title for hit in store.search(granularity="coarse", limit=100, **where).results}
     yield {memory.title for memory in store.list(limit=100, **where).memories}
 
@@ -102,7 +104,9 @@ def test_a_memory_cannot_be_removed_through_another_space(shared: MemoryStore) -
     assert shared.get(theirs, space="theirs")
 
 
-@pytest.mark.parametrize("ask", [{"mode": "fts"}, {"mode": "hybrid"}, {"mode": "vector"}, {"raw": True}])
+@pytest.mark.parametrize(
+    "ask", [{"mode": "fts"}, {"mode": "hybrid"}, {"mode": "vector"}, {"raw": True}]
+)
 def test_scores_in_one_space_do_not_change_when_another_is_filled(
     store: MemoryStore, ask: dict[str, Any]
 ) -> None:

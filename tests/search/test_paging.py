@@ -95,7 +95,9 @@ def test_the_same_question_gets_the_same_order_in_two_processes_and_after_a_rebu
         return [
             [
                 (hit.memory_id, hit.score)
-                for hit in asked.search(QUERY, mode=mode, granularity=granularity, limit=100).results
+                for hit in asked.search(
+                    QUERY, mode=mode, granularity=granularity, limit=100
+                ).results
             ]
             for mode, granularity in ASKED
         ]

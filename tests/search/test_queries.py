@@ -149,7 +149,9 @@ def test_similarity_is_one_minus_half_the_squared_distance_and_never_beyond_1(
         assert -1.0 <= hit.similarity <= 1.0
 
 
-def test_vector_search_ranks_by_similarity_with_the_similarity_as_score(arrows: MemoryStore) -> None:
+def test_vector_search_ranks_by_similarity_with_the_similarity_as_score(
+    arrows: MemoryStore,
+) -> None:
     for degrees in (90, 10, 45, 0, 180):
         arrows.save(f"at {degrees}")
     found = arrows.search("at 0", mode="vector").results
@@ -373,7 +375,9 @@ def test_a_fine_hit_carries_the_fields_of_the_chunk_and_of_its_memory(store: Mem
 
 def test_header_path_has_no_marks_and_level_is_the_depth(store: MemoryStore) -> None:
     body = "Words and more words here. " * 30
-    store.save(f"# Performance Report\n\n{body}\n\n## Database\n\n{body}\n\n### Query Times\n\n{body} xylophone")
+    store.save(
+        f"# Performance Report\n\n{body}\n\n## Database\n\n{body}\n\n### Query Times\n\n{body} xylophone"
+    )
     hit = store.search("xylophone", mode="fts").results[0]
     assert hit.header_path == "Performance Report > Database > Query Times"
     assert hit.level == 3
@@ -429,7 +433,9 @@ def test_the_order_of_saving_does_not_change_which_hits_are_found(
             each.search("detail 7 topic 2", mode=mode, limit=1000).results
             for each in (first, second)
         ]
-        one, other = ({hit.chunk_content: round(hit.score, 6) for hit in found} for found in answers)
+        one, other = (
+            {hit.chunk_content: round(hit.score, 6) for hit in found} for found in answers
+        )
         if mode == "hybrid":  # ranks among equals follow age, and scores follow ranks
             assert one.keys() == other.keys()
         else:

@@ -14,7 +14,9 @@ def plain(snippet: str) -> str:
 
 
 def test_a_short_text_is_shown_whole_with_its_matches_marked() -> None:
-    assert make_snippet("A needle, two needles.", ["needl"], 500) == "A **needle**, two **needles**."
+    assert (
+        make_snippet("A needle, two needles.", ["needl"], 500) == "A **needle**, two **needles**."
+    )
 
 
 def test_a_snippet_centres_on_the_match() -> None:
@@ -32,7 +34,9 @@ def test_a_match_at_the_very_start_or_end_is_shown() -> None:
 
 def test_the_stretch_with_most_matches_is_chosen() -> None:
     text = "needle " + FILLER + "needle and thread and needle " + FILLER
-    assert "**needle** and **thread** and **needle**" in make_snippet(text, ["needl", "thread"], 120)
+    assert "**needle** and **thread** and **needle**" in make_snippet(
+        text, ["needl", "thread"], 120
+    )
 
 
 def test_without_a_match_the_start_is_shown() -> None:
@@ -53,7 +57,9 @@ def test_cuts_fall_between_words() -> None:
 
 
 words = st.lists(
-    st.sampled_from(["needle", "hay", "café", "長期記憶", "getUserName", "🙂", "\n\n", "x" * 90, "…"]),
+    st.sampled_from(
+        ["needle", "hay", "café", "長期記憶", "getUserName", "🙂", "\n\n", "x" * 90, "…"]
+    ),
     max_size=120,
 ).map(" ".join)
 

@@ -37,7 +37,7 @@ def _pending(storage: Storage, embed_pending: Callable[[], int] | None) -> Findi
     waiting = len(storage.pending(limit=100_000))
     if waiting:
         return Finding(
-            name, False, f"{waiting:,} chunks have no vectors yet", "run: byheart doctor --fix"
+            name, False, f"vectors are missing for {waiting:,} chunks", "run: byheart doctor --fix"
         )
     message = f"made {made:,} that were missing" if made else "in order"
     return Finding(name, True, message, fixed=made > 0)

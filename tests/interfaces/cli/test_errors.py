@@ -145,3 +145,13 @@ def test_an_address_without_a_backend_is_refused(run: Run) -> None:
     ran = run("--db", "mysql://host/db", "status")
     assert ran.code == 1
     assert "mysql://" in ran.err
+
+
+def test_a_mistyped_store_is_not_made_by_a_command_that_only_reads(run: Run, home: Path) -> None:
+    ran = run("list", "--db", str(home / "mistyped.db"))
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        f"error: there is no store at {home / 'mistyped.db'}",
+        "hint: check the path, or make one with: byheart save TEXT",
+    ]
+    assert not (home / "mistyped.db").exists()

@@ -107,18 +107,18 @@ def test_ctrl_c_keeps_what_is_saved_and_running_it_again_goes_on(
     running.stdin.flush()
     # It keeps the full batches and waits for the rest of the last one, which never comes.
     deadline = time.monotonic() + 20
-    while library.status().index.memories < 512 and time.monotonic() < deadline:
+    while library.status().index.memories < 576 and time.monotonic() < deadline:
         time.sleep(0.05)
     time.sleep(0.3)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert (running.returncode, out) == (130, b"")
     assert err.decode() == (
-        "\ninterrupted: 512 memories kept; run the same command again to go on\n"
+        "\ninterrupted: 576 memories kept; run the same command again to go on\n"
     )
-    assert library.list().total == 512
+    assert library.list().total == 576
     ran = run("save", "--jsonl", "-", stdin="".join(lines))
-    assert ran.out == "saved 88 memories, 512 were there already\n"
+    assert ran.out == "saved 24 memories, 576 were there already\n"
     assert library.list().total == 600
     assert all(finding.ok for finding in library.doctor())
 
@@ -131,17 +131,19 @@ def test_ctrl_c_at_any_moment_ends_quietly_with_a_sound_store(
         for number in range(20_000):
             file.write(json.dumps({"content": f"fact number {number} " * 20}) + "\n")
     running = subprocess.Popen(
-        [*PROGRAM, "save", "--jsonl", "f.jsonl"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*PROGRAM, "save", "--jsonl", "f.jsonl", "--db", "new.db"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     deadline = time.monotonic() + 20
-    while not (home / "memory.db").exists() and time.monotonic() < deadline:
+    while not (home / "new.db").exists() and time.monotonic() < deadline:
         time.sleep(0.01)  # Python itself must be up to answer a signal
     time.sleep(delay_seconds)
     running.send_signal(signal.SIGINT)
     out, err = running.communicate(timeout=20)
     assert (running.returncode, out) == (130, b"")
     assert b"Traceback" not in err
-    with byheart.open() as store:
+    with byheart.open("new.db") as store:
         assert all(finding.ok for finding in store.doctor())
 
 

@@ -126,7 +126,7 @@ class Import:
 
     def run(self) -> list[SaveResult]:
         """Save everything, or say what is kept."""
-        with open_embedding_store(self._invocation) as store, self._bar:
+        with open_embedding_store(self._invocation, create=True) as store, self._bar:
             try:
                 results = store.save_many(self._lines, on_progress=self._show)
             except KeyboardInterrupt:

@@ -12,7 +12,7 @@ from byheart.embedding.model_sources import ModelSources
 from byheart.errors import EmbeddingError
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import remark, size
-from byheart.interfaces.cli.store import settings_of
+from byheart.interfaces.cli.store import check_store, settings_of
 from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings
 
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 _IN_PROCESS = ("auto", "onnx")
 
 
-def open_embedding_store(invocation: Invocation) -> MemoryStore:
+def open_embedding_store(invocation: Invocation, *, create: bool = False) -> MemoryStore:
     """Open the store for a command that wants vectors.
 
     On a terminal, a model that is missing is got now, under a progress bar; elsewhere first use
     gets it, which needs no bar.
     """
     settings = settings_of(invocation)
+    check_store(settings, create=create)
     if settings.embedding_provider in _IN_PROCESS and not look_for_model(settings).ready:
         remark(invocation, "getting the embedding model: this happens once")
         if sys.stderr.isatty():
@@ -55,9 +56,7 @@ def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
             _model(settings),
             settings.cache_dir,
             show,
-            sources=ModelSources(
-                order=tuple(each for each in settings.model_sources if each != "cache")
-            ),
+            sources=ModelSources(settings.model_sources),
             force=force,
         )
 

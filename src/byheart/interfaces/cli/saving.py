@@ -89,7 +89,7 @@ def save_command(
         _save_files(invocation, files, about)
     else:
         content = _content(text)
-        with open_embedding_store(invocation) as store:
+        with open_embedding_store(invocation, create=True) as store:
             result = store.save(content, **about)
         _show(invocation, [result], result)
 
@@ -146,7 +146,7 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
         | {"content": decode(_read(name), name)}
         for name in files
     ]
-    with open_embedding_store(invocation) as store:
+    with open_embedding_store(invocation, create=True) as store:
         try:
             results = store.save_many(items)
         except ByheartError as error:

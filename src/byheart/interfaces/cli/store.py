@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import byheart
+from byheart.errors import StoreUnreachable
 from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings, load_settings
 
@@ -35,4 +37,14 @@ def settings_of(invocation: Invocation) -> Settings:
 def open_store(invocation: Invocation) -> MemoryStore:
     """Open the store."""
     settings = settings_of(invocation)
+    check_store(settings, create=False)
     return byheart.open(settings=settings)
+
+
+def check_store(settings: Settings, *, create: bool) -> None:
+    """Refuse to make a store where one is only to be read: the path may be mistyped."""
+    if not create and "://" not in settings.db_path and not Path(settings.db_path).exists():
+        raise StoreUnreachable(
+            f"there is no store at {settings.db_path}",
+            "check the path, or make one with: byheart save TEXT",
+        )

@@ -1,0 +1,225 @@
+"""The index file is derived: whatever is wrong with it, answers stay right."""
+
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byheart.memory_store import MemoryStore
+from byheart.storage.sqlite import SqliteStorage
+from byheart.storage.sqlite.index import file
+
+OpenStore = Callable[..., MemoryStore]
+QUERIES = ("apple pear", "number 17", "plum")
+
+
+def items(first: int, last: int) -> list[dict[str, Any]]:
+    fruit = ("apple", "pear", "plum", "quince")
+    return [
+        {"content": f"{fruit[n % 4]} number {n}", "kind": fruit[n % 4]} for n in range(first, last)
+    ]
+
+
+def answers(store: MemoryStore) -> list[Any]:
+    return [
+        [(hit.memory_id, hit.score) for hit in store.search(query, mode=mode, limit=1000).results]
+        for query in QUERIES
+        for mode in ("fts", "vector", "hybrid")
+    ] + [store.search("apple", kind="pear").total_results, store.search("x").index]
+
+
+def rebuilt(store_path: Path, open_store: OpenStore, tmp_path: Path) -> list[Any]:
+    """Answer from a copy of the store that never had an index file."""
+    copy = tmp_path / "copy" / "memory.db"
+    copy.parent.mkdir(exist_ok=True)
+    for ending in ("", "-wal"):
+        source = store_path.with_name(store_path.name + ending)
+        if source.exists():
+            shutil.copy(source, copy.with_name(copy.name + ending))
+    found = answers(open_store(copy))
+    shutil.rmtree(copy.parent, ignore_errors=True)
+    return found
+
+
+@pytest.fixture
+def index(path: Path, open_store: OpenStore) -> Path:
+    """Give the index file of a closed store of 500 memories."""
+    store = open_store()
+    store.save_many(items(0, 500))
+    store.doctor(optimize=True)
+    store.close()
+    found = path.with_name("memory.db-index")
+    assert found.is_file()
+    return found
+
+
+def test_an_index_file_is_sound_and_gives_the_answers_of_a_fresh_build(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    assert file.read(index, verify=True) is not None
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
+def test_a_truncated_index_file_is_not_used(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path, share: float
+) -> None:
+    whole = index.read_bytes()
+    index.write_bytes(whole[: int(len(whole) * share)])
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+@pytest.mark.parametrize("at", [0, 8, 16, 18, 20, 22, 23, 24, 27, 28, 30, 100, 400])
+def test_a_flipped_byte_in_the_header_of_the_index_file_is_noticed(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path, at: int
+) -> None:
+    content = bytearray(index.read_bytes())
+    content[at] ^= 0xFF
+    index.write_bytes(bytes(content))
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+def test_garbage_in_place_of_the_index_file_is_not_used(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    index.write_bytes(random.Random(3).randbytes(100_000))
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+def test_doctor_notices_damage_inside_the_index_file_and_a_rebuild_mends_it(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    content = bytearray(index.read_bytes())
+    for at in range(len(content) // 2, len(content) // 2 + 300):
+        content[at] ^= 0x5A
+    index.write_bytes(bytes(content))
+    store = open_store()
+    [finding] = [each for each in store.doctor() if not each.ok]
+    assert (finding.check, finding.hint) == ("search index", "run: byheart doctor --rebuild")
+    assert all(each.ok for each in store.doctor(rebuild=True))
+    assert answers(store) == rebuilt(path, open_store, tmp_path)
+
+
+def test_the_index_file_of_another_store_is_not_used(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    other = open_store(tmp_path / "other.db")
+    other.save_many(items(1000, 1500))  # as many changes, other texts
+    other.doctor(optimize=True)
+    other.close()
+    shutil.copy(tmp_path / "other.db-index", index)
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+def test_an_outdated_index_file_is_caught_up_with(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    old = index.read_bytes()
+    store = open_store()
+    saved = store.save_many(items(500, 1200))
+    storage = SqliteStorage(path)
+    storage.remove([each.memory_id for each in saved[::3]], "default")
+    storage.remove([store.list(limit=1, offset=1100 - 234).memories[0].memory_id], "default")
+    storage.close()
+    store.close()
+    index.write_bytes(old)
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+def test_the_index_file_of_an_older_copy_whose_history_then_diverged_is_not_used(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    shutil.copy(path, backup)
+    store = open_store()
+    store.save_many(items(500, 900))
+    store.doctor(optimize=True)
+    store.close()
+    ahead = index.read_bytes()
+    for behind in (300, 400, 700):  # shorter than, as long as, and longer than the index's history
+        shutil.copy(backup, path)
+        index.unlink(missing_ok=True)
+        restored = open_store()
+        restored.save_many(items(2000, 2000 + behind))
+        restored.close()
+        index.write_bytes(ahead)
+        assert answers(open_store()) == rebuilt(path, open_store, tmp_path), behind
+
+
+def test_an_index_file_is_caught_up_with_after_the_log_of_changes_was_cut(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    old = index.read_bytes()
+    store = open_store()
+    store.save_many(items(500, 600))
+    with store._storage._database.writing() as connection:
+        connection.execute(
+            "DELETE FROM changes WHERE change_no < (SELECT max(change_no) FROM changes)"
+        )
+    store.close()
+    index.write_bytes(old)
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
+def test_an_open_store_survives_that_another_one_cut_the_log_of_changes(
+    open_store: OpenStore, path: Path, tmp_path: Path
+) -> None:
+    one, other = open_store(), open_store()
+    one.save_many(items(0, 50))
+    assert other.search("apple").total_results
+    one.save_many(items(50, 100))
+    with one._storage._database.writing() as connection:
+        connection.execute(
+            "DELETE FROM changes WHERE change_no < (SELECT max(change_no) FROM changes)"
+        )
+    assert answers(other) == answers(one) == rebuilt(path, open_store, tmp_path)
+
+
+def test_a_store_is_searched_without_an_index_file(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    expected = answers(open_store())
+    index.unlink()
+    assert answers(open_store()) == expected
+
+
+def test_a_removed_index_file_does_not_trouble_those_who_have_it_open(
+    index: Path, open_store: OpenStore
+) -> None:
+    store = open_store()
+    expected = answers(store)
+    index.unlink()
+    assert answers(store) == expected
+    store.doctor(rebuild=True)
+    assert answers(store) == expected
+
+
+def test_removals_leave_the_index_file_when_it_is_written_again(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    store = open_store()
+    gone = [memory.memory_id for memory in store.list(limit=400).memories]
+    storage = SqliteStorage(path)
+    storage.remove(gone, "default")
+    storage.close()
+    before = index.stat().st_size
+    store.doctor(optimize=True)
+    assert index.stat().st_size < before / 2
+    assert answers(open_store()) == answers(store) == rebuilt(path, open_store, tmp_path)
+
+
+def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> None:
+    assert {each.name for each in path.parent.iterdir()} <= {
+        *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),
+    }
+
+
+def test_writing_over_the_index_file_never_shows_a_part_of_it(tmp_path: Path, index: Path) -> None:
+    contents = file.read(index)
+    assert contents is not None
+    with pytest.raises(TypeError):
+        file.write(index, file.IndexFile({"unwritable": object()}, contents.arrays))
+    assert file.read(index, verify=True) is not None
