@@ -334,11 +334,12 @@ from byheart.errors import StoreReadOnly
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
-warm = MemoryStore(SqliteStorage(Path(sys.argv[2])), HashEmbedder(), load_settings({}))
+settings = load_settings({})
+warm = MemoryStore(SqliteStorage(Path(sys.argv[2])), HashEmbedder(), settings)
 warm.save("loads whatever is loaded late"); warm.search("late"); warm.search("late", raw=True)
 warm.close()
 os.setgid(65534); os.setuid(65534)
-store = MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(), load_settings({}))
+store = MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(), settings)
 for line in sys.stdin:
     print(store.search("topic", limit=1000).total_results, flush=True)
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
@@ -13,6 +14,7 @@ from byheart.errors import ModelFilesError
 
 # Texts are tokenised in pieces of about this many characters: bounds the memory, and is faster.
 PIECE_CHARACTERS = 1 << 13
+REMEMBERED_PIECES = 64
 # WordPiece reads a longer word as one unknown token and so loses it: base64, hashes, Thai, which
 # writes no spaces. Such words are read in pieces of half that length instead. Punctuation and
 # ideographs end a word.
@@ -40,6 +42,11 @@ class ModelTokens:
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._unknown = self._tokenizer.token_to_id("[UNK]")
+        # A text is counted several times in a row: as a chunk, as a window, before it is embedded.
+        self._piece_starts = lru_cache(REMEMBERED_PIECES)(self._count_piece)
+        first, *rest = self._tokenizer.encode("").ids
+        # What the model wants before and after the tokens of a text.
+        self.special_ids: tuple[list[int], list[int]] = ([first], rest)
 
     def token_starts(self, text: str) -> list[int]:
         """Give the character offset of each token; several tokens of one character share it."""
@@ -56,12 +63,7 @@ class ModelTokens:
         ids: list[int] = self._encode(_readable(text)[0]).ids
         return ids
 
-    def special_ids(self) -> tuple[list[int], list[int]]:
-        """Give what the model wants before and after the tokens of a text."""
-        first, *rest = self._tokenizer.encode("").ids
-        return [first], rest
-
-    def _piece_starts(self, text: str) -> list[int]:
+    def _count_piece(self, text: str) -> Sequence[int]:
         readable, inserted = _readable(text)
         encoding = self._encode(readable)
         starts = [start for start, end in encoding.offsets if end > start]

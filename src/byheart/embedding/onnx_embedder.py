@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,11 +59,11 @@ class OnnxEmbedder:
         """Give the length of every vector."""
         return self.files().shape.dimensions
 
-    @property
+    @cached_property
     def window_tokens(self) -> int:
         """Give the tokens that are left for a text beside special tokens and prefixes."""
         shape, tokens = self.files().shape, self._tokenizer()
-        before, after = tokens.special_ids()
+        before, after = tokens.special_ids
         prefixes = (shape.query_prefix, shape.passage_prefix)
         reserved = max(len(tokens.ids(prefix)) for prefix in prefixes)
         return shape.max_tokens - len(before) - len(after) - reserved
@@ -107,7 +108,7 @@ class OnnxEmbedder:
         same vector, and threads take texts instead of sharing one.
         """
         tokens, session = self._tokenizer(), self._loaded_session()
-        before, after = tokens.special_ids()
+        before, after = tokens.special_ids
 
         def run(text: str) -> Vectors:
             ids = np.array([[*before, *tokens.ids(text), *after]], np.int32)
