@@ -106,8 +106,7 @@ class PendingChunk:
     title: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A chunk as one leg found it; higher scores are better."""
 
     chunk_no: int

@@ -109,7 +109,7 @@ def spread(text: str) -> str:
     Pairs stay side by side, so that a phrase of them still matches; all else goes to the end.
     """
     extra = [part for part, _, _ in _compound_parts(text)]
-    if _UNSPACED_RUN.search(text):
+    if not text.isascii() and _UNSPACED_RUN.search(text):
         extra.extend(char for run in _UNSPACED_RUN.findall(text) if len(run) > 1 for char in run)
         text = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
     return f"{text}\n{' '.join(extra)}" if extra else text
@@ -165,8 +165,9 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
-    # As in `spread`, a run of unspaced script ends the word before it.
-    text = _UNSPACED_RUN.sub(lambda run: " " * len(run.group()), text)
+    if not text.isascii():
+        # As in `spread`, a run of unspaced script ends the word before it.
+        text = _UNSPACED_RUN.sub(lambda run: " " * len(run.group()), text)
     encoded = text.encode()
     found = [(start, end) for start, end, term in _placed_tokens(encoded) if term in sought]
     if len(encoded) == len(text):
@@ -185,6 +186,8 @@ def _part_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
     for part, start, end in _compound_parts(text):
         if not sought.isdisjoint(_tokens(part)):
             yield start, end
+    if text.isascii():
+        return
     for run in _UNSPACED_RUN.finditer(text):
         for at, pair in enumerate(_pairs(run.group())):
             if pair in sought:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from byheart.contracts import Ranked
 
 RRF_K = 60
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a chunk stood in one leg, from rank 0, and what that brought it."""
 
     rank: int
@@ -19,8 +18,7 @@ class Place:
     contribution: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(NamedTuple):
     """A chunk with its final score and its place in each leg that found it."""
 
     chunk_no: int
@@ -58,9 +56,7 @@ def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> Iterator[Fused]:
         yield Fused(number, totals[number], places)
 
 
-def keep_order(leg: str, ranking: Sequence[tuple[int, Ranked]]) -> list[Fused]:
+def keep_order(leg: str, ranking: Sequence[tuple[int, Ranked]]) -> Iterator[Fused]:
     """Take a single ranking as it is, its scores as final scores."""
-    return [
-        Fused(found.chunk_no, found.score, {leg: Place(rank, found.score, found.score)})
-        for rank, found in ranking
-    ]
+    for rank, found in ranking:
+        yield Fused(found.chunk_no, found.score, {leg: Place(rank, found.score, found.score)})

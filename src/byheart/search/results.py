@@ -154,7 +154,11 @@ class _Answer:
     def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:
         if self._vector is None:
             return {}
-        return self._reader.similarities(self._vector, [each.chunk_no for each in fused])
+        known = {
+            each.chunk_no: each.places["vector"].score for each in fused if "vector" in each.places
+        }
+        rest = [each.chunk_no for each in fused if each.chunk_no not in known]
+        return known | (self._reader.similarities(self._vector, rest) if rest else {})
 
     def _snippet(self, text: str) -> str:
         return make_snippet(text, self._ranking.terms, self._request.snippet_chars)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Iterator
@@ -113,7 +114,9 @@ class Database:
             return None
 
     def _give_back(self, connection: apsw.Connection) -> None:
-        if self._closed:
+        # A reader without write access may have opened the file as one that never changes, before
+        # a writer came: it looks again each time.
+        if self._closed or not self.writable:
             connection.close()
         else:
             self._idle.append(connection)
@@ -161,16 +164,15 @@ class Database:
             yield
         except apsw.Error as error:
             raise self._explain(error) from error
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            # Only what is valid was written: the bytes have changed since.
+            raise self._damaged(error) from error
 
     def _explain(self, error: apsw.Error) -> StoreError:
         if isinstance(error, apsw.BusyError | apsw.LockedError):
             return self._busy()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-            return StoreDamaged(
-                f"{self.path} is damaged or not a Byheart store: {error}",
-                "nothing was changed; put a backup in its place, or save what can be read with: "
-                f"sqlite3 {self.path.name} .recover",
-            )
+            return self._damaged(error)
         if isinstance(error, apsw.FullError):
             return StoreFull(
                 f"the disk that holds {self.path} is full; nothing was changed",
@@ -188,6 +190,13 @@ class Database:
             )
         return StoreError(
             f"the store {self.path} failed: {error}", "run byheart doctor and read its findings"
+        )
+
+    def _damaged(self, error: Exception) -> StoreDamaged:
+        return StoreDamaged(
+            f"{self.path} is damaged or not a Byheart store: {error}",
+            "nothing was changed; put a backup in its place, or save what can be read with: "
+            f"sqlite3 {self.path.name} .recover",
         )
 
     def _busy(self) -> StoreBusy:

@@ -161,14 +161,23 @@ def _insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) 
         )
 
 
-def activate(connection: apsw.Connection, model: Model) -> int:
-    """Give the number of a model; the first one that brings vectors becomes the store's."""
-    connection.execute(
-        "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)",
-        (model.name, model.dimensions),
-    )
+def activate(connection: apsw.Connection, model: Model) -> int | None:
+    """Give the number of a model if it is the store's: the first one that brought vectors.
+
+    Two processes with two models can both have found the store without one; the later one's
+    vectors would never be searched, so its chunks wait for vectors of the store's model.
+    """
     connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (model.name,))
-    return connection.execute("SELECT model_no FROM models WHERE name = ?", (model.name,)).get  # type: ignore[no-any-return]
+    connection.execute(
+        "INSERT OR IGNORE INTO models (name, dimensions) "
+        "SELECT ?1, ?2 FROM store WHERE key = 'model' AND value = ?1",
+        model,
+    )
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT model_no FROM models JOIN store ON key = 'model' AND value = name "
+        "WHERE name = ? AND dimensions = ?",
+        model,
+    ).get
 
 
 def add_vectors(
@@ -176,6 +185,8 @@ def add_vectors(
 ) -> int:
     """Write the vectors of chunks that are still pending, and count those."""
     model_no = activate(connection, model)
+    if model_no is None:
+        return 0
     added = []
     for chunk_no, windows in made.items():
         connection.execute("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))

@@ -143,7 +143,8 @@ class Index:
         with self._lock:
             self._contents = self._view = None
             if self._writable:
-                self.path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    self.path.unlink(missing_ok=True)
 
 
 def last_change(connection: apsw.Connection) -> int:

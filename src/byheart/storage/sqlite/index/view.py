@@ -24,7 +24,7 @@ OVERSAMPLING, LEAST_CANDIDATES = 15, 1000
 # A question of 10,000 characters is answered by its rarest words.
 MOST_TERMS = 256
 
-Scores = NDArray[np.float64]
+Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ class Selection:
 
     chunks: Mask
     total: int
-    mean_length: float
+    length_norms: NDArray[np.float32]
 
     @property
     def everything(self) -> bool:
@@ -97,9 +97,11 @@ class View:
     def _select(self, memories: Mask) -> Selection:
         chunks = self.chunks.alive & memories[self.chunks.owner]
         total = int(np.count_nonzero(chunks))
+        lengths = self.chunks.length
         # A product, because picking the lengths out first takes three times as long.
-        mean_length = float(np.dot(self.chunks.length, chunks)) / total if total else 0.0
-        return Selection(chunks, total, mean_length or 1.0)
+        mean_length = float(np.dot(lengths, chunks)) / max(total, 1) or 1.0
+        norms = lengths * np.float32(K1 * B / mean_length) + np.float32(K1 * (1 - B))
+        return Selection(chunks, total, norms)
 
     def _conditions(self, where: Filter) -> Iterator[Mask]:
         rows = self.memories
@@ -141,7 +143,7 @@ class View:
     ) -> list[tuple[int, float]]:
         """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
         scores = self._score(terms, selection)
-        slots = np.flatnonzero(scores)
+        slots = np.flatnonzero(scores > 0)
         return self._best(slots, scores[slots], limit)
 
     def rank_matches(
@@ -157,7 +159,7 @@ class View:
         return self._best(slots, self._score(terms, selection)[slots], limit)
 
     def _score(self, terms: Sequence[str], selection: Selection) -> Scores:
-        scores = np.zeros(len(selection.chunks))
+        scores = np.zeros(len(selection.chunks), np.float32)
         for slots, weights in self._weigh(terms, selection).values():
             scores[slots] += weights
         return scores
@@ -174,7 +176,7 @@ class View:
         return shares
 
     def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, tuple[Slots, Scores]]:
-        lengths, total = self.chunks.length, selection.total
+        total = selection.total
         asked = Counter(terms)
         postings = {}
         for term in asked:
@@ -186,8 +188,8 @@ class View:
         for term in (term for term in postings if term in set(rarest)):
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
-            norm = K1 * (1 - B + B * lengths[slots] / selection.mean_length)
-            weighed[term] = (slots, asked[term] * rarity * counts * (K1 + 1) / (counts + norm))
+            weight = np.float32(asked[term] * rarity * (K1 + 1))
+            weighed[term] = (slots, weight * counts / (counts + selection.length_norms[slots]))
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
@@ -199,17 +201,20 @@ class View:
                     keep = selection.chunks[slots]
                     slots, counts = slots[keep], counts[keep]
                 slots_found.append(slots.astype(np.int64))
-                counts_found.append(counts.astype(np.float64))
-        if not slots_found:
-            return np.empty(0, np.int64), np.empty(0)
-        return np.concatenate(slots_found), np.concatenate(counts_found)
+                counts_found.append(counts.astype(np.float32))
+        if len(slots_found) == 1:
+            return slots_found[0], counts_found[0]
+        nothing = (np.empty(0, np.int64), np.empty(0, np.float32))
+        return np.concatenate([nothing[0], *slots_found]), np.concatenate(
+            [nothing[1], *counts_found]
+        )
 
     def rank_by_vector(
         self, vector: NDArray[np.float32], selection: Selection, limit: int
     ) -> list[tuple[int, float]]:
         """Rank chunks by the cosine of their best window."""
-        masks = [selection.chunks[segment.vector_slots] for segment in self.segments]
-        available = sum(int(np.count_nonzero(mask)) for mask in masks)
+        masks = [self._mask(segment, selection) for segment in self.segments]
+        available = sum(map(np.count_nonzero, masks))
         wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
         while True:
             if available <= max(EXACT_VECTORS, wanted):
@@ -221,6 +226,11 @@ class View:
             if complete or len(slots) >= limit:
                 return self._best(slots, scores, limit)
             wanted *= 4  # chunks of many windows can crowd out others
+
+    def _mask(self, segment: Segment, selection: Selection) -> Mask:
+        if selection.everything:
+            return np.ones(len(segment.vector_slots), np.bool_)
+        return selection.chunks[segment.vector_slots]
 
     def _near_by_signs(
         self, vector: NDArray[np.float32], masks: Sequence[Mask], wanted: int
@@ -241,20 +251,22 @@ class View:
     def _best_windows(
         self, vector: NDArray[np.float32], rows: Sequence[Slots]
     ) -> tuple[Slots, Scores]:
-        slots, scores = [np.empty(0, np.int64)], [np.empty(0)]
+        slots, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for segment, here in zip(self.segments, rows, strict=True):
             if len(here):
-                near = segment.embeddings[here].astype(np.float32)
+                near = np.take(segment.embeddings, here, axis=0).astype(np.float32)
                 slots.append(segment.vector_slots[here].astype(np.int64))
                 # Not `near @ vector`: BLAS starts threads for it, which wait for a busy core.
-                cosines = np.vecdot(near, vector).astype(np.float64) / FIXED_POINT
+                cosines = np.vecdot(near, vector) / np.float32(FIXED_POINT)
                 # Rounded, because the last bits depend on where in memory a vector stands.
                 # Clipped, because fixed point can make the cosine of equals a little more than 1.
                 scores.append(np.clip(np.round(cosines, 6), -1.0, 1.0))
         all_slots, all_scores = np.concatenate(slots), np.concatenate(scores)
-        order = np.lexsort((-all_scores, all_slots))
-        distinct, first = np.unique(all_slots[order], return_index=True)
-        return distinct, all_scores[order][first]
+        order = np.argsort(all_slots, kind="stable")
+        all_slots = all_slots[order]
+        first = np.flatnonzero(np.diff(all_slots, prepend=-1))
+        best = np.maximum.reduceat(all_scores[order], first) if len(first) else all_scores
+        return all_slots[first], best
 
     def similarities(
         self, vector: NDArray[np.float32], chunk_nos: Sequence[int]

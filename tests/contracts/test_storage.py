@@ -1,0 +1,360 @@
+"""What every `Storage` promises, run on each implementation."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from byheart.chunking import split
+from byheart.contracts import DedupKey, Draft, Model, Storage, Window
+from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.identity import new_memory_id
+from byheart.model import Filter, Memory
+from byheart.storage.sqlite import SqliteStorage
+from byheart.words import query_terms
+
+Open = Callable[[], Storage]
+MODEL = Model("by-hand", 3)
+EAST, NORTH, WEST = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)
+
+
+def open_sqlite(folder: Path) -> Storage:
+    return SqliteStorage(folder / "memory.db")
+
+
+IMPLEMENTATIONS = [open_sqlite]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
+def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
+    opened: list[Storage] = []
+
+    def open_one() -> Storage:
+        opened.append(request.param(tmp_path))
+        return opened[-1]
+
+    yield open_one
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture
+def storage(open_storage: Open) -> Storage:
+    return open_storage()
+
+
+def draft(content: str, *vectors: tuple[float, ...], **fields: Any) -> Draft:
+    """Make a memory that is ready to be written; one vector per chunk, or none."""
+    chunks = tuple(split(content, format="markdown", tokens=EstimatedTokens(), target_tokens=32))
+    now = datetime.now(UTC)
+    given: dict[str, Any] = {
+        "memory_id": new_memory_id(),
+        "space": "space",
+        "kind": "note",
+        "title": None,
+        "summary": content[:20],
+        "source": "test",
+        "session_id": None,
+        "agent_id": None,
+        "session_iter": None,
+        "task_code": None,
+        "path": None,
+        "tags": (),
+        "entities": (),
+        "importance": 5.0,
+        "metadata": {},
+        "format": "markdown",
+        "created_at": now,
+        "updated_at": now,
+        **fields,
+    }
+    memory = Memory(
+        content=content,
+        content_hash=sha256(content.encode()).hexdigest(),
+        chunks=len(chunks),
+        **given,
+    )
+    assert len(vectors) in (0, len(chunks))
+    windows = tuple(
+        (Window(sha256(chunk.content.encode()).digest()[:16], np.array(vector, np.float32)),)
+        for chunk, vector in zip(chunks, vectors, strict=False)
+    ) or tuple(() for _ in chunks)
+    return Draft(memory, chunks, windows, (), "tester")
+
+
+def key_of(made: Draft) -> DedupKey:
+    memory = made.memory
+    return DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
+
+
+def found(storage: Storage, query: str, **where: Any) -> list[str]:
+    chosen = Filter(**{"space": "space", **where})
+    with storage.reading() as reader:
+        ranked = reader.rank_by_words(query_terms(query), chosen, 100)
+        return [each.chunk.content for each in reader.chunks([each.chunk_no for each in ranked])]
+
+
+def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[tuple[str, float]]:
+    with storage.reading() as reader:
+        ranked = reader.rank_by_vector(np.array(vector, np.float32), Filter(space="space"), limit)
+        chunks = reader.chunks([each.chunk_no for each in ranked])
+        return [
+            (each.chunk.content, round(place.score, 2))
+            for each, place in zip(chunks, ranked, strict=True)
+        ]
+
+
+def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
+    assert storage.model() is None
+    assert storage.pending(10) == []
+    assert found(storage, "anything") == []
+    with storage.reading() as reader:
+        assert reader.memories(Filter(space="space"), 10, 0) == ([], 0)
+        assert reader.sessions("space", None, 10, 0) == ([], 0)
+        assert reader.state("space").memories == 0
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
+    made = draft(
+        "# Title\n\nwords\r\n",
+        EAST,
+        title="T",
+        session_id="s",
+        agent_id="a",
+        session_iter=3,
+        task_code="c",
+        path="p/q.md",
+        tags=("x", "y"),
+        entities=("Ann",),
+        importance=7.25,
+        metadata={"k": [1, {"n": None}]},
+        expires_at=datetime(2099, 1, 1, tzinfo=UTC),
+    )
+    [result] = storage.write([made], MODEL)
+    assert (result.status, result.memory_id) == ("created", made.memory.memory_id)
+    with storage.reading() as reader:
+        assert reader.memory(result.memory_id, "space") == made.memory
+        chunks = [each.chunk for each in reader.chunks_of(result.memory_id, "space")]
+    assert tuple(chunks) == made.chunks
+
+
+def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
+    first, again = draft("same", EAST, title="first"), draft("same", EAST, title="again")
+    storage.write([first], MODEL)
+    [result] = storage.write([again], MODEL)
+    assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
+    with storage.reading() as reader:
+        assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
+
+
+def test_known_finds_exactly_what_is_stored(storage: Storage) -> None:
+    stored, missing = draft("stored", EAST, session_id="s"), draft("missing", EAST)
+    storage.write([stored], MODEL)
+    elsewhere = key_of(stored)._replace(session_id=None)
+    known = storage.known([key_of(stored), key_of(missing), elsewhere])
+    assert set(known) == {key_of(stored)}
+    assert known[key_of(stored)].memory_id == stored.memory.memory_id
+
+
+def test_a_write_is_all_or_nothing(storage: Storage) -> None:
+    good, bad = draft("good", EAST), draft("bad", EAST)
+    bad = Draft(bad.memory, bad.chunks, bad.windows * 2, (), "tester")  # more windows than chunks
+    with pytest.raises(ValueError):
+        storage.write([good, bad], MODEL)
+    with storage.reading() as reader:
+        assert reader.memories(Filter(space="space"), 10, 0)[1] == 0
+    assert storage.known([key_of(good)]) == {}
+    assert found(storage, "good") == []
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_removing_leaves_nothing_behind(storage: Storage) -> None:
+    gone, kept = draft("apple one", EAST, entities=("Ann",)), draft("apple two", NORTH)
+    storage.write([gone, kept], MODEL)
+    assert storage.remove([gone.memory.memory_id, "unheard-of"], "space") == 1
+    assert found(storage, "apple") == ["apple two"]
+    assert [content for content, _ in near(storage, EAST)] == ["apple two"]
+    assert storage.known([key_of(gone)]) == {}
+    assert storage.vectors_of(MODEL, [gone.windows[0][0].text_hash]) == {}
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_removing_from_another_space_removes_nothing(storage: Storage) -> None:
+    made = draft("apple", EAST)
+    storage.write([made], MODEL)
+    assert storage.remove([made.memory.memory_id], "other") == 0
+    assert found(storage, "apple") == ["apple"]
+
+
+def test_words_rank_by_relevance_and_equals_by_age(storage: Storage) -> None:
+    storage.write(
+        [
+            draft("plum and other words to fill", EAST),
+            draft("plum plum", EAST),
+            draft("tie plum x y", EAST),
+            draft("tie plum x z", EAST),
+            draft("nothing", EAST),
+        ],
+        MODEL,
+    )
+    ranked = found(storage, "plum")
+    assert ranked[0] == "plum plum"
+    assert ranked.index("tie plum x y") < ranked.index("tie plum x z")
+    assert "nothing" not in ranked
+
+
+def test_vectors_rank_by_cosine(storage: Storage) -> None:
+    storage.write([draft("w", WEST), draft("n", NORTH), draft("e", EAST)], MODEL)
+    assert near(storage, EAST) == [("e", 1.0), ("n", 0.0), ("w", -1.0)]
+    assert near(storage, EAST, limit=1) == [("e", 1.0)]
+    with storage.reading() as reader:
+        ranked = reader.rank_by_vector(np.array(EAST, np.float32), Filter(space="space"), 10)
+        numbers = [each.chunk_no for each in ranked]
+        alone = reader.similarities(np.array(EAST, np.float32), numbers[:1])
+    assert alone == {numbers[0]: pytest.approx(1.0, abs=1e-3)}
+
+
+def test_a_chunk_is_as_near_as_its_best_window(storage: Storage) -> None:
+    made = draft("two windows", EAST)
+    windows = ((made.windows[0][0], Window(b"0" * 16, np.array(WEST, np.float32))),)
+    storage.write([Draft(made.memory, made.chunks, windows, (), "t")], MODEL)
+    assert near(storage, WEST) == [("two windows", 1.0)]
+    assert near(storage, EAST) == [("two windows", 1.0)]
+
+
+def test_the_first_model_that_brings_vectors_is_the_stores(storage: Storage) -> None:
+    storage.write([draft("without")], None)
+    assert storage.model() is None
+    storage.write([draft("with", EAST)], MODEL)
+    assert storage.model() == MODEL
+
+
+def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> None:
+    storage.write([draft("first", title="T"), draft("second")], None)
+    waiting = storage.pending(10)
+    assert [each.chunk.content for each in waiting] == ["first", "second"]
+    assert waiting[0].title == "T"
+    assert len(storage.pending(1)) == 1
+    window = Window(b"1" * 16, np.array(EAST, np.float32))
+    assert storage.add_vectors(MODEL, {waiting[0].chunk_no: [window]}) == 1
+    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert near(storage, EAST) == [("first", 1.0)]
+
+
+def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> None:
+    made = draft("text")
+    storage.write([made], None)
+    [waiting] = storage.pending(10)
+    window = Window(b"1" * 16, np.array(EAST, np.float32))
+    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
+    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    storage.remove([made.memory.memory_id], "space")
+    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_a_waiting_chunk_knows_the_chunk_before_it(storage: Storage) -> None:
+    made = draft("\n\n".join(f"Paragraph {n} has some words. " * 4 for n in range(3)))
+    assert len(made.chunks) > 1
+    storage.write([made], None)
+    waiting = storage.pending(10)
+    assert waiting[0].before is None
+    assert [each.before for each in waiting[1:]] == list(made.chunks[:-1])
+
+
+def test_vectors_of_texts_embedded_before_are_found_again(storage: Storage) -> None:
+    made = draft("text", EAST)
+    storage.write([made], MODEL)
+    text_hash = made.windows[0][0].text_hash
+    known = storage.vectors_of(MODEL, [text_hash, b"?" * 16])
+    assert list(known) == [text_hash]
+    assert np.array_equal(known[text_hash], np.array(EAST, np.float32))
+    assert storage.vectors_of(Model("another", 3), [text_hash]) == {}
+    assert storage.vectors_of(Model(MODEL.name, 4), [text_hash]) == {}
+
+
+@pytest.mark.parametrize("other", [Model("another", 3), Model("another", 2)])
+def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
+    storage: Storage, other: Model
+) -> None:
+    # Two processes with different models can both find the store without one, and both write.
+    storage.write([draft("ours", EAST)], MODEL)
+    storage.write([draft("theirs", EAST[: other.dimensions])], other)
+    assert storage.model() == MODEL
+    assert near(storage, EAST) == [("ours", 1.0)]
+    assert [each.chunk.content for each in storage.pending(10)] == ["theirs"]
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
+    one, other = open_storage(), open_storage()
+    one.write([draft("apple one", EAST)], MODEL)
+    with one.reading() as reader:
+        other.write([draft("apple two", NORTH)], MODEL)
+        assert len(reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)) == 1
+        assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
+        assert reader.state("space").memories == 1
+    assert found(one, "apple") == ["apple one", "apple two"]
+
+
+def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
+    one, other = open_storage(), open_storage()
+    for number in range(5):
+        made = draft(f"apple {number}", EAST)
+        one.write([made], MODEL)
+        assert len(found(other, "apple")) == number + 1
+    one.remove([made.memory.memory_id], "space")
+    assert len(found(other, "apple")) == 4
+
+
+def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> None:
+    storage.write([draft(f"apple {n}", EAST) for n in range(5)], MODEL)
+    storage.write([draft("apple pending")], None)
+    before = (found(storage, "apple"), near(storage, EAST), len(storage.pending(10)))
+    for change in (storage.rebuild, storage.optimize, storage.refresh):
+        change()
+        assert (found(storage, "apple"), near(storage, EAST), len(storage.pending(10))) == before
+        assert all(finding.ok for finding in storage.examine())
+
+
+def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
+    now = datetime.now(UTC)
+    storage.write(
+        [
+            draft(f"text {n}", EAST, session_iter=n // 2, created_at=now + timedelta(seconds=n))
+            for n in range(6)
+        ],
+        MODEL,
+    )
+    with storage.reading() as reader:
+        page, total = reader.memories(Filter(space="space"), 3, 1)
+    assert [memory.content for memory in page] == ["text 4", "text 3", "text 2"]
+    assert total == 6
+
+
+def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
+    storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
+    where = Filter(space="space")
+    with storage.reading() as reader:
+        assert len(reader.rank_by_syntax("plum OR pear", where, 10)) == 2
+        [only] = reader.rank_by_syntax('"plum pie"', where, 10)
+        weights = reader.weigh_terms(["plum", "pie", "pear"], only.chunk_no, where)
+        [ranked] = reader.rank_by_words(["plum"], where, 10)
+        assert set(weights) == {"plum", "pie"}
+        assert reader.weigh_terms(["plum"], ranked.chunk_no, where) == {
+            "plum": pytest.approx(ranked.score)
+        }
+
+
+def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -> None:
+    storage.write([draft("one", EAST, session_id="s"), draft("two", EAST, space="b")], MODEL)
+    status = storage.status("space")
+    assert status.store == storage.location
+    assert str(tmp_path) in storage.location
+    assert storage.writable
+    assert (status.index.memories, status.vectors, status.spaces, status.sessions) == (1, 2, 2, 1)

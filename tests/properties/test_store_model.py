@@ -1,0 +1,277 @@
+"""The store against a plain dictionary: whatever is done in whatever order, both agree."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import EmbedderUnavailable, InvalidInput, NotFound
+from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+TEXTS = [
+    "apple pie with cinnamon",
+    "The apple falls not far from the tree.",
+    "# Fruit\n\nPears and apples.\n\n## Stone fruit\n\nPlums and cherries.\n",
+    "getUserName returns 記憶 and more",
+    "pear",
+    "# Long\n\n" + "\n\n".join(f"Cherry number {n}. {'Words follow. ' * 40}" for n in range(4)),
+]
+SPACES, SESSIONS, KINDS = ("default", "other"), (None, "s1", "s2"), ("note", "fact")
+QUERIES = ("apple", "cherry plum", "user 記憶", "words follow number")
+
+# Every row that belongs to nothing, in any table.
+ORPHANS = {
+    "chunks": "SELECT count(*) FROM chunks WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
+    "memories without chunks": "SELECT count(*) FROM memories WHERE memory_no NOT IN (SELECT memory_no FROM chunks)",
+    "words": "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
+    "chunks without words": "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
+    "vectors": "SELECT count(*) FROM vectors WHERE chunk_no NOT IN (SELECT chunk_no FROM chunks)",
+    "pending": "SELECT count(*) FROM pending_vectors WHERE chunk_no NOT IN (SELECT chunk_no FROM chunks)",
+    "pending with vectors": "SELECT count(*) FROM pending_vectors JOIN vectors USING (chunk_no)",
+    "neither": "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM vectors) AND chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)",
+    "tags": "SELECT count(*) FROM tags WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
+    "entities": "SELECT count(*) FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)",
+    "memory_entities": "SELECT count(*) FROM memory_entities WHERE memory_no NOT IN (SELECT memory_no FROM memories) OR entity_no NOT IN (SELECT entity_no FROM entities)",
+    "history": "SELECT count(*) FROM history WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
+    "memories without history": "SELECT count(*) FROM memories WHERE memory_no NOT IN (SELECT memory_no FROM history)",
+}
+
+
+class SwitchableEmbedder(HashEmbedder):
+    def __init__(self) -> None:
+        super().__init__(32)
+        self.down = False
+
+    def embed(self, texts: Any) -> Any:
+        if self.down:
+            raise EmbedderUnavailable("down")
+        return super().embed(texts)
+
+    def embed_query(self, text: str) -> Any:
+        return HashEmbedder.embed(self, [text])[0]  # questions are answered even while it is down
+
+
+Key = tuple[str, str | None, str, str]
+
+
+class StoreMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder = Path(tempfile.mkdtemp(prefix="byheart-model-"))
+        self.path = self.folder / "memory.db"
+        self.embedder = SwitchableEmbedder()
+        self.settings = load_settings({"chunk_tokens": 64}, environ={}, config_path=self.folder / "none")
+        self.model: dict[Key, dict[str, Any]] = {}
+        self.pending: set[str] = set()
+
+    def open(self) -> MemoryStore:
+        return MemoryStore(SqliteStorage(self.path), self.embedder, self.settings)
+
+    @initialize()
+    def start(self) -> None:
+        # Two stores on one file stand for two processes: each has its own index.
+        self.stores = [self.open(), self.open()]
+
+    def teardown(self) -> None:
+        for store in getattr(self, "stores", ()):
+            store.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # --- What can happen ---
+
+    def expect_saved(self, item: dict[str, Any], result: Any) -> None:
+        key = (item["space"], item["session_id"], item["kind"], item["content"])
+        if key in self.model:
+            assert (result.status, result.memory_id) == ("unchanged", self.model[key]["memory_id"])
+        else:
+            assert result.status == "created"
+            self.model[key] = {**item, "memory_id": result.memory_id, "chunks": result.chunks}
+            if self.embedder.down:
+                assert result.pending_vectors > 0
+                self.pending.add(result.memory_id)
+            elif result.pending_vectors:
+                # Texts of a batch wait together.
+                self.pending.add(result.memory_id)
+
+    items = st.fixed_dictionaries(
+        {
+            "content": st.sampled_from(TEXTS),
+            "space": st.sampled_from(SPACES),
+            "session_id": st.sampled_from(SESSIONS),
+            "kind": st.sampled_from(KINDS),
+            "tags": st.lists(st.sampled_from(["a", "b"]), max_size=2),
+            "entities": st.lists(st.sampled_from(["Ann", "ann", "Bob"]), max_size=2),
+        }
+    )
+    which = st.integers(0, 1)
+
+    @rule(item=items, which=which)
+    def save(self, item: dict[str, Any], which: int) -> None:
+        created_before = len(self.model)
+        self.expect_saved(item, self.stores[which].save(**item))
+        if not self.embedder.down and len(self.model) > created_before:
+            self.pending.clear()  # a save makes up for up to 32 chunks: more than ever wait here
+            self.stores[which].embed_pending()
+
+    @rule(batch=st.lists(items, max_size=6), which=which)
+    def save_many(self, batch: list[dict[str, Any]], which: int) -> None:
+        for item, result in zip(batch, self.stores[which].save_many(batch), strict=True):
+            self.expect_saved(item, result)
+
+    @precondition(lambda self: self.model)
+    @rule(data=st.data(), which=which)
+    def remove(self, data: st.DataObject, which: int) -> None:
+        key = data.draw(st.sampled_from(sorted(self.model, key=str)))
+        memory_id = self.model.pop(key)["memory_id"]
+        self.pending.discard(memory_id)
+        assert self.stores[which]._storage.remove([memory_id, "mem_unheard_of"], key[0]) == 1
+
+    @rule(which=which)
+    def switch_the_embedder(self, which: int) -> None:
+        self.embedder.down = not self.embedder.down
+
+    @rule(which=which)
+    def embed_pending(self, which: int) -> None:
+        if not self.embedder.down:
+            self.stores[which].embed_pending()
+            self.pending.clear()
+        elif self.pending:
+            with pytest.raises(InvalidInput):
+                self.stores[which].embed_pending()
+
+    @rule(which=which)
+    def reopen(self, which: int) -> None:
+        self.stores[which].close()
+        self.stores[which] = self.open()
+
+    @rule(which=which)
+    def rebuild(self, which: int) -> None:
+        self.stores[which]._storage.rebuild()
+
+    @rule(which=which)
+    def optimize(self, which: int) -> None:
+        self.stores[which]._storage.optimize()
+
+    # --- What must always be true ---
+
+    @invariant()
+    def lists_and_texts_are_those_of_the_model(self) -> None:
+        for store in getattr(self, "stores", ()):
+            for space in SPACES:
+                expected = {m["memory_id"]: m for m in self.model.values() if m["space"] == space}
+                listed = {m.memory_id: m for m in store.list(limit=1000, space=space).memories}
+                assert set(listed) == set(expected)
+                for memory_id, fields in expected.items():
+                    memory = listed[memory_id]
+                    assert memory == store.get(memory_id, space=space)
+                    for name in ("content", "kind", "session_id", "chunks"):
+                        assert getattr(memory, name) == fields[name]
+                    assert set(memory.tags) == set(fields["tags"])
+                    keys = {name.casefold() for name in fields["entities"]}
+                    assert {name.casefold() for name in memory.entities} == keys
+                    for other in set(SPACES) - {space}:
+                        with pytest.raises(NotFound):
+                            store.get(memory_id, space=other)
+
+    @invariant()
+    def searches_find_what_the_model_holds(self) -> None:
+        for store in getattr(self, "stores", ()):
+            for space, session in (("default", None), ("default", "s1"), ("other", None)):
+                inside = [
+                    memory
+                    for memory in self.model.values()
+                    if memory["space"] == space
+                    and (session is None or memory["session_id"] in (None, session))
+                ]
+                ask = {"space": space, "session_id": session, "limit": 1000}
+                for word, stem in (("apple", "apple"), ("cherry", "cherr"), ("user", "user")):
+                    found = store.search(word, mode="fts", granularity="coarse", **ask).results
+                    assert {hit.memory_id for hit in found} == {
+                        m["memory_id"] for m in inside if stem in m["content"].casefold()
+                    }
+                answer = store.search("apple", mode="vector", granularity="coarse", **ask)
+                embedded = {m["memory_id"] for m in inside} - self.pending
+                assert {hit.memory_id for hit in answer.results} == embedded
+                in_space = {m["memory_id"] for m in self.model.values() if m["space"] == space}
+                assert (answer.degraded is None) == (not in_space & self.pending)
+                tagged = store.search("apple", mode="fts", granularity="coarse", tags=["a"], **ask)
+                assert {hit.memory_id for hit in tagged.results} == {
+                    m["memory_id"]
+                    for m in inside
+                    if "a" in m["tags"] and "apple" in m["content"].casefold()
+                }
+
+    @invariant()
+    def no_table_holds_an_orphan_and_the_keyword_index_is_sound(self) -> None:
+        if not hasattr(self, "stores"):
+            return
+        connection = apsw.Connection(str(self.path))
+        for name, query in ORPHANS.items():
+            assert connection.execute(query).get == 0, name
+        connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('integrity-check')")
+        connection.close()
+
+    @invariant()
+    def the_doctor_finds_nothing_but_waiting_vectors(self) -> None:
+        for store in getattr(self, "stores", ()):
+            wrong = {finding.check for finding in store.doctor() if not finding.ok}
+            assert wrong == ({"vectors complete"} if self.pending else set())
+
+    @invariant()
+    def an_index_that_was_caught_up_answers_like_one_that_was_just_built(self) -> None:
+        if not hasattr(self, "stores"):
+            return
+        hidden = self.folder / "hidden"
+        index = self.path.with_name("memory.db-index")
+        if index.exists():
+            index.rename(hidden)
+        fresh = self.open()
+        expected = self.answers(fresh)
+        fresh._storage._database.close()
+        if hidden.exists():
+            hidden.rename(index)
+        for store in self.stores:
+            assert self.answers(store) == expected
+
+    def answers(self, store: MemoryStore) -> list[Any]:
+        return [
+            [
+                (hit.memory_id, hit.score, hit.similarity)
+                for hit in store.search(query, mode=mode, space=space, limit=100).results
+            ]
+            for query in QUERIES
+            for mode in ("fts", "vector", "hybrid")
+            for space in SPACES
+        ]
+
+
+StoreMachine.TestCase.settings = settings(
+    max_examples=12,
+    stateful_step_count=18,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take many minutes
+    print_blob=True,
+)
+
+
+@pytest.mark.slow
+class TestStoreAgainstADictionary(StoreMachine.TestCase):  # type: ignore[name-defined,misc]
+    """Run the machine."""
