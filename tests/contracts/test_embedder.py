@@ -16,7 +16,16 @@ IMPLEMENTATIONS: list[Callable[[], Embedder]] = [
     lambda: HashEmbedder(dimensions=32, window_tokens=16),
 ]
 
-TEXTS = ["short", "The quick brown fox jumps.", "記憶 🙂", "word " * 600, "a", "\n", "!?", "x" * 3000]
+TEXTS = [
+    "short",
+    "The quick brown fox jumps.",
+    "記憶 🙂",
+    "word " * 600,
+    "a",
+    "\n",
+    "!?",
+    "x" * 3000,
+]
 
 
 @pytest.fixture(scope="module", params=IMPLEMENTATIONS, ids=["hash", "hash-small"])

@@ -11,10 +11,73 @@ from byheart.memory_store import MemoryStore
 PIECES = [
     *("database", "getUserName", "snake_case", "résumé", "C++", "100.5", "2026-03-14", "a:b", "x"),
     *("AND", "OR", "NOT", "NEAR", "NEAR(", "NEAR/2", "and", "{title}:", "{content}", "title:", "-"),
-    *('"', "'", "(", ")", "*", "^", "+", ":", "?", "!", ";", ",", ".", "\\", "/", "%", "_", "[", "]"),
-    *("{", "}", "<", ">", "|", "&", "=", "~", "`", "#", "$", "@", "--", "/*", "**", '""', "''", "\n"),
-    *("\0", "\x01", "\x1b", "\x7f", "\x85", "\u2028", "\ufeff", "\u200d", "\u0301", "\ud800", "\udfff"),
-    *("長期記憶", "記", "カタカナ", "한국어", "ภาษาไทย", "🙂", "👩‍👩‍👧‍👦", "🇩🇪", "עברית", "العربية", "हिन्दी"),
+    *(
+        '"',
+        "'",
+        "(",
+        ")",
+        "*",
+        "^",
+        "+",
+        ":",
+        "?",
+        "!",
+        ";",
+        ",",
+        ".",
+        "\\",
+        "/",
+        "%",
+        "_",
+        "[",
+        "]",
+    ),
+    *(
+        "{",
+        "}",
+        "<",
+        ">",
+        "|",
+        "&",
+        "=",
+        "~",
+        "`",
+        "#",
+        "$",
+        "@",
+        "--",
+        "/*",
+        "**",
+        '""',
+        "''",
+        "\n",
+    ),
+    *(
+        "\0",
+        "\x01",
+        "\x1b",
+        "\x7f",
+        "\x85",
+        "\u2028",
+        "\ufeff",
+        "\u200d",
+        "\u0301",
+        "\ud800",
+        "\udfff",
+    ),
+    *(
+        "長期記憶",
+        "記",
+        "カタカナ",
+        "한국어",
+        "ภาษาไทย",
+        "🙂",
+        "👩‍👩‍👧‍👦",
+        "🇩🇪",
+        "עברית",
+        "العربية",
+        "हिन्दी",
+    ),
     *("\u202e", "ﬁ", "İ", "ß", "ǅ", "\U0010ffff", "\ue000", "½", "Ⅷ", "²"),
 ]
 NATURAL, RAW = 18_500, 1_500
@@ -26,7 +89,14 @@ def generate(chance: random.Random) -> str:
         joint = chance.choice(["", " ", "  "])
         return joint.join(chance.choices(PIECES, k=chance.randint(1, 10)))
     if shape < 0.97:  # any characters at all
-        return "".join(chr(chance.choice([chance.randrange(128), chance.randrange(0x3000), chance.randrange(0x110000)])) for _ in range(chance.randint(1, 40)))
+        return "".join(
+            chr(
+                chance.choice(
+                    [chance.randrange(128), chance.randrange(0x3000), chance.randrange(0x110000)]
+                )
+            )
+            for _ in range(chance.randint(1, 40))
+        )
     length = chance.choice([500, 2_000, 10_000])
     return (chance.choice(PIECES) + chance.choice(["", " "])) * (length // 8 + 1)
 

@@ -440,3 +440,26 @@ def test_the_order_of_saving_does_not_change_which_hits_are_found(
             assert one.keys() == other.keys()
         else:
             assert one == other
+
+
+@pytest.mark.parametrize("limit", [10, 20, 50])
+def test_hybrid_is_the_fusion_of_at_least_three_times_the_limit_of_each_leg(
+    store: MemoryStore, limit: int
+) -> None:
+    chance = random.Random(3)
+    words = ["apple", "pear", "plum", "quince", "cherry", "fig", "date", "lime"]
+    store.save_many(
+        {"content": " ".join(chance.choices(words, k=9)), "kind": f"k{n}"} for n in range(300)
+    )
+    query = "apple pear fig"
+    depth = 3 * limit
+    scores: dict[str, float] = {}
+    for mode in ("fts", "vector"):
+        for rank, hit in enumerate(store.search(query, mode=mode, limit=depth).results):
+            scores[hit.chunk_id] = scores.get(hit.chunk_id, 0) + 1 / (60 + rank + 1)
+    fused = store.search(query, mode="hybrid", limit=limit).results
+    worst = min(hit.score for hit in fused)
+    # Nothing that the legs, looked at that far, put before the last hit may be missing.
+    assert {each for each, score in scores.items() if score > worst + 1e-9} <= {
+        hit.chunk_id for hit in fused
+    }
