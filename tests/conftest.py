@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class ArrowEmbedder(EstimatedTokens):
     name = "arrow"
     dimensions = 4
     window_tokens = 10_000
-    directions = {"east": 0.0, "north": 90.0, "west": 180.0, "south": 270.0}
+    directions: ClassVar = {"east": 0.0, "north": 90.0, "west": 180.0, "south": 270.0}
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         return np.array([self._arrow(text.split()) for text in texts], np.float32)

@@ -136,5 +136,5 @@ def test_an_unknown_field_is_refused_with_the_nearest_that_exists() -> None:
 
 
 def test_an_unknown_choice_is_refused_with_all_that_are_allowed() -> None:
-    with pytest.raises(InvalidInput, match="did you mean hybrid.*allowed: hybrid, vector, fts"):
+    with pytest.raises(InvalidInput, match=r"did you mean hybrid.*allowed: hybrid, vector, fts"):
         fields.check_choice("mode", "hybird", ("hybrid", "vector", "fts"))

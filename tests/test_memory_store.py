@@ -321,8 +321,19 @@ def test_expires_at_is_kept_to_the_microsecond(store: MemoryStore) -> None:
 
 @pytest.mark.parametrize(
     ("importance", "days"),
-    [(10, None), (9.9, 365), (8, 365), (7.9, 180), (6, 180), (5.9, 90), (4, 90), (3.9, 30)]
-    + [(2, 30), (1.9, 7), (0, 7)],
+    [
+        (10, None),
+        (9.9, 365),
+        (8, 365),
+        (7.9, 180),
+        (6, 180),
+        (5.9, 90),
+        (4, 90),
+        (3.9, 30),
+        (2, 30),
+        (1.9, 7),
+        (0, 7),
+    ],
 )
 def test_retention_follows_importance_when_switched_on(
     open_store: Callable[..., MemoryStore], importance: float, days: int | None

@@ -37,20 +37,30 @@ SPACES, SESSIONS, KINDS = ("default", "other"), (None, "s1", "s2"), ("note", "fa
 QUERIES = ("apple", "cherry plum", "user 記憶", "words follow number")
 
 # Every row that belongs to nothing, in any table.
+_MISSING = "SELECT count(*) FROM {} WHERE {} NOT IN (SELECT {} FROM {})"
 ORPHANS = {
-    "chunks": "SELECT count(*) FROM chunks WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
-    "memories without chunks": "SELECT count(*) FROM memories WHERE memory_no NOT IN (SELECT memory_no FROM chunks)",
-    "words": "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
-    "chunks without words": "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
-    "vectors": "SELECT count(*) FROM vectors WHERE chunk_no NOT IN (SELECT chunk_no FROM chunks)",
-    "pending": "SELECT count(*) FROM pending_vectors WHERE chunk_no NOT IN (SELECT chunk_no FROM chunks)",
-    "pending with vectors": "SELECT count(*) FROM pending_vectors JOIN vectors USING (chunk_no)",
-    "neither": "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM vectors) AND chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)",
-    "tags": "SELECT count(*) FROM tags WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
-    "entities": "SELECT count(*) FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)",
-    "memory_entities": "SELECT count(*) FROM memory_entities WHERE memory_no NOT IN (SELECT memory_no FROM memories) OR entity_no NOT IN (SELECT entity_no FROM entities)",
-    "history": "SELECT count(*) FROM history WHERE memory_no NOT IN (SELECT memory_no FROM memories)",
-    "memories without history": "SELECT count(*) FROM memories WHERE memory_no NOT IN (SELECT memory_no FROM history)",
+    **{
+        f"{table}: {column} in {home}.{key}": _MISSING.format(table, column, key, home)
+        for table, column, key, home in (
+            ("chunks", "memory_no", "memory_no", "memories"),
+            ("memories", "memory_no", "memory_no", "chunks"),
+            ("chunk_words", "rowid", "chunk_no", "chunks"),
+            ("chunks", "chunk_no", "rowid", "chunk_words"),
+            ("vectors", "chunk_no", "chunk_no", "chunks"),
+            ("pending_vectors", "chunk_no", "chunk_no", "chunks"),
+            ("tags", "memory_no", "memory_no", "memories"),
+            ("entities", "entity_no", "entity_no", "memory_entities"),
+            ("memory_entities", "memory_no", "memory_no", "memories"),
+            ("memory_entities", "entity_no", "entity_no", "entities"),
+            ("history", "memory_no", "memory_no", "memories"),
+            ("memories", "memory_no", "memory_no", "history"),
+        )
+    },
+    "both pending and embedded": "SELECT count(*) FROM pending_vectors JOIN vectors USING (chunk_no)",
+    "neither pending nor embedded": (
+        "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM vectors) "
+        "AND chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)"
+    ),
 }
 
 

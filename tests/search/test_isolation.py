@@ -23,7 +23,7 @@ OURS = "The secret recipe needs flour, butter and patience."
 
 @pytest.fixture
 def shared(store: MemoryStore) -> MemoryStore:
-    """Give a store in which every text is there for everyone, saved the other way round each time."""
+    """Give a store in which every text is there in every space and session."""
     for space in ("theirs", "ours", "default"):
         for session in (None, "one", "two"):
             fields = {"space": space, "session_id": session, "agent_id": "a", "tags": ["t"]}

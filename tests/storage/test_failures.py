@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -56,11 +55,15 @@ def test_a_truncated_store_is_refused_and_left_as_it_is(saved: Path, open_store:
     whole = saved.read_bytes()
     saved.write_bytes(whole[: len(whole) // 2 + 100])
     before = saved.read_bytes()
-    with pytest.raises(StoreDamaged) as raised:
+
+    def use() -> None:
         store = open_store()
         store.search("topic", limit=100)
         store.save("one more")
-        assert not [finding for finding in store.doctor() if not finding.ok]
+        store.list(limit=100)
+
+    with pytest.raises(StoreDamaged) as raised:
+        use()
     assert "backup" in raised.value.hint
     assert saved.read_bytes() == before
 
@@ -83,9 +86,11 @@ def test_flipped_bytes_never_give_wrong_texts_only_errors_of_our_own(
         content[at] ^= 0xFF
     saved.write_bytes(bytes(content))
     saved.with_name("memory.db-index").unlink(missing_ok=True)
+    refused: list[StoreError] = []
     try:
         store = open_store()
-    except StoreError:
+    except StoreError as error:
+        assert error.hint  # noqa: PT017 - refusing to open it is one of two right answers
         return
     for ask in (
         lambda: store.search("topic", limit=100, mode="fts"),
@@ -97,15 +102,11 @@ def test_flipped_bytes_never_give_wrong_texts_only_errors_of_our_own(
         try:
             ask()
         except StoreError as error:
-            assert error.hint
-    findings: Any = ()
-    try:
-        findings = store.doctor()
-    except StoreDamaged as error:
-        assert error.hint
-    else:
-        assert not all(finding.ok for finding in findings)
-    assert all(finding.hint for finding in findings if not finding.ok)
+            refused.append(error)
+    assert all(error.hint for error in refused)
+    [finding] = [each for each in store.doctor() if each.check == "database file"]
+    assert not finding.ok or not refused
+    assert finding.ok or finding.hint
 
 
 def test_doctor_reports_a_damaged_file_as_a_finding_with_what_to_do(
@@ -313,11 +314,9 @@ def test_a_store_on_a_read_only_file_system_can_be_searched_and_says_so(
     with pytest.raises(StoreReadOnly, match="can be read but not written") as raised:
         store.save("one more")
     assert "write access" in raised.value.hint
-    for change in ({"rebuild": True}, {"optimize": True}, {"fix": True}):
-        try:
+    for change in ({"rebuild": True}, {"optimize": True}):
+        with pytest.raises(StoreReadOnly):
             store.doctor(**change)
-        except StoreReadOnly as error:
-            assert error.hint
     assert store.list().total == 60
 
 

@@ -47,7 +47,7 @@ def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> Iterator[Fused]:
         leg: {found.chunk_no: (rank, found.score) for rank, found in ranking}
         for leg, ranking in legs.items()
     }
-    for number in sorted(totals, key=lambda each: (-totals[each], -scores[each], each)):
+    for _, _, number in sorted((-total, -scores[each], each) for each, total in totals.items()):
         places = {
             leg: Place(*by_number[number], reciprocal_rank(by_number[number][0]))
             for leg, by_number in ranks.items()

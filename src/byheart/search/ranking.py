@@ -1,7 +1,8 @@
 """Ranking: the legs of a search and the order they give together.
 
-The order of a question is one list, however it is paged. It is made in tiers: the first 64 of each
-leg are fused, then the next 576, and so on; a deeper page never moves an earlier one.
+The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
+leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. So a deeper page
+never moves an earlier one.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from byheart.search.fusion import Fused, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms, raw_query_terms
 
-FIRST_TIER = 64
+FIRST_TIER = 300
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], list[Ranked]]
