@@ -53,15 +53,17 @@ def test_the_python_of_a_document_runs(
 
 
 @pytest.mark.model
-def test_the_readme_shows_what_the_command_line_prints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
+def test_a_document_shows_what_the_command_line_prints(name: str, tmp_path: Path) -> None:
     (tmp_path / "incident.md").write_text(INCIDENT, encoding="utf-8")
-    [transcript] = blocks("README.md", "console")
     environment = {
         **os.environ,
         "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
     }
-    for step in re.split(r"^\$ ", transcript, flags=re.MULTILINE)[1:]:
+    steps = re.split(r"^\$ ", "".join(blocks(name, "console")), flags=re.MULTILINE)[1:]
+    assert steps
+    for step in steps:
         command, _, expected = step.partition("\n")
         ran = subprocess.run(
             command,

@@ -56,8 +56,8 @@ ORPHANS = {
             ("memories", "memory_no", "memory_no", "history"),
         )
     },
-    "both pending and embedded": "SELECT count(*) FROM pending_vectors JOIN vectors USING (chunk_no)",
-    "neither pending nor embedded": (
+    "both": "SELECT count(*) FROM pending_vectors JOIN vectors USING (chunk_no)",
+    "neither": (
         "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM vectors) "
         "AND chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)"
     ),

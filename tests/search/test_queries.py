@@ -404,9 +404,8 @@ def test_a_fine_hit_carries_the_fields_of_the_chunk_and_of_its_memory(store: Mem
 
 def test_header_path_has_no_marks_and_level_is_the_depth(store: MemoryStore) -> None:
     body = "Words and more words here. " * 30
-    store.save(
-        f"# Performance Report\n\n{body}\n\n## Database\n\n{body}\n\n### Query Times\n\n{body} xylophone"
-    )
+    headings = ("# Performance Report", "## Database", "### Query Times")
+    store.save("\n\n".join(f"{heading}\n\n{body}" for heading in headings) + " xylophone")
     hit = store.search("xylophone", mode="fts").results[0]
     assert hit.header_path == "Performance Report > Database > Query Times"
     assert hit.level == 3

@@ -1,7 +1,7 @@
 """Ranking: the legs of a search and the order they give together.
 
 The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
-leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. So a deeper page
+leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. A deeper page
 never moves an earlier one.
 """
 

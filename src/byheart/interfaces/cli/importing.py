@@ -33,7 +33,8 @@ def import_lines(invocation: Invocation, jsonl: str, about: Mapping[str, Any]) -
         print_json(results)
         return
     unchanged = sum(result.status == "unchanged" for result in results)
-    known = f", {unchanged:,} were there already" if unchanged else ""
+    verb = "was" if unchanged == 1 else "were"
+    known = f", {unchanged:,} {verb} there already" if unchanged else ""
     open_screen().line(f"saved {count(len(results) - unchanged, 'memory')}{known}")
 
 

@@ -115,8 +115,8 @@ class Database:
 
     def _give_back(self, connection: apsw.Connection) -> None:
         # A reader without write access may have opened the file as one that never changes, before
-        # a writer came: it looks again each time.
-        if self._closed or not self.writable:
+        # a writer came: it looks again each time. An interrupt can leave a transaction open.
+        if self._closed or not self.writable or connection.in_transaction:
             connection.close()
         else:
             self._idle.append(connection)

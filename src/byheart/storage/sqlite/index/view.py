@@ -277,7 +277,7 @@ class View:
         rows = [_rows_of(each.vector_slots, slots) for each in self.segments]
         found, scores = self._best_windows(vector, rows)
         numbers = self.chunks.chunk_nos[found]
-        return dict(zip(numbers.tolist(), scores.tolist(), strict=True))
+        return dict(zip(numbers.tolist(), _shown(scores), strict=True))
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Give the number of the memory that each chunk belongs to."""
@@ -297,7 +297,13 @@ class View:
             slots, scores = slots[near], scores[near]
         order = np.lexsort((slots, -scores))[:limit]
         numbers = self.chunks.chunk_nos[slots[order]]
-        return list(zip(numbers.tolist(), scores[order].tolist(), strict=True))
+        return list(zip(numbers.tolist(), _shown(scores[order]), strict=True))
+
+
+def _shown(scores: Scores) -> list[float]:
+    """Drop the digits that single precision does not have."""
+    shown: list[float] = scores.astype(np.float64).round(6).tolist()
+    return shown
 
 
 def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
