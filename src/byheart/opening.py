@@ -43,6 +43,7 @@ def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEm
         model=settings.embedding_model or None,
         model_path=settings.model_path,
         model_sources=settings.model_sources,
+        offline=settings.offline,
         threads=settings.embedding_threads or None,
         ollama_url=settings.ollama_url,
         openai_base_url=settings.openai_base_url,

@@ -68,14 +68,14 @@ def _setting(default: object, rule: Rule) -> Any:
     return field(default=default, metadata=metadata, repr=not rule.secret)
 
 
-def _flag(default: bool, doc: str) -> Any:
+def _flag(default: bool, doc: str, also_variable: str = "") -> Any:
     def parse(given: _Given) -> bool:
         word = str(given.raw).strip().lower()
         if word not in (*_TRUE, *_FALSE):
             raise ValueError
         return word in _TRUE
 
-    return _setting(default, Rule(doc, "true or false", parse))
+    return _setting(default, Rule(doc, "true or false", parse, also_variable=also_variable))
 
 
 def _number(
@@ -239,6 +239,7 @@ class Settings:
         "Who is asked for the model's files when the cache has none, in order.",
         get_args(ModelSource),
     )
+    offline: bool = _flag(False, "Whether nothing may be downloaded.", "HF_HUB_OFFLINE")
     embedding_threads: int = _number(0, "Threads that embed; 0 means automatic.", 0, 256)
     ollama_url: str = _web_address("http://localhost:11434", "Where Ollama answers.")
     openai_base_url: str = _web_address(

@@ -56,7 +56,7 @@ def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
             _model(settings),
             settings.cache_dir,
             show,
-            sources=ModelSources(settings.model_sources),
+            sources=ModelSources(settings.model_sources, offline=settings.offline),
             force=force,
         )
 
