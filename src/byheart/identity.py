@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 import threading
@@ -15,6 +16,16 @@ _CHUNK_ID = re.compile(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
 
 _lock = threading.Lock()
 _last = 0
+
+
+def _start_anew() -> None:
+    """Begin from chance again: a forked process would count on like its parent."""
+    global _lock, _last
+    _lock, _last = threading.Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
 
 
 def new_memory_id() -> str:
