@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import EmbedderUnavailable, InvalidInput, NotFound
 from byheart.memory_store import MemoryStore, Progress
 from byheart.model import to_wire
 
@@ -681,7 +681,7 @@ def test_missing_vectors_are_made_by_embed_pending(
     watched.down = True
     store.save_many({"content": f"text {n}"} for n in range(600))
     assert store.search("text").index.pending_vectors == 600
-    with pytest.raises(InvalidInput, match="on holiday"):
+    with pytest.raises(EmbedderUnavailable, match="on holiday"):
         store.embed_pending()
     watched.down = False
     progress: list[int] = []
@@ -734,7 +734,7 @@ def test_vectors_of_another_model_are_never_compared(
     assert saved.pending_vectors == 1
     assert other.embedded == []
     assert [hit.chunk_content for hit in store.search("dog").results] == ["a lazy dog"]
-    with pytest.raises(InvalidInput, match="first"):
+    with pytest.raises(EmbedderUnavailable, match="first"):
         store.embed_pending()
     models = apsw.Connection(str(path)).execute(
         "SELECT DISTINCT name FROM vectors JOIN models USING (model_no)"

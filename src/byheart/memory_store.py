@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,14 @@ from types import TracebackType
 from typing import Any
 
 from byheart import fields as check
-from byheart.contracts import Embedder, Storage, Vectors
-from byheart.errors import ByheartError, InvalidInput, NotFound
+from byheart.contracts import Embedder, PendingChunk, Storage, Vectors
+from byheart.errors import (
+    ByheartError,
+    EmbedderUnavailable,
+    InvalidInput,
+    NotFound,
+    StoreError,
+)
 from byheart.identity import parse_chunk_id
 from byheart.model import (
     GRANULARITIES,
@@ -97,7 +104,9 @@ class MemoryStore:
         given = {name: value for name, value in locals().items() if name != "self"}
         [result] = self._saver.save([check_request(given, self._settings)])
         if result.status == "created" and not result.pending_vectors:
-            self._saver.make_up(_MADE_UP_PER_SAVE)
+            # The memory is safe by now: trouble with older ones must not look like its own.
+            with contextlib.suppress(StoreError):
+                self._saver.make_up(_MADE_UP_PER_SAVE)
         return result
 
     def save_many(
@@ -145,16 +154,17 @@ class MemoryStore:
     def embed_pending(self, on_progress: Callable[[int], None] | None = None) -> int:
         """Make every vector that is still missing; each batch is kept, so it can be interrupted."""
         made = 0
-        while True:
+        last: list[PendingChunk] = []
+        # No progress means that nothing can be made, unless another process was faster.
+        while (first := self._storage.pending(1)) and first != last:
             count, reason = self._saver.make_up(_MADE_UP_PER_BATCH)
             if reason is not None:
-                raise InvalidInput(f"vectors cannot be made now: {reason}")
-            if not count:
-                self._storage.refresh()
-                return made
-            made += count
+                raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
+            made, last = made + count, first
             if on_progress is not None:
                 on_progress(made)
+        self._storage.refresh()
+        return made
 
     # --- Searching ----------------------------------------------------------------------------
 

@@ -54,6 +54,11 @@ def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEm
 
 
 def _file_path(address: str) -> Path:
+    if address == ":memory:":
+        raise StoreUnreachable(
+            "a store lives in a file, so that other processes can share it",
+            "give a path, for example one in a temporary folder",
+        )
     if "://" in address:
         raise StoreUnreachable(
             f"there is no backend for {address.split('://')[0]}:// addresses",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from byheart.memory_store import MemoryStore
@@ -223,3 +224,18 @@ def test_writing_over_the_index_file_never_shows_a_part_of_it(tmp_path: Path, in
     with pytest.raises(TypeError):
         file.write(index, file.IndexFile({"unwritable": object()}, contents.arrays))
     assert file.read(index, verify=True) is not None
+
+
+def test_a_store_restored_to_an_older_state_under_a_live_process_is_searched_as_it_is(
+    open_store: OpenStore, path: Path, tmp_path: Path
+) -> None:
+    open_store().save("the first text")
+    copy = tmp_path / "copy.db"
+    apsw.Connection(str(path)).execute("VACUUM INTO ?", (str(copy),))
+    live = open_store()
+    live.save("the second text")
+    assert live.search("text", mode="fts").total_results == 2
+    source, target = apsw.Connection(str(copy)), apsw.Connection(str(path))
+    with target.backup("main", source, "main") as restoring:
+        restoring.step()
+    assert [hit.chunk_content for hit in live.search("text").results] == ["the first text"]

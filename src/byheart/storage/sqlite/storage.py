@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +28,7 @@ from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
+_MOST_ATTEMPTS = 50
 _PENDING = f"""
     SELECT {CHUNK}, m.title, c.memory_no
     FROM pending_vectors JOIN chunks c USING (chunk_no) JOIN memories m USING (memory_no)
@@ -64,7 +66,7 @@ class SqliteStorage:
     @contextmanager
     def _attached(self) -> Iterator[Reader]:
         with contextlib.ExitStack() as stack:
-            while True:
+            for attempt in itertools.count():
                 connection = stack.enter_context(self._database.reading())
                 reader = SqliteReader(connection, self._index)
                 try:
@@ -73,6 +75,9 @@ class SqliteStorage:
                 except AheadOfSnapshot:
                     # Another thread moved the index on meanwhile: look from its moment or later.
                     stack.close()
+                    if attempt == _MOST_ATTEMPTS:
+                        # Or the file was replaced by an older one: then the index is of another.
+                        self._index.start_anew()
             yield reader
 
     def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:

@@ -138,6 +138,11 @@ class Index:
         with contextlib.suppress(OSError):
             self.publish()
 
+    def start_anew(self) -> None:
+        """Forget what is in memory; the file, if it fits the store, is still good."""
+        with self._lock:
+            self._contents = self._view = None
+
     def discard(self) -> None:
         """Forget everything derived, in memory and on disk."""
         with self._lock:
