@@ -39,15 +39,14 @@ def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> Iterator[Fused]:
     totals: dict[int, float] = {}
     scores: dict[int, float] = {}
     for ranking in legs.values():
-        for rank, found in ranking:
-            number = found.chunk_no
-            totals[number] = totals.get(number, 0.0) + reciprocal_rank(rank)
-            scores[number] = scores.get(number, 0.0) + found.score
+        for rank, (number, score) in ranking:
+            totals[number] = totals.get(number, 0.0) + 1 / (RRF_K + rank + 1)
+            scores[number] = scores.get(number, 0.0) + score
     ranks = {
-        leg: {found.chunk_no: (rank, found.score) for rank, found in ranking}
+        leg: {number: (rank, score) for rank, (number, score) in ranking}
         for leg, ranking in legs.items()
     }
-    for _, _, number in sorted((-total, -scores[each], each) for each, total in totals.items()):
+    for _, _, number in sorted([(-totals[each], -scores[each], each) for each in totals]):
         places = {
             leg: Place(*by_number[number], reciprocal_rank(by_number[number][0]))
             for leg, by_number in ranks.items()

@@ -52,10 +52,10 @@ class Ranking:
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
             tier = {
                 leg: [each for each in ranking if each[1].chunk_no not in placed[leg]]
+                if placed[leg]
+                else ranking
                 for leg, ranking in found.items()
             }
-            for leg, ranking in tier.items():
-                placed[leg].update(each.chunk_no for _, each in ranking)
             fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
             for each in fused:
                 if each.chunk_no not in seen:
@@ -63,4 +63,6 @@ class Ranking:
                     yield each
             if all(len(ranking) < depth for ranking in found.values()):
                 return
+            for leg, ranking in tier.items():
+                placed[leg].update(each.chunk_no for _, each in ranking)
             depth *= _TIER_GROWTH

@@ -52,17 +52,17 @@ class SqliteReader:
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
         found = self._view.rank_by_words(terms, self._select(where), limit)
-        return [Ranked(*each) for each in found]
+        return list(map(Ranked._make, found))
 
     def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         found = self._view.rank_by_vector(vector, self._select(where), limit)
-        return [Ranked(*each) for each in found]
+        return list(map(Ranked._make, found))
 
     def rank_by_syntax(self, query: str, where: Filter, limit: int) -> list[Ranked]:
         """Rank the chunks that a raw FTS5 query matches, best first."""
         found = syntax.rank(self._connection, query, self._view, self._select(where), limit)
-        return [Ranked(*each) for each in found]
+        return list(map(Ranked._make, found))
 
     def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:
         """Give the cosine of each chunk's best window; chunks without vectors are left out."""
