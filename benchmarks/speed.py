@@ -1,6 +1,6 @@
 """Speed: save rate, search latency, start-up, size and memory, at growing numbers of chunks.
 
-    python benchmarks/speed.py --data FOLDER [--sizes 1000,10000,100000] [--out docs/speed.json]
+    python benchmarks/speed.py --data FOLDER [--sizes 1000,10000,100000] [--stores DIR]
 
 FOLDER holds retrieval sets (`*/corpus.jsonl`, `*/queries.jsonl`; docs/benchmarks.md says where to
 get them). Passages are made of their real sentences, about 120 words each, and questions are their
@@ -182,7 +182,8 @@ def measure(size: int, folder: Path, embedder: Any, data: dict[str, Any]) -> dic
     storage = SqliteStorage(path)
     store = MemoryStore(storage, embedder, load_settings({"db_path": str(path)}))
     row: dict[str, Any] = {"chunks": size}
-    row["saves_per_second"] = round(fill(store, data["passages"], size))
+    kept = store.status().index.chunks
+    row["saves_per_second"] = round(fill(store, data["passages"], size)) if kept < size else None
     filters: dict[str, dict[str, Any]] = {
         "no filter": {},
         "10 %": {"kind": "kind-3"},
@@ -209,6 +210,8 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
         cells = [
             f"{row[name]['p50_ms']} / {row[name]['p95_ms']}"
             if isinstance(row[name], dict)
+            else "–"
+            if row[name] is None
             else f"{row[name]:,}"
             for row in rows
         ]
@@ -221,6 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sizes", default="1000,10000,100000")
+    parser.add_argument("--stores", type=Path, help="keep filled stores here between runs")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     sentences = sorted(
@@ -239,9 +243,11 @@ def main() -> None:
     base = real.embed(sentences[:REAL_SENTENCES])
     data = {"passages": make_passages(sentences), "questions": questions[:QUESTIONS]}
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.stores or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
         for size in map(int, options.sizes.split(",")):
-            rows.append(measure(size, Path(folder), ShakenEmbedder(real, base), data))
+            rows.append(measure(size, folder, ShakenEmbedder(real, base), data))
             print(json.dumps(rows[-1]), file=sys.stderr)
     print(render(rows))
     if options.out:

@@ -16,6 +16,7 @@ from typing import TypeAlias
 from byheart.contracts import Embedder, Model, Storage, Vectors, Window
 from byheart.embedding import window_texts
 from byheart.errors import EmbeddingError
+from byheart.forking import renew_after_fork
 from byheart.model import HEADING_SEPARATOR, Chunk
 
 _HASH_BYTES = 16
@@ -54,6 +55,10 @@ class Vectorizer:
         self._storage = storage
         self._embedder = embedder
         self._overlap_tokens = overlap_tokens
+        self._renew()
+        renew_after_fork(self._renew)
+
+    def _renew(self) -> None:
         self._threads = ThreadPoolExecutor(os.cpu_count(), "byheart-question")
         self._warm = False
 
@@ -88,10 +93,13 @@ class Vectorizer:
                 return self._embedder.embed_query(text), None
         except EmbeddingError as error:
             reason = str(error)
+        except ValueError as error:  # an embedder of the caller's own, reading a bad answer
+            reason = f"the embedder failed: {error}"
         return None, reason
 
     def close(self) -> None:
         """Let the threads end."""
+        self._warm = False
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def windows(self, wanted: Sequence[Passage]) -> tuple[list[tuple[Window, ...]], str | None]:
@@ -111,7 +119,7 @@ class Vectorizer:
             return None
         return (
             f"the store's vectors are of model {stored.name}, but the embedder is {mine.name} "
-            f"(set embedding_model back, or change the store with: byheart reembed)"
+            "(set embedding_provider and embedding_model to the store's, or use another store)"
         )
 
     def _embed(self, wanted: Sequence[Passage]) -> list[tuple[Window, ...]]:

@@ -239,3 +239,23 @@ def test_a_store_restored_to_an_older_state_under_a_live_process_is_searched_as_
     with target.backup("main", source, "main") as restoring:
         restoring.step()
     assert [hit.chunk_content for hit in live.search("text").results] == ["the first text"]
+
+
+def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byheart.storage.sqlite.index.index._BATCH", 10)
+    store = open_store()
+    for space in ("ours", "theirs"):
+        store.save_many({"content": f"{space} {n}", "space": space} for n in range(35))
+    store.close()
+    path.with_name(path.name + "-index").unlink(missing_ok=True)
+    again = open_store()
+    for space in ("ours", "theirs"):
+        found = again.search(space, mode="fts", space=space, limit=100).results
+        assert sorted(hit.chunk_content for hit in found) == sorted(
+            f"{space} {n}" for n in range(35)
+        )
+        assert again.status(space).index.memories == 35
+        other = "theirs" if space == "ours" else "ours"
+        assert again.search(other, mode="fts", space=space).total_results == 0

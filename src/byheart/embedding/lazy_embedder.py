@@ -10,6 +10,7 @@ from functools import lru_cache
 from byheart.contracts import Embedder, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError
+from byheart.forking import renew_after_fork
 
 Opener = Callable[[], Embedder]
 
@@ -30,8 +31,9 @@ class LazyEmbedder:
         self._openers = openers
         self._clock = clock
         self._lock = threading.Lock()
+        renew_after_fork(self._renew)
         self._embedder: Embedder | None = None
-        self._failure: EmbedderUnavailable | None = None
+        self._failure: tuple[str, str] | None = None
         self._failed_at = 0.0
         self._query_vector = lru_cache(QUERY_CACHE_ENTRIES)(self._embed_query)
 
@@ -91,7 +93,8 @@ class LazyEmbedder:
     def _found(self) -> Embedder:
         with self._lock:
             if self._failure and self._clock() - self._failed_at < RETRY_AFTER_SECONDS:
-                raise self._failure
+                # A new one each time: raised again, an error would keep every caller's texts alive.
+                raise EmbedderUnavailable(*self._failure)
             self._failure = None
             if self._embedder is None:
                 self._embedder = self._open()
@@ -111,4 +114,8 @@ class LazyEmbedder:
         raise failure
 
     def _remember(self, failure: EmbedderUnavailable) -> None:
-        self._failure, self._failed_at = failure, self._clock()
+        self._failure = (failure.message, failure.hint)
+        self._failed_at = self._clock()
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()

@@ -20,6 +20,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreUnreachable,
 )
+from byheart.forking import renew_after_fork
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
@@ -40,7 +41,7 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
         self._closed = False
-        self._process = os.getpid()
+        renew_after_fork(self._renew)
         self.writable = self._prepare_folder()
 
     def _prepare_folder(self) -> bool:
@@ -150,12 +151,18 @@ class Database:
     @contextmanager
     def maintaining(self) -> Iterator[apsw.Connection]:
         """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
-        with self._writing, self.translated():
-            connection = self.connect()
-            try:
-                yield connection
-            finally:
-                connection.close()
+        self._check_in()
+        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
+            raise self._busy()
+        try:
+            with self.translated():
+                connection = self.connect()
+                try:
+                    yield connection
+                finally:
+                    connection.close()
+        finally:
+            self._writing.release()
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -208,12 +215,12 @@ class Database:
     def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
-        if self._process != os.getpid():
-            # SQLite connections must not cross a fork: leave the parent's alone, take our own.
-            self._inherited = (self._idle, self._writer)
-            self._idle, self._writer = [], None
-            self._writing = threading.RLock()
-            self._process = os.getpid()
+
+    def _renew(self) -> None:
+        # SQLite connections must not cross a fork: leave the parent's alone, take our own.
+        self._inherited = (self._idle, self._writer)
+        self._idle, self._writer = [], None
+        self._writing = threading.RLock()
 
     def close(self) -> None:
         """Close every connection; those in use close when they are given back."""

@@ -43,7 +43,7 @@ class SqliteStorage:
         self._database = Database(path, busy_timeout_seconds)
         self.schema_version = migrate(self._database)
         index_path = path.with_name(path.name + "-index")
-        self._index = Index(index_path, self._database.writable)
+        self._index = Index(index_path, self._database)
 
     @property
     def location(self) -> str:
@@ -200,7 +200,7 @@ class SqliteStorage:
             connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # The last change stays: it is where every index, and its file, says it is.
             connection.execute(
-                "DELETE FROM changes WHERE change_no < ? - 10000", (last_change(connection),)
+                "DELETE FROM changes WHERE change_no < ? - 10000", (last_change(connection)[0],)
             )
         with self._database.maintaining() as connection:
             for statement in ("VACUUM", "PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):

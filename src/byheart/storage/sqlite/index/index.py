@@ -11,6 +11,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart import words
+from byheart.errors import StoreError
+from byheart.forking import renew_after_fork
+from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
     CHUNK_TYPES,
@@ -61,19 +65,24 @@ _VECTORS = """
 class Index:
     """Keep a view of the store up to date, and its file on disk from falling behind."""
 
-    def __init__(self, path: Path, writable: bool) -> None:
+    def __init__(self, path: Path, database: Database) -> None:
         self.path = path
-        self._writable = writable
-        self._lock = threading.Lock()
-        self._publishing = threading.Lock()
+        self._database = database
+        self._renew()
+        renew_after_fork(self._renew)
         self._contents: _Contents | None = None
         self._view: View | None = None
 
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._publishing = threading.Lock()
+
     def view(self, connection: apsw.Connection) -> View | None:
         """Give the view of the transaction's own moment; `None` if the index is ahead of it."""
-        change_no = last_change(connection)
+        change = last_change(connection)
+        change_no = change[0]
         view = self._view
-        if view is not None and view.change_no == change_no:
+        if view is not None and view.change == change:
             return view
         with self._lock:
             contents = self._contents
@@ -83,7 +92,7 @@ class Index:
                 contents = self._load(connection)
             # Interrupted halfway, it is neither the old nor the new: then begin from the file.
             self._contents = self._view = None
-            contents.catch_up(connection, change_no)
+            contents.catch_up(connection, change)
             self._contents = contents
             self._view = contents.view()
             return self._view
@@ -93,17 +102,16 @@ class Index:
         if loaded is not None:
             contents = _Contents.from_file(loaded)
             # One that is ahead was written since this transaction began: another will use it.
-            if contents.change_no <= last_change(connection):
+            if contents.change_no <= last_change(connection)[0]:
                 if contents.can_follow(connection):
                     return contents
-                if self._writable:
-                    self.path.unlink(missing_ok=True)
+                self._remove_file()
         return _Contents.empty(connection)
 
     def unpublished(self) -> bool:
         """Say whether so much is not in the file that writing it anew is worth the time."""
         contents = self._contents
-        if contents is None or not self._writable:
+        if contents is None or not self._database.writable:
             return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
         return contents.unpublished >= least
@@ -118,13 +126,23 @@ class Index:
                 contents = None if self._contents is None else self._contents.frozen()
             if contents is None:
                 return
-            written = file.read(self.path)
-            if written is None or not contents.is_behind(written):
+            newer = self._newer_file(contents)
+            if newer is None:
                 file.write(self.path, contents.compacted().to_file())
                 written = file.read(self.path)
+                newer = None if written is None else _Contents.from_file(written)
             with self._lock:
-                if written is not None:
-                    self._contents = _Contents.from_file(written)
+                if newer is not None:
+                    self._contents = newer
+
+    def _newer_file(self, contents: _Contents) -> _Contents | None:
+        """Take up what another process has written meanwhile, if it is of this store's past."""
+        written = file.read(self.path)
+        if written is None or not contents.is_behind(written):
+            return None
+        newer = _Contents.from_file(written)
+        with self._database.reading() as connection:
+            return newer if newer.can_follow(connection) else None
 
     def publish_in_background(self) -> None:
         """Publish beside the searches that made it worth while, if nobody is at it already."""
@@ -135,7 +153,7 @@ class Index:
 
     def _publish_quietly(self) -> None:
         # The file saves time and holds no truth: a full disk must not fail anything.
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, StoreError):
             self.publish()
 
     def start_anew(self) -> None:
@@ -145,16 +163,22 @@ class Index:
 
     def discard(self) -> None:
         """Forget everything derived, in memory and on disk."""
-        with self._lock:
+        with self._publishing, self._lock:
             self._contents = self._view = None
-            if self._writable:
-                with contextlib.suppress(OSError):
-                    self.path.unlink(missing_ok=True)
+            self._remove_file()
+
+    def _remove_file(self) -> None:
+        if self._database.writable:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
 
 
-def last_change(connection: apsw.Connection) -> int:
-    """Give the number of the last change the transaction sees."""
-    return connection.execute("SELECT ifnull(max(change_no), 0) FROM changes").get  # type: ignore[no-any-return]
+def last_change(connection: apsw.Connection) -> tuple[int, int]:
+    """Give number and stamp of the last change the transaction sees."""
+    row = connection.execute(
+        "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
+    ).get
+    return row or (0, 0)
 
 
 def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
@@ -235,17 +259,16 @@ class _Contents:
         ).get
         return bool(stamp == self._stamp)
 
-    def catch_up(self, connection: apsw.Connection, change_no: int) -> None:
+    def catch_up(self, connection: apsw.Connection, change: tuple[int, int]) -> None:
         """Read everything that was committed up to a change."""
-        if change_no == self.change_no:
+        if change == (self.change_no, self._stamp):
             return
         self._refresh_known_memories(connection)
         self._append_memories(connection)
         for segment in self._read_segments(connection):
             self._segments.append(segment)
             self._merge_small_segments()
-        self.change_no = change_no
-        self._stamp = _stamp(connection, change_no)
+        self.change_no, self._stamp = change
 
     def _refresh_known_memories(self, connection: apsw.Connection) -> None:
         known = self._memories["memory_nos"].view
@@ -290,7 +313,7 @@ class _Contents:
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
         rows = connection.execute(f"{_MEMORIES} WHERE memory_no > ? ORDER BY memory_no", (last,))
-        while batch := _take(rows, _BATCH):
+        while batch := list(islice(rows, _BATCH)):
             for name, values in self._memory_rows(batch).items():
                 self._memories[name].append(values)
 
@@ -389,7 +412,7 @@ class _Contents:
     def view(self) -> View:
         """Show the contents as they are now."""
         return View(
-            self.change_no,
+            (self.change_no, self._stamp),
             self._model_no,
             self._dimensions,
             MemoryColumns(**{name: rows.view for name, rows in self._memories.items()}),
@@ -452,13 +475,5 @@ class _Contents:
         )
 
 
-def _take(rows: Iterator[Any], count: int) -> list[Any]:
-    return [row for row, _ in zip(rows, range(count), strict=False)]
-
-
 def _store_id(connection: apsw.Connection) -> str:
     return connection.execute("SELECT value FROM store WHERE key = 'store_id'").get  # type: ignore[no-any-return]
-
-
-def _stamp(connection: apsw.Connection, change_no: int) -> int:
-    return connection.execute("SELECT stamp FROM changes WHERE change_no = ?", (change_no,)).get  # type: ignore[no-any-return]

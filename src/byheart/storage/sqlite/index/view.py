@@ -24,6 +24,8 @@ EXACT_VECTORS = 4096
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
 # A question of 10,000 characters is answered by its rarest words.
 MOST_TERMS = 256
+# What a space holds takes about five bytes a chunk of the whole store: enough for those in use.
+_SPACES_KEPT = 8
 
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
@@ -59,7 +61,7 @@ class Space:
 class View:
     """Everything a search needs, fixed at one change of the store."""
 
-    change_no: int
+    change: tuple[int, int]
     model_no: int | None
     dimensions: int
     memories: MemoryColumns
@@ -79,6 +81,8 @@ class View:
             bare = np.count_nonzero(selection.chunks & ~self.chunks.embedded)
             until = int(rows.expires[alive].min(initial=NEVER))
             known = Space(alive, selection, int(np.count_nonzero(alive)), int(bare), until)
+            if len(self._spaces) >= _SPACES_KEPT:
+                self._spaces.clear()
             self._spaces[name] = known
         return known
 
@@ -184,9 +188,9 @@ class View:
             slots, counts = self._postings(hash_term(term), selection)
             if len(slots):
                 postings[term] = (slots, counts)
-        rarest = sorted(postings, key=lambda term: len(postings[term][0]))[:MOST_TERMS]
+        rarest = set(sorted(postings, key=lambda term: len(postings[term][0]))[:MOST_TERMS])
         weighed = {}
-        for term in (term for term in postings if term in set(rarest)):
+        for term in (term for term in postings if term in rarest):
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
             weight = np.float32(asked[term] * rarity * (K1 + 1))
