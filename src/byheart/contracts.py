@@ -11,6 +11,7 @@ from byheart.model import (
     Chunk,
     Filter,
     Finding,
+    Heading,
     IndexState,
     Memory,
     MemoryFields,
@@ -149,6 +150,10 @@ class Reader(Protocol):
         """Name the memory of each chunk by its internal number."""
         ...
 
+    def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
+        """Name the headings that each chunk stands under."""
+        ...
+
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
         ...
@@ -193,6 +198,10 @@ class Storage(Protocol):
         """Open a consistent view of everything committed so far, by any process."""
         ...
 
+    def searching(self) -> AbstractContextManager[Reader]:
+        """Open such a view for ranking and counting as well."""
+        ...
+
     def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
         """Write memories; a text already there in its space, session and kind is left as it is."""
         ...
@@ -215,6 +224,10 @@ class Storage(Protocol):
 
     def pending(self, limit: int) -> list[PendingChunk]:
         """List chunks that still lack vectors, oldest first."""
+        ...
+
+    def count_pending(self) -> int:
+        """Count the chunks that still lack vectors, in all spaces."""
         ...
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:

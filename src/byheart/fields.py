@@ -118,6 +118,13 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
     return value
 
 
+def check_bool(name: str, value: object) -> bool:
+    """Accept true or false; anything else could mean either."""
+    if not isinstance(value, bool):
+        raise InvalidInput(f"{name} {value!r} is not allowed", "give true or false")
+    return value
+
+
 def check_number(name: str, value: object, low: float, high: float) -> float:
     """Accept a number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:

@@ -49,7 +49,7 @@ from byheart.vectorizing import Vectorizer
 # that an interrupted import loses seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
 # How many waiting chunks a save embeds besides its own, once the provider is back.
-_MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 32, 256
+_MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 8, 256
 # How often a long import brings the search index up to date.
 _REFRESH_EVERY_CHUNKS = 20_000
 _MATCHES: tuple[Match, ...] = ("any", "all")
@@ -210,7 +210,7 @@ class MemoryStore:
             given, limit if topK is None else topK, mode if source is None else source
         )
         question = _Question(self._vectorizer, request)
-        with self._storage.reading() as reader:
+        with self._storage.searching() as reader:
             try:
                 hits, more = find(request, reader, question.vector)
             except _NoVector:
@@ -253,8 +253,8 @@ class MemoryStore:
             offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
             mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
             granularity=granularity,
-            raw=bool(given["raw"]),
-            explain=bool(given["explain"]),
+            raw=check.check_bool("raw", given["raw"]),
+            explain=check.check_bool("explain", given["explain"]),
             snippet_chars=self._settings.snippet_chars,
         )
 
@@ -262,7 +262,7 @@ class MemoryStore:
         return Filter(
             space=self._space(given["space"]),
             session_id=check.check_optional_label("session_id", given["session_id"]),
-            include_global=bool(given["include_global"]),
+            include_global=check.check_bool("include_global", given["include_global"]),
             kind=check.check_kinds(given["kind"]),
             agent_id=check.check_optional_label("agent_id", given["agent_id"]),
             session_iter=check.check_session_iter(given["session_iter"]),
@@ -275,7 +275,7 @@ class MemoryStore:
             created_after=check.check_moment("created_after", given["created_after"]),
             created_before=check.check_moment("created_before", given["created_before"]),
             as_of=check.check_moment("as_of", given["as_of"]),
-            include_expired=bool(given["include_expired"]),
+            include_expired=check.check_bool("include_expired", given["include_expired"]),
         )
 
     def _space(self, space: object) -> str:

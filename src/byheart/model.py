@@ -52,14 +52,19 @@ class Chunk:
 
     @property
     def section(self) -> tuple[Heading, ...]:
-        """Give the headings down to the first at depth two or more: the chunk's section.
+        """Give the headings of the section it belongs to."""
+        return section_of(self.headings)
 
-        A document that starts at `##` therefore groups by that heading, not by two of them.
-        """
-        for depth, heading in enumerate(self.headings, start=1):
-            if heading.level >= 2:
-                return self.headings[:depth]
-        return self.headings
+
+def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
+    """Give the headings down to the first at depth two or more: the section of a passage.
+
+    A document that starts at `##` therefore groups by that heading, not by two of them.
+    """
+    for depth, heading in enumerate(headings, start=1):
+        if heading.level >= 2:
+            return headings[:depth]
+    return headings
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from byheart.embedding import LazyEmbedder, Progress, open_embedder
-from byheart.errors import StoreUnreachable
+from byheart.errors import SettingsError, StoreUnreachable
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings, load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -29,6 +29,10 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
         **({} if space is None else {"space": space}),
     }
     chosen = load_settings(given) if settings is None or given else settings
+    if not chosen.enabled:
+        raise SettingsError(
+            "the memory is switched off", "switch it on with: byheart config set enabled true"
+        )
     storage = SqliteStorage(
         _file_path(chosen.db_path), busy_timeout_seconds=chosen.busy_timeout_seconds
     )
@@ -59,9 +63,9 @@ def _file_path(address: str) -> Path:
             "a store lives in a file, so that other processes can share it",
             "give a path, for example one in a temporary folder",
         )
-    if "://" in address:
+    if "://" in address or address.startswith("file:"):
         raise StoreUnreachable(
-            f"there is no backend for {address.split('://')[0]}:// addresses",
+            f"there is no backend for {address.split(':')[0]}:// addresses",
             "give the path of a file",
         )
     return Path(address).absolute()

@@ -93,13 +93,13 @@ def key_of(made: Draft) -> DedupKey:
 
 def found(storage: Storage, query: str, **where: Any) -> list[str]:
     chosen = Filter(**{"space": "space", **where})
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         ranked = reader.rank_by_words(query_terms(query), chosen, 100)
         return [each.chunk.content for each in reader.chunks([each.chunk_no for each in ranked])]
 
 
 def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[tuple[str, float]]:
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         ranked = reader.rank_by_vector(np.array(vector, np.float32), Filter(space="space"), limit)
         chunks = reader.chunks([each.chunk_no for each in ranked])
         return [
@@ -112,7 +112,7 @@ def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
     assert storage.model() is None
     assert storage.pending(10) == []
     assert found(storage, "anything") == []
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0) == ([], 0)
         assert reader.sessions("space", None, 10, 0) == ([], 0)
         assert reader.state("space").memories == 0
@@ -137,7 +137,7 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
     )
     [result] = storage.write([made], MODEL)
     assert (result.status, result.memory_id) == ("created", made.memory.memory_id)
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         assert reader.memory(result.memory_id, "space") == made.memory
         chunks = [each.chunk for each in reader.chunks_of(result.memory_id, "space")]
     assert tuple(chunks) == made.chunks
@@ -148,7 +148,7 @@ def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
     storage.write([first], MODEL)
     [result] = storage.write([again], MODEL)
     assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
 
 
@@ -166,7 +166,7 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
     bad = Draft(bad.memory, bad.chunks, bad.windows * 2, (), "tester")  # more windows than chunks
     with pytest.raises(ValueError):
         storage.write([good, bad], MODEL)
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0)[1] == 0
     assert storage.known([key_of(good)]) == {}
     assert found(storage, "good") == []
@@ -212,7 +212,7 @@ def test_vectors_rank_by_cosine(storage: Storage) -> None:
     storage.write([draft("w", WEST), draft("n", NORTH), draft("e", EAST)], MODEL)
     assert near(storage, EAST) == [("e", 1.0), ("n", 0.0), ("w", -1.0)]
     assert near(storage, EAST, limit=1) == [("e", 1.0)]
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         ranked = reader.rank_by_vector(np.array(EAST, np.float32), Filter(space="space"), 10)
         numbers = [each.chunk_no for each in ranked]
         alone = reader.similarities(np.array(EAST, np.float32), numbers[:1])
@@ -294,7 +294,7 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
 def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
     one, other = open_storage(), open_storage()
     one.write([draft("apple one", EAST)], MODEL)
-    with one.reading() as reader:
+    with one.searching() as reader:
         other.write([draft("apple two", NORTH)], MODEL)
         assert len(reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)) == 1
         assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
@@ -331,7 +331,7 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
         ],
         MODEL,
     )
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         page, total = reader.memories(Filter(space="space"), 3, 1)
     assert [memory.content for memory in page] == ["text 4", "text 3", "text 2"]
     assert total == 6
@@ -340,7 +340,7 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
 def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
     storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
-    with storage.reading() as reader:
+    with storage.searching() as reader:
         assert len(reader.rank_by_syntax("plum OR pear", where, 10)) == 2
         [only] = reader.rank_by_syntax('"plum pie"', where, 10)
         weights = reader.weigh_terms(["plum", "pie", "pear"], only.chunk_no, where)
@@ -357,4 +357,4 @@ def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -
     assert status.store == storage.location
     assert str(tmp_path) in storage.location
     assert storage.writable
-    assert (status.index.memories, status.vectors, status.spaces, status.sessions) == (1, 2, 2, 1)
+    assert (status.index.memories, status.vectors, status.spaces, status.sessions) == (1, 1, 2, 1)

@@ -143,6 +143,8 @@ class OnnxEmbedder:
 
 
 def _open_session(graph: Path) -> Any:
+    # Before the import: ONNX Runtime would otherwise keep a device id and a queue of events.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
         import onnxruntime  # slow to import, so only when vectors are made
     except ImportError as error:

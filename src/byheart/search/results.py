@@ -18,6 +18,7 @@ from byheart.model import (
     MemoryFields,
     MemoryHit,
     SectionHit,
+    section_of,
 )
 from byheart.search.fusion import RRF_K, Fused
 from byheart.search.ranking import QueryVector, Ranking
@@ -83,8 +84,9 @@ class _Answer:
         return [self._section(group) for group in page], more
 
     def _sections_of(self, chunk_nos: Sequence[int]) -> list[Hashable]:
-        found = self._reader.chunks(chunk_nos)
-        return [(each.memory.memory_id, each.chunk.section) for each in found]
+        owners = self._reader.owners(chunk_nos)
+        headings = self._reader.headings(chunk_nos)
+        return list(zip(owners, map(section_of, headings), strict=True))
 
     def _section(self, group: Group) -> Hit:
         best = group[0]
@@ -139,16 +141,23 @@ class _Answer:
     def _groups(
         self, keys_of: Callable[[Sequence[int]], Sequence[Hashable]], chunks_per_group: int
     ) -> tuple[list[Group], bool]:
-        """Gather ranked chunks until a page of groups and one more are there."""
+        """Gather ranked chunks until a page of groups and one more are there.
+
+        Matches are counted among the first so many chunks alone: what lies behind is looked at only
+        for groups that are not there yet, so that a count does not depend on how far that goes.
+        """
         end = self._request.offset + self._request.limit
         groups: dict[Hashable, Group] = {}
         ranked = iter(self._ranking)
+        counting = True
         while batch := list(islice(ranked, end * chunks_per_group)):
             keys = keys_of([each.chunk_no for each in batch])
             for key, fused in zip(keys, batch, strict=True):
-                groups.setdefault(key, []).append(fused)
+                if counting or key not in groups:
+                    groups.setdefault(key, []).append(fused)
             if len(groups) > end:
                 break
+            counting = False
         return list(groups.values())[self._request.offset : end], len(groups) > end
 
     def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:

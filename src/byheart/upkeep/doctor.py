@@ -19,7 +19,7 @@ def examine(
             "embedding",
             unavailable is None,
             unavailable or "in order",
-            "" if unavailable is None else "run: byheart model download",
+            "" if unavailable is None else "look at: byheart model status, byheart config list",
         )
     )
     findings.append(_pending(storage, embed_pending))
@@ -34,7 +34,7 @@ def _pending(storage: Storage, embed_pending: Callable[[], int] | None) -> Findi
             made = embed_pending()
         except ByheartError as error:
             return Finding(name, False, error.message, error.hint)
-    waiting = len(storage.pending(limit=100_000))
+    waiting = storage.count_pending()
     if waiting:
         return Finding(
             name, False, f"vectors are missing for {waiting:,} chunks", "run: byheart doctor --fix"

@@ -12,7 +12,9 @@ errors.py      what goes wrong, as a message and an exit code
 reference.py   docs/cli.md, written from the verbs themselves
 """
 
+import os
 import sys
+from pathlib import Path
 
 __all__ = ["main"]
 
@@ -24,4 +26,7 @@ def main() -> None:
         from byheart.interfaces.cli.commands import byheart
     except KeyboardInterrupt:
         sys.exit(130)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the caller: the work is done all the same
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     byheart.main()

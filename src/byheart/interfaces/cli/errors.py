@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import traceback
@@ -83,6 +84,8 @@ def _describe(error: Exception) -> tuple[Complaint, int]:
         return Complaint(name, error.format_message(), f"see: {command} --help"), USAGE
     if isinstance(error, click.ClickException):
         return Complaint(name, error.format_message(), ""), error.exit_code
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return Complaint(name, "no space is left where the answer is written", ""), FAILURE
     return (
         Complaint(
             name,

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from hashlib import sha256
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -49,16 +52,6 @@ _MUST_BE_EMPTY = (
            WHERE length(embedding) != 4 * dimensions""",
     ),
     (
-        "whole texts",
-        "{} memories have gaps between their chunks",
-        "restore a backup: their text is incomplete",
-        """SELECT count(*) FROM memories m WHERE NOT EXISTS (
-               SELECT 1 FROM chunks c WHERE c.memory_no = m.memory_no AND start_char = 0)
-           OR EXISTS (SELECT 1 FROM chunks c WHERE c.memory_no = m.memory_no AND start_char > 0
-               AND NOT EXISTS (SELECT 1 FROM chunks p WHERE p.memory_no = c.memory_no
-                   AND p.chunk_index = c.chunk_index - 1 AND p.end_char = c.start_char))""",
-    ),
-    (
         "entities in use",
         "{} entities belong to no memory",
         _REBUILD,
@@ -89,6 +82,7 @@ def examine(database: Database, index: Index) -> list[Finding]:
                     else "",
                 )
             )
+        findings.append(_texts(connection))
         findings.append(_index_file(connection, index))
     findings.append(_disk_space(database))
     return findings
@@ -117,6 +111,29 @@ def _integrity(connection: apsw.Connection) -> Iterator[Finding]:
     )
 
 
+def _texts(connection: apsw.Connection) -> Finding:
+    """Hash every text again: chunks that were lost or changed show."""
+    changed, hashes = 0, {}
+    rows = connection.execute(
+        "SELECT memory_no, content FROM chunks ORDER BY memory_no, chunk_index"
+    )
+    for memory_no, parts in groupby(rows, key=itemgetter(0)):
+        digest = sha256()
+        for _, content in parts:
+            digest.update(content.encode())
+        hashes[memory_no] = digest.digest()
+    for memory_no, content_hash in connection.execute(
+        "SELECT memory_no, content_hash FROM memories"
+    ):
+        changed += hashes.get(memory_no) != content_hash
+    return Finding(
+        "texts as saved",
+        not changed,
+        f"{changed} memories do not have the text that was saved" if changed else "in order",
+        "restore a backup: their text has changed or is incomplete" if changed else "",
+    )
+
+
 def _index_file(connection: apsw.Connection, index: Index) -> Finding:
     name = "search index"
     if index.path.exists() and file.read(index.path, verify=True) is None:
@@ -129,7 +146,17 @@ def _index_file(connection: apsw.Connection, index: Index) -> Finding:
         [row[0] for row in connection.execute("SELECT chunk_no FROM chunks ORDER BY chunk_no")],
         np.int64,
     )
-    if not np.array_equal(alive, stored):
+    known = view.memories.memory_nos[view.memories.present]
+    memories = np.array(
+        [
+            row[0]
+            for row in connection.execute(
+                "SELECT memory_no FROM memories WHERE forgotten_at IS NULL ORDER BY memory_no"
+            )
+        ],
+        np.int64,
+    )
+    if not (np.array_equal(alive, stored) and np.array_equal(known, memories)):
         return Finding(name, False, "does not hold the store's chunks", f"run: {_REBUILD}")
     return Finding(name, True, "in order")
 

@@ -31,6 +31,8 @@ def migrate(database: Database) -> int:
     with database.reading() as connection:
         current = _version(connection)
         _refuse_foreign(connection, database, current, latest)
+    if database.writable:
+        _use_write_ahead_log(database)
     if current == latest:
         return latest
     if not database.writable:
@@ -39,12 +41,12 @@ def migrate(database: Database) -> int:
             "and it cannot be written to",
             "open it once from where it can be written",
         )
-    _use_write_ahead_log(database)
-    if current:
-        _back_up(database, current)
     with database.writing() as connection:
         # Another process may have done it since we looked.
         current = _version(connection)
+        _refuse_foreign(connection, database, current, latest)
+        if 0 < current < latest:
+            _back_up(database, current)
         for number, script in migrations:
             if number > current:
                 _apply(connection, number, script)
@@ -82,7 +84,10 @@ def _refuse_foreign(
 
 
 def _use_write_ahead_log(database: Database) -> None:
+    """Let readers and a writer work side by side; a copied store may have lost that."""
     with database.maintaining() as connection:
+        if connection.execute("PRAGMA journal_mode").get == "wal":
+            return
         # Switching the journal does not wait for other processes that switch it too.
         deadline = time.monotonic() + 10
         while True:
@@ -96,8 +101,10 @@ def _use_write_ahead_log(database: Database) -> None:
 
 
 def _back_up(database: Database, version: int) -> None:
+    """Copy the store while nobody can write to it; a copy that is there is whole."""
     copy = database.path.with_name(f"{database.path.name}.backup-schema-{version}")
-    if copy.exists():
-        return
+    partial = copy.with_name(f"{copy.name}.partial")
+    partial.unlink(missing_ok=True)
     with database.maintaining() as connection:
-        connection.execute("VACUUM INTO ?", (str(copy),))
+        connection.execute("VACUUM INTO ?", (str(partial),))
+    partial.replace(copy)

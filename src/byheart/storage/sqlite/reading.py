@@ -10,12 +10,12 @@ from typing import Any
 import apsw
 
 from byheart.contracts import FoundChunk, Ranked, Vectors
-from byheart.model import Filter, IndexState, Memory, Session
+from byheart.model import Filter, Heading, IndexState, Memory, Session
 from byheart.storage.sqlite import syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.index.view import Selection, View
-from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_memory
+from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros
 
 
@@ -76,6 +76,15 @@ class SqliteReader:
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Name the memory of each chunk by its internal number."""
         return self._view.owners(chunk_nos)
+
+    def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
+        """Name the headings that each chunk stands under."""
+        rows = self._connection.execute(
+            "SELECT headings FROM json_each(?) wanted CROSS JOIN chunks ON chunk_no = value "
+            "ORDER BY wanted.key",
+            (json.dumps(list(chunk_nos)),),
+        )
+        return [to_headings(row[0]) for row in rows]
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""

@@ -46,8 +46,13 @@ def to_memory(row: Any) -> Memory:
 def to_chunk(row: Any) -> Chunk:
     """Read the columns of `CHUNK` behind `chunk_no`."""
     values: Any = list(row)
-    values[7] = tuple(Heading(*each) for each in json.loads(row[7]))
+    values[7] = to_headings(row[7])
     return Chunk(*values)
+
+
+def to_headings(text: Any) -> tuple[Heading, ...]:
+    """Read headings as `headings_json` writes them."""
+    return tuple(Heading(*each) for each in json.loads(text))
 
 
 def to_found_chunk(row: Any) -> FoundChunk:

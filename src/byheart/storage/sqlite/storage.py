@@ -58,6 +58,12 @@ class SqliteStorage:
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """Open a consistent view of everything committed so far, by any process."""
+        with self._database.reading() as connection:
+            yield SqliteReader(connection, self._index)
+
+    @contextmanager
+    def searching(self) -> Iterator[Reader]:
+        """Open such a view with the index at its very moment, for ranking and counting."""
         with self._attached() as reader:
             yield reader
         if self._index.unpublished():
@@ -145,6 +151,11 @@ class SqliteStorage:
                 found.append(PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10]))
         return found
 
+    def count_pending(self) -> int:
+        """Count the chunks that still lack vectors, in all spaces."""
+        with self._database.reading() as connection:
+            return int(connection.execute("SELECT count(*) FROM pending_vectors").get)
+
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
         """Add the vectors of pending chunks that are still there, and count the chunks."""
         with self._database.writing() as connection:
@@ -152,11 +163,12 @@ class SqliteStorage:
 
     def status(self, space: str) -> Status:
         """Describe the store."""
-        with self.reading() as reader, self._database.reading() as connection:
+        with self.searching() as reader, self._database.reading() as connection:
             vectors, spaces, sessions = connection.execute(
-                "SELECT (SELECT count(*) FROM vectors), "
+                "SELECT (SELECT count(*) FROM memories m JOIN chunks USING (memory_no) "
+                "JOIN vectors USING (chunk_no) WHERE m.space = ?1), "
                 "(SELECT count(DISTINCT space) FROM memories), "
-                "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ?)",
+                "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ?1)",
                 (space,),
             ).get
             return Status(

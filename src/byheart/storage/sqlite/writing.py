@@ -13,7 +13,7 @@ from byheart import words
 from byheart.contracts import DedupKey, Draft, Model, Window
 from byheart.model import Chunk, Memory, SaveResult
 from byheart.storage.sqlite.rows import headings_json
-from byheart.storage.sqlite.times import from_micros, to_micros
+from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _SAME_TEXT = """
     SELECT memory_id, created_at,
@@ -22,14 +22,16 @@ _SAME_TEXT = """
          WHERE c.memory_no = m.memory_no)
     FROM memories m
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
+        AND forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
+_EXPIRED_COPY = """
+    SELECT memory_no FROM memories
+    WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
         AND forgotten_at IS NULL"""
 
 
 def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
     """Find the memory that already holds a text in its space, session and kind."""
-    row = connection.execute(
-        _SAME_TEXT, (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
-    ).get
+    row = connection.execute(_SAME_TEXT, (*_columns(key), now_micros())).get
     if row is None:
         return None
     memory_id, created, chunks, pending = row
@@ -37,9 +39,18 @@ def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
     return SaveResult(memory_id, "unchanged", chunks, key.content_hash, created_at, pending)
 
 
+def _columns(key: DedupKey) -> tuple[object, ...]:
+    return key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash)
+
+
 def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
+    key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
+    expired = connection.execute(_EXPIRED_COPY, _columns(key)).get
+    if expired is not None:
+        # It ran out, and is said again: the new one takes its place.
+        remove(connection, expired)
     memory_no = _insert_memory(connection, memory, draft.derived)
     pending = 0
     model_no = None if model is None else activate(connection, model)

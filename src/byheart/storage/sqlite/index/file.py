@@ -7,10 +7,12 @@ The file is derived: if it is missing, damaged, foreign or old, the index is bui
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
 import tempfile
+import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from numpy.typing import NDArray
 _MAGIC = b"BYHEART INDEX 1\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
+_LONGEST_WRITE_SECONDS = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class IndexFile:
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: Path, contents: IndexFile) -> None:
+def write(path: Path, contents: IndexFile, mode: int) -> None:
     """Write the file beside its place and move it there; readers see the old one or the new one."""
     layout, checksums, offset = {}, {}, 0
     for name, array in contents.arrays.items():
@@ -42,6 +45,7 @@ def write(path: Path, contents: IndexFile) -> None:
     header = json.dumps(
         {**contents.header, "layout": layout, "checksums": checksums, "bytes": offset}
     ).encode()
+    _sweep(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -52,10 +56,19 @@ def write(path: Path, contents: IndexFile) -> None:
                 _pad(out)
             out.flush()
             os.fsync(out.fileno())  # else a power cut could leave a file whose arrays are zeros
+        Path(temporary).chmod(mode)  # who may read the store may use its index
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _sweep(path: Path) -> None:
+    """Remove what writers that were killed have left behind."""
+    for left in path.parent.glob(f"{path.name}.*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _LONGEST_WRITE_SECONDS:
+                left.unlink()
 
 
 def _pad(out: Any) -> None:
@@ -83,9 +96,11 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
             }
     except (OSError, struct.error, ValueError, KeyError):
         return None
-    if verify and any(
-        zlib.crc32(np.ascontiguousarray(array).data) != header["checksums"][name]
-        for name, array in arrays.items()
+    # Vectors are by far the most of it, and damage there can only misplace one: not read each time.
+    read_now = [name for name in arrays if verify or name != "embeddings"]
+    if any(
+        zlib.crc32(np.ascontiguousarray(arrays[name]).data) != header["checksums"][name]
+        for name in read_now
     ):
         return None
     return IndexFile(header, arrays)

@@ -128,7 +128,8 @@ class Index:
                 return
             newer = self._newer_file(contents)
             if newer is None:
-                file.write(self.path, contents.compacted().to_file())
+                mode = self._database.path.stat().st_mode & 0o777
+                file.write(self.path, contents.compacted().to_file(), mode)
                 written = file.read(self.path)
                 newer = None if written is None else _Contents.from_file(written)
             with self._lock:
