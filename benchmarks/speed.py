@@ -18,6 +18,7 @@ import platform
 import random
 import re
 import statistics
+import string
 import subprocess
 import sys
 import tempfile
@@ -161,8 +162,8 @@ def measure_first_query(path: Path, question: str) -> dict[str, float]:
 def time_saves(store: MemoryStore, passages: Iterator[str], count: int) -> dict[str, float]:
     """Save one by one, and look for each at once."""
     saving, finding = [], []
-    for number in range(count):
-        marker = "zq" + "".join(chr(ord("a") + int(digit)) for digit in f"{number:05}") + "zq"
+    for _ in range(count):
+        marker = "".join(random.choices(string.ascii_lowercase, k=16))
         started = time.perf_counter()
         saved = store.save(f"{marker}. {next(passages)}")
         between = time.perf_counter()

@@ -416,7 +416,9 @@ class _Question:
 
     def __init__(self, vectorizer: Vectorizer, request: SearchRequest) -> None:
         wanted = request.mode != "fts" and request.query
-        self._asked = vectorizer.ask(request.query) if wanted else None
+        # In a hybrid search the words are ranked while the question is being embedded.
+        both = request.mode == "hybrid"
+        self._asked = vectorizer.ask(request.query, meanwhile=both) if wanted else None
         self.missing: str | None = None
 
     def vector(self) -> Vectors:

@@ -77,9 +77,9 @@ class Vectorizer:
         except EmbeddingError as error:
             return str(error)
 
-    def ask(self, text: str) -> Question:
-        """Start to embed a question: keywords can be looked up meanwhile."""
-        if self._warm:
+    def ask(self, text: str, *, meanwhile: bool) -> Question:
+        """Embed a question; beside the caller's thread, if that has something to do meanwhile."""
+        if self._warm and meanwhile:
             return self._threads.submit(self._query_vector, text).result
         # The first one may load or even fetch the model: here, where Ctrl-C can stop it.
         answer = self._query_vector(text)
