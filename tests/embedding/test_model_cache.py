@@ -164,7 +164,7 @@ def test_a_silent_hub_is_given_up_within_seconds(cache, monkeypatch):
         start = time.monotonic()
         with pytest.raises(EmbedderUnavailable, match="no answer"):
             download_model("org/tiny", cache, sources=sources)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10
 
 
 def test_a_folder_that_is_gone_is_not_looked_for_on_the_hub(hub, cache, tmp_path):
