@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.errors import EmbedderUnavailable, InvalidInput, NotFound
+from byheart.errors import EmbedderUnavailable, NotFound
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -170,7 +170,7 @@ class StoreMachine(RuleBasedStateMachine):
             self.stores[which].embed_pending()
             self.pending.clear()
         elif self.pending:
-            with pytest.raises(InvalidInput):
+            with pytest.raises(EmbedderUnavailable):
                 self.stores[which].embed_pending()
 
     @rule(which=which)

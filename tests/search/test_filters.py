@@ -1,6 +1,7 @@
 """Filters one by one, in every mode and granularity, and that they never starve."""
 
 import itertools
+import random
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,6 +12,7 @@ import pytest
 
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
 from byheart.storage.sqlite import SqliteStorage
 
@@ -283,3 +285,23 @@ def test_deleted_chunks_take_no_place_among_the_hits(
         found = store.search("common words", limit=10, **ask)
         assert [hit.memory_id for hit in found.results] == [kept.memory_id]
         assert not found.has_more
+
+
+def test_of_thousands_of_vectors_the_nearest_are_those_of_brute_force(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    words = [f"w{number}" for number in range(300)]
+    chance = random.Random(3)
+    texts = [" ".join(chance.sample(words, 12)) for _ in range(6000)]
+    embedder = HashEmbedder()
+    store = open_store(embedder=embedder)
+    store.save_many({"content": text, "entities": []} for text in texts)
+    vectors = embedder.embed(texts)
+    found = 0
+    for text in texts[:40]:
+        query = " ".join(text.split()[:6])
+        cosines = vectors @ embedder.embed_query(query)
+        nearest = {texts[at] for at in np.argsort(-cosines)[:10]}
+        hits = store.search(query, mode="vector").results
+        found += len(nearest & {hit.chunk_content for hit in hits})
+    assert found >= 0.97 * 400

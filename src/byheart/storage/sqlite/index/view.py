@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from byheart.model import Filter
 from byheart.storage.sqlite.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
-from byheart.storage.sqlite.index.segment import FIXED_POINT, Segment, hash_term
+from byheart.storage.sqlite.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
 from byheart.storage.sqlite.times import to_micros
 
 # Okapi BM25, with the constants SQLite's own bm25() uses.
@@ -240,7 +240,7 @@ class View:
     def _near_by_signs(
         self, vector: NDArray[np.float32], masks: Sequence[Mask], wanted: int
     ) -> list[Slots]:
-        bits = _query_signs(vector, self.dimensions)
+        bits = pack_signs(vector[np.newaxis])[:, 0]
         far = self.dimensions + 1
         distances = []
         for segment, mask in zip(self.segments, masks, strict=True):
@@ -315,10 +315,3 @@ def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
     last = np.searchsorted(vector_slots, slots, side="right")
     ranges = [np.arange(low, high) for low, high in zip(first, last, strict=True)]
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
-
-
-def _query_signs(vector: NDArray[np.float32], dimensions: int) -> NDArray[np.uint64]:
-    packed = np.zeros(-(-dimensions // 64) * 8, np.uint8)
-    bits = np.packbits(vector > 0)
-    packed[: len(bits)] = bits
-    return packed.view(np.uint64)
