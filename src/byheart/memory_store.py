@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from byheart import fields as check
-from byheart.contracts import Embedder, PendingChunk, Storage, Vectors
+from byheart.contracts import Embedder, PendingChunk, Storage
 from byheart.errors import (
     ByheartError,
     EmbedderUnavailable,
@@ -209,13 +209,13 @@ class MemoryStore:
         request = self._request(
             given, limit if topK is None else topK, mode if source is None else source
         )
-        question = _Question(self._vectorizer, request)
-        with self._storage.searching() as reader:
-            try:
-                hits, more = find(request, reader, question.vector)
-            except _NoVector:
+        vector, degraded = None, None
+        if request.mode != "fts" and request.query:
+            vector, degraded = self._vectorizer.query_vector(request.query)
+            if vector is None:
                 request = replace(request, mode="fts")
-                hits, more = find(request, reader, question.vector)
+        with self._storage.searching() as reader:
+            hits, more = find(request, reader, vector)
             state = reader.state(request.where.space)
         return SearchAnswer(
             query=request.query,
@@ -224,7 +224,7 @@ class MemoryStore:
             results=tuple(hits),
             total_results=len(hits),
             has_more=more,
-            degraded=question.missing or _incomplete(request.mode, state),
+            degraded=degraded or _incomplete(request.mode, state),
             index=state,
             elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
         )
@@ -392,7 +392,6 @@ class MemoryStore:
 
     def close(self) -> None:
         """Release files and memory."""
-        self._vectorizer.close()
         self._storage.close()
 
     def __enter__(self) -> MemoryStore:
@@ -405,28 +404,6 @@ class MemoryStore:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _NoVector(Exception):
-    """Say that a question could not be embedded: its words must do."""
-
-
-class _Question:
-    """A question on its way through the embedder."""
-
-    def __init__(self, vectorizer: Vectorizer, request: SearchRequest) -> None:
-        wanted = request.mode != "fts" and request.query
-        # In a hybrid search the words are ranked while the question is being embedded.
-        both = request.mode == "hybrid"
-        self._asked = vectorizer.ask(request.query, meanwhile=both) if wanted else None
-        self.missing: str | None = None
-
-    def vector(self) -> Vectors:
-        """Wait for the vector, or give up with the reason in `missing`."""
-        vector, self.missing = self._asked() if self._asked else (None, None)
-        if vector is None:
-            raise _NoVector
-        return vector
 
 
 def _raw_mode(mode: object) -> Mode:

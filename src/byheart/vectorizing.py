@@ -6,23 +6,16 @@ words, the answer says why, and the vectors are made up for later.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeAlias
 
 from byheart.contracts import Embedder, Model, Storage, Vectors, Window
 from byheart.embedding import window_texts
 from byheart.errors import EmbeddingError
-from byheart.forking import renew_after_fork
 from byheart.model import HEADING_SEPARATOR, Chunk
 
 _HASH_BYTES = 16
-
-# Gives, once it is there, the vector of a question, or the reason why there is none.
-Question: TypeAlias = "Callable[[], tuple[Vectors | None, str | None]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +48,6 @@ class Vectorizer:
         self._storage = storage
         self._embedder = embedder
         self._overlap_tokens = overlap_tokens
-        self._renew()
-        renew_after_fork(self._renew)
-
-    def _renew(self) -> None:
-        self._threads = ThreadPoolExecutor(os.cpu_count(), "byheart-question")
-        self._warm = False
 
     @property
     def model(self) -> Model | None:
@@ -77,16 +64,8 @@ class Vectorizer:
         except EmbeddingError as error:
             return str(error)
 
-    def ask(self, text: str, *, meanwhile: bool) -> Question:
-        """Embed a question; beside the caller's thread, if that has something to do meanwhile."""
-        if self._warm and meanwhile:
-            return self._threads.submit(self._query_vector, text).result
-        # The first one may load or even fetch the model: here, where Ctrl-C can stop it.
-        answer = self._query_vector(text)
-        self._warm = answer[0] is not None
-        return lambda: answer
-
-    def _query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
+    def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
+        """Embed a question, or say why that cannot be done."""
         try:
             reason = self._foreign_model()
             if reason is None:
@@ -96,11 +75,6 @@ class Vectorizer:
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
         return None, reason
-
-    def close(self) -> None:
-        """Let the threads end."""
-        self._warm = False
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def windows(self, wanted: Sequence[Passage]) -> tuple[list[tuple[Window, ...]], str | None]:
         """Embed passages, or say why vectors are missing from what is returned."""

@@ -18,19 +18,18 @@ FIRST_TIER = 300
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], list[Ranked]]
-QueryVector = Callable[[], Vectors]
 
 
 class Ranking:
     """The chunks that answer a request, best first, as far as they are asked for."""
 
-    def __init__(self, request: SearchRequest, reader: Reader, vector: QueryVector) -> None:
+    def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
         self._reader = reader
         self.where = request.where
         self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
         self.legs = self._legs(request, vector)
 
-    def _legs(self, request: SearchRequest, vector: QueryVector) -> dict[str, Leg]:
+    def _legs(self, request: SearchRequest, vector: Vectors | None) -> dict[str, Leg]:
         reader, where = self._reader, request.where
         legs: dict[str, Leg] = {}
         if request.mode != "vector":
@@ -38,9 +37,8 @@ class Ranking:
                 legs["fts"] = lambda depth: reader.rank_by_syntax(request.query, where, depth)
             else:
                 legs["fts"] = lambda depth: reader.rank_by_words(self.terms, where, depth)
-        if request.mode != "fts":
-            # After the words: they are ranked while the question is still being embedded.
-            legs["vector"] = lambda depth: reader.rank_by_vector(vector(), where, depth)
+        if vector is not None:
+            legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
         return legs
 
     def __iter__(self) -> Iterator[Fused]:

@@ -7,7 +7,7 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any
 
-from byheart.contracts import FoundChunk, Reader
+from byheart.contracts import FoundChunk, Reader, Vectors
 from byheart.model import (
     HEADING_SEPARATOR,
     ChunkHit,
@@ -21,7 +21,7 @@ from byheart.model import (
     section_of,
 )
 from byheart.search.fusion import RRF_K, Fused
-from byheart.search.ranking import QueryVector, Ranking
+from byheart.search.ranking import Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.snippets import make_snippet
 
@@ -34,7 +34,7 @@ SCOPED_SIMILARITY = 2.0
 Group = list[Fused]
 
 
-def find(request: SearchRequest, reader: Reader, vector: QueryVector) -> tuple[list[Hit], bool]:
+def find(request: SearchRequest, reader: Reader, vector: Vectors | None) -> tuple[list[Hit], bool]:
     """Answer a request: the hits of its page, and whether there are more behind it."""
     if not request.query:
         return _list_memories(request, reader)
@@ -45,7 +45,7 @@ def find(request: SearchRequest, reader: Reader, vector: QueryVector) -> tuple[l
 
 
 class _Answer:
-    def __init__(self, request: SearchRequest, reader: Reader, vector: QueryVector) -> None:
+    def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
         self._request = request
         self._reader = reader
         self._vector = vector
@@ -161,13 +161,13 @@ class _Answer:
         return list(groups.values())[self._request.offset : end], len(groups) > end
 
     def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:
-        if self._request.mode == "fts":
+        if self._vector is None:
             return {}
         known = {
             each.chunk_no: each.places["vector"].score for each in fused if "vector" in each.places
         }
         rest = [each.chunk_no for each in fused if each.chunk_no not in known]
-        return known | (self._reader.similarities(self._vector(), rest) if rest else {})
+        return known | (self._reader.similarities(self._vector, rest) if rest else {})
 
     def _snippet(self, text: str) -> str:
         return make_snippet(text, self._ranking.terms, self._request.snippet_chars)
