@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from byheart.model import (
     Chunk,
@@ -78,6 +78,15 @@ class Embedder(TokenCounter, Protocol):
         ...
 
 
+@runtime_checkable
+class MayBeAway(Protocol):
+    """What an embedder adds whose name cannot be asked for without fetching it first."""
+
+    def unavailable(self) -> str | None:
+        """Say why no vectors can be made at the moment, if that is so, by looking only."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """What one vector was made from (a hash of the text embedded) and the vector, once made."""
@@ -108,10 +117,10 @@ class PendingChunk:
 
 
 class Ranked(NamedTuple):
-    """A chunk as one leg found it; higher scores are better."""
+    """The chunks that one leg found, best first, with their scores beside them."""
 
-    chunk_no: int
-    score: float
+    chunk_nos: NDArray[np.int64]
+    scores: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +135,15 @@ class FoundChunk:
 class Reader(Protocol):
     """One consistent view of the store: what it ranks and what it fetches belong together."""
 
-    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
         ...
 
-    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that a raw FTS5 query matches, best first."""
         ...
 
-    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         ...
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import apsw
@@ -182,9 +183,14 @@ def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
         at_byte, at_char = end, at_char + length
 
 
+@lru_cache(4096)  # the same names come again in hit after hit
+def _part_terms(part: str) -> tuple[str, ...]:
+    return tuple(_tokens(part))
+
+
 def _part_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
     for part, start, end in _compound_parts(text):
-        if not sought.isdisjoint(_tokens(part)):
+        if not sought.isdisjoint(_part_terms(part)):
             yield start, end
     if text.isascii():
         return

@@ -95,16 +95,16 @@ def found(storage: Storage, query: str, **where: Any) -> list[str]:
     chosen = Filter(**{"space": "space", **where})
     with storage.searching() as reader:
         ranked = reader.rank_by_words(query_terms(query), chosen, 100)
-        return [each.chunk.content for each in reader.chunks([each.chunk_no for each in ranked])]
+        return [each.chunk.content for each in reader.chunks(ranked.chunk_nos.tolist())]
 
 
 def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[tuple[str, float]]:
     with storage.searching() as reader:
         ranked = reader.rank_by_vector(np.array(vector, np.float32), Filter(space="space"), limit)
-        chunks = reader.chunks([each.chunk_no for each in ranked])
+        chunks = reader.chunks(ranked.chunk_nos.tolist())
         return [
-            (each.chunk.content, round(place.score, 2))
-            for each, place in zip(chunks, ranked, strict=True)
+            (each.chunk.content, round(score, 2))
+            for each, score in zip(chunks, ranked.scores.tolist(), strict=True)
         ]
 
 
@@ -214,7 +214,7 @@ def test_vectors_rank_by_cosine(storage: Storage) -> None:
     assert near(storage, EAST, limit=1) == [("e", 1.0)]
     with storage.searching() as reader:
         ranked = reader.rank_by_vector(np.array(EAST, np.float32), Filter(space="space"), 10)
-        numbers = [each.chunk_no for each in ranked]
+        numbers = ranked.chunk_nos.tolist()
         alone = reader.similarities(np.array(EAST, np.float32), numbers[:1])
     assert alone == {numbers[0]: pytest.approx(1.0, abs=1e-3)}
 
@@ -296,7 +296,8 @@ def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
     one.write([draft("apple one", EAST)], MODEL)
     with one.searching() as reader:
         other.write([draft("apple two", NORTH)], MODEL)
-        assert len(reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)) == 1
+        ranked = reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)
+        assert len(ranked.chunk_nos) == 1
         assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
         assert reader.state("space").memories == 1
     assert found(one, "apple") == ["apple one", "apple two"]
@@ -341,14 +342,12 @@ def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
     storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
     with storage.searching() as reader:
-        assert len(reader.rank_by_syntax("plum OR pear", where, 10)) == 2
-        [only] = reader.rank_by_syntax('"plum pie"', where, 10)
-        weights = reader.weigh_terms(["plum", "pie", "pear"], only.chunk_no, where)
-        [ranked] = reader.rank_by_words(["plum"], where, 10)
+        assert len(reader.rank_by_syntax("plum OR pear", where, 10).chunk_nos) == 2
+        [only] = reader.rank_by_syntax('"plum pie"', where, 10).chunk_nos.tolist()
+        weights = reader.weigh_terms(["plum", "pie", "pear"], only, where)
+        [number], [score] = map(list, reader.rank_by_words(["plum"], where, 10))
         assert set(weights) == {"plum", "pie"}
-        assert reader.weigh_terms(["plum"], ranked.chunk_no, where) == {
-            "plum": pytest.approx(ranked.score)
-        }
+        assert reader.weigh_terms(["plum"], number, where) == {"plum": pytest.approx(score)}
 
 
 def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -> None:

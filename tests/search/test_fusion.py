@@ -1,23 +1,24 @@
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byheart.contracts import Ranked
 from byheart.search import fusion
-from byheart.search.fusion import Fused, keep_order, reciprocal_rank
+from byheart.search.fusion import Fused, Tier, keep_order, reciprocal_rank
 
 A, B, C = 1, 2, 3
 
 
-def leg(*chunk_nos: int, scores: list[float] | None = None) -> list[tuple[int, Ranked]]:
-    given_scores = scores or [1.0] * len(chunk_nos)
-    return list(enumerate(map(Ranked, chunk_nos, given_scores)))
+def leg(*chunk_nos: int, scores: list[float] | None = None, first: int = 0) -> Tier:
+    ranked = Ranked(np.array(chunk_nos, np.int64), np.array(scores or [1.0] * len(chunk_nos)))
+    return Tier(np.arange(first, first + len(chunk_nos)), ranked)
 
 
-def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> list[Fused]:
+def fuse(legs: Mapping[str, Tier]) -> list[Fused]:
     return list(fusion.fuse(legs))
 
 
@@ -53,7 +54,7 @@ def test_a_tie_goes_to_the_better_scores_and_then_to_the_older_chunk() -> None:
 
 def test_a_part_of_a_leg_keeps_the_ranks_of_the_whole() -> None:
     whole = fuse({"fts": leg(A, B, C), "vector": leg(C)})
-    part = fuse({"fts": leg(A, B, C)[2:], "vector": []})
+    part = fuse({"fts": leg(C, first=2), "vector": leg()})
     assert part[0].places["fts"] == next(e for e in whole if e.chunk_no == C).places["fts"]
 
 
@@ -95,8 +96,11 @@ def test_ties_are_broken_the_same_way_whatever_the_order_of_arrival(
 ) -> None:
     shuffled = {"fts": leg(*first), "vector": leg(*second)}
     expected = [each.chunk_no for each in fuse(shuffled)]
-    for ranking in shuffled.values():
-        chance.shuffle(ranking)
+    for name, ranking in shuffled.items():
+        order = list(range(len(ranking.ranks)))
+        chance.shuffle(order)
+        found = Ranked(*(column[order] for column in ranking.found))
+        shuffled[name] = Tier(ranking.ranks[order], found)
     assert [each.chunk_no for each in fuse(shuffled)] == expected
 
 

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from byheart.contracts import Ranked
 
 RRF_K = 60
+
+
+class Tier(NamedTuple):
+    """Part of a leg's ranking; ranks are those of the whole leg, so that a part fuses alike."""
+
+    ranks: NDArray[np.int64]
+    found: Ranked
 
 
 class Place(NamedTuple):
@@ -31,31 +41,30 @@ def reciprocal_rank(rank: int) -> float:
     return 1 / (RRF_K + rank + 1)
 
 
-def fuse(legs: Mapping[str, Sequence[tuple[int, Ranked]]]) -> Iterator[Fused]:
-    """Merge rankings by Reciprocal Rank Fusion; ties go to the better scores, then the older chunk.
-
-    Each leg lists (rank, chunk); ranks are those of the whole leg, so that a part fuses alike.
-    """
-    totals: dict[int, float] = {}
-    scores: dict[int, float] = {}
-    for ranking in legs.values():
-        for rank, (number, score) in ranking:
-            totals[number] = totals.get(number, 0.0) + 1 / (RRF_K + rank + 1)
-            scores[number] = scores.get(number, 0.0) + score
-    ranks = {
-        leg: {number: (rank, score) for rank, (number, score) in ranking}
-        for leg, ranking in legs.items()
-    }
-    for _, _, number in sorted([(-totals[each], -scores[each], each) for each in totals]):
+def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
+    """Merge rankings by Reciprocal Rank Fusion; ties go to the better scores, then to age."""
+    numbers, which = np.unique(
+        np.concatenate([leg.found.chunk_nos for leg in legs.values()]), return_inverse=True
+    )
+    worth = np.concatenate([1 / (RRF_K + leg.ranks + 1) for leg in legs.values()])
+    totals = np.bincount(which, worth, len(numbers))
+    scores = np.bincount(
+        which, np.concatenate([leg.found.scores for leg in legs.values()]), len(numbers)
+    )
+    for at in np.lexsort((numbers, -scores, -totals)).tolist():
+        number = int(numbers[at])
         places = {
-            leg: Place(*by_number[number], reciprocal_rank(by_number[number][0]))
-            for leg, by_number in ranks.items()
-            if number in by_number
+            name: Place(rank, float(leg.found.scores[row]), reciprocal_rank(rank))
+            for name, leg in legs.items()
+            for row in np.flatnonzero(leg.found.chunk_nos == number).tolist()
+            for rank in (int(leg.ranks[row]),)
         }
-        yield Fused(number, totals[number], places)
+        yield Fused(number, float(totals[at]), places)
 
 
-def keep_order(leg: str, ranking: Sequence[tuple[int, Ranked]]) -> Iterator[Fused]:
+def keep_order(name: str, leg: Tier) -> Iterator[Fused]:
     """Take a single ranking as it is, its scores as final scores."""
-    for rank, found in ranking:
-        yield Fused(found.chunk_no, found.score, {leg: Place(rank, found.score, found.score)})
+    for rank, number, score in zip(
+        leg.ranks.tolist(), leg.found.chunk_nos.tolist(), leg.found.scores.tolist(), strict=True
+    ):
+        yield Fused(number, score, {name: Place(rank, score, score)})

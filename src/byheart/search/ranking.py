@@ -1,23 +1,26 @@
 """Ranking: the legs of a search and the order they give together.
 
 The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
-leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. A deeper page
-never moves an earlier one.
+leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. Neither a
+deeper page nor a larger limit moves what came before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
+from numpy.typing import NDArray
+
 from byheart.contracts import Ranked, Reader, Vectors
-from byheart.search.fusion import Fused, fuse, keep_order
+from byheart.search.fusion import Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms, raw_query_terms
 
 FIRST_TIER = 300
 _TIER_GROWTH = 10
 
-Leg = Callable[[int], list[Ranked]]
+Leg = Callable[[int], Ranked]
 
 
 class Ranking:
@@ -43,24 +46,23 @@ class Ranking:
 
     def __iter__(self) -> Iterator[Fused]:
         seen: set[int] = set()
-        placed: dict[str, set[int]] = {leg: set() for leg in self.legs}
+        placed = {leg: np.empty(0, np.int64) for leg in self.legs}
         depth = FIRST_TIER
         while True:
-            found = {leg: list(enumerate(rank(depth))) for leg, rank in self.legs.items()}
+            found = {leg: rank(depth) for leg, rank in self.legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
-            tier = {
-                leg: [each for each in ranking if each[1].chunk_no not in placed[leg]]
-                if placed[leg]
-                else ranking
-                for leg, ranking in found.items()
-            }
+            tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
             fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
             for each in fused:
                 if each.chunk_no not in seen:
                     seen.add(each.chunk_no)
                     yield each
-            if all(len(ranking) < depth for ranking in found.values()):
+            if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return
-            for leg, ranking in tier.items():
-                placed[leg].update(each.chunk_no for _, each in ranking)
+            placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}
             depth *= _TIER_GROWTH
+
+
+def _without(ranked: Ranked, placed: NDArray[np.int64]) -> Tier:
+    ranks = np.flatnonzero(~np.isin(ranked.chunk_nos, placed))
+    return Tier(ranks, Ranked(ranked.chunk_nos[ranks], ranked.scores[ranks]))

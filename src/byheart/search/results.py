@@ -15,6 +15,7 @@ from byheart.model import (
     Heading,
     Hit,
     LegExplanation,
+    Memory,
     MemoryFields,
     MemoryHit,
     SectionHit,
@@ -30,6 +31,8 @@ AUTO_MERGE_RATIO = 0.6
 _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
 # What a listing without a query shows as similarity: nothing was compared.
 SCOPED_SIMILARITY = 2.0
+
+_MEMORY_FIELDS = tuple(each.name for each in fields(MemoryFields))
 
 Group = list[Fused]
 
@@ -60,7 +63,7 @@ class _Answer:
         similarity = self._similarities(shown)
         hits = [
             ChunkHit(
-                **_fields_of(found),
+                **_fields_of(found.memory),
                 chunk_id=f"{found.memory.memory_id}#{found.chunk.index}",
                 chunk_index=found.chunk.index,
                 chunk_content=found.chunk.content,
@@ -98,7 +101,7 @@ class _Answer:
         ratio = len(group) / len(chunks)
         header = HEADING_SEPARATOR.join(each.title for each in found.chunk.section)
         return SectionHit(
-            **_fields_of(found),
+            **_fields_of(found.memory),
             section_header=header,
             section_content="".join(each.chunk.content for each in chunks),
             header_path=header,
@@ -125,7 +128,7 @@ class _Answer:
         memory = self._reader.memory(found.memory.memory_id, self._request.where.space)
         assert memory is not None, "a hit and its memory come from one snapshot"
         return MemoryHit(
-            **_fields_of(found),
+            **_fields_of(found.memory),
             content=memory.content,
             content_hash=memory.content_hash,
             entities=memory.entities,
@@ -205,29 +208,27 @@ def section_chunks(section: Sequence[Heading], chunks: Sequence[FoundChunk]) -> 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> tuple[list[Hit], bool]:
     memories, total = reader.memories(request.where, request.limit, request.offset)
-    hits: list[Hit] = []
-    for memory in memories:
-        own = {each.name: getattr(memory, each.name) for each in fields(MemoryFields)}
-        hits.append(
-            MemoryHit(
-                **own,
-                content=memory.content,
-                content_hash=memory.content_hash,
-                entities=memory.entities,
-                metadata=memory.metadata,
-                matching_chunks=0,
-                total_chunks=memory.chunks,
-                similarity=SCOPED_SIMILARITY,
-                score=SCOPED_SIMILARITY,
-                snippet=make_snippet(memory.content, (), request.snippet_chars),
-                source_type="scoped",
-            )
+    hits: list[Hit] = [
+        MemoryHit(
+            **_fields_of(memory),
+            content=memory.content,
+            content_hash=memory.content_hash,
+            entities=memory.entities,
+            metadata=memory.metadata,
+            matching_chunks=0,
+            total_chunks=memory.chunks,
+            similarity=SCOPED_SIMILARITY,
+            score=SCOPED_SIMILARITY,
+            snippet=make_snippet(memory.content, (), request.snippet_chars),
+            source_type="scoped",
         )
+        for memory in memories
+    ]
     return hits, request.offset + len(memories) < total
 
 
-def _fields_of(found: FoundChunk) -> dict[str, Any]:
-    return {each.name: getattr(found.memory, each.name) for each in fields(MemoryFields)}
+def _fields_of(memory: MemoryFields | Memory) -> dict[str, Any]:
+    return {name: getattr(memory, name) for name in _MEMORY_FIELDS}
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -49,20 +49,17 @@ class SqliteReader:
             self._selections[where] = self._view.select(where, self._now, among)
         return self._selections[where]
 
-    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        found = self._view.rank_by_words(terms, self._select(where), limit)
-        return list(map(Ranked._make, found))
+        return self._view.rank_by_words(terms, self._select(where), limit)
 
-    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
-        found = self._view.rank_by_vector(vector, self._select(where), limit)
-        return list(map(Ranked._make, found))
+        return self._view.rank_by_vector(vector, self._select(where), limit)
 
-    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> list[Ranked]:
+    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that a raw FTS5 query matches, best first."""
-        found = syntax.rank(self._connection, query, self._view, self._select(where), limit)
-        return list(map(Ranked._make, found))
+        return syntax.rank(self._connection, query, self._view, self._select(where), limit)
 
     def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:
         """Give the cosine of each chunk's best window; chunks without vectors are left out."""

@@ -8,6 +8,7 @@ import apsw
 import numpy as np
 
 from byheart import words
+from byheart.contracts import Ranked
 from byheart.errors import QuerySyntaxError
 from byheart.storage.sqlite.index.view import Selection, View
 
@@ -16,7 +17,7 @@ _QUOTED = re.compile(r'"(?:[^"]|"")*"?')
 
 def rank(
     connection: apsw.Connection, query: str, view: View, selection: Selection, limit: int
-) -> list[tuple[int, float]]:
+) -> Ranked:
     """Rank the selected chunks that a raw query matches, best first, ties by age.
 
     Not by FTS5's bm25(): that counts over the whole table, beyond the wall between spaces.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from byheart.contracts import Ranked
 from byheart.model import Filter
 from byheart.storage.sqlite.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
 from byheart.storage.sqlite.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
@@ -38,7 +39,7 @@ class Selection:
 
     chunks: Mask
     total: int
-    length_norms: NDArray[np.float32]
+    mean_length: float
 
     @property
     def everything(self) -> bool:
@@ -105,8 +106,7 @@ class View:
         lengths = self.chunks.length
         # A product, because picking the lengths out first takes three times as long.
         mean_length = float(np.dot(lengths, chunks)) / max(total, 1) or 1.0
-        norms = lengths * np.float32(K1 * B / mean_length) + np.float32(K1 * (1 - B))
-        return Selection(chunks, total, norms)
+        return Selection(chunks, total, mean_length)
 
     def _conditions(self, where: Filter) -> Iterator[Mask]:
         rows = self.memories
@@ -143,9 +143,7 @@ class View:
         at = at[at < len(self.memories.memory_nos)]
         return at[np.isin(self.memories.memory_nos[at], memory_nos)]
 
-    def rank_by_words(
-        self, terms: Sequence[str], selection: Selection, limit: int
-    ) -> list[tuple[int, float]]:
+    def rank_by_words(self, terms: Sequence[str], selection: Selection, limit: int) -> Ranked:
         """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
         scores = self._score(terms, selection)
         slots = np.flatnonzero(scores > 0)
@@ -157,7 +155,7 @@ class View:
         terms: Sequence[str],
         selection: Selection,
         limit: int,
-    ) -> list[tuple[int, float]]:
+    ) -> Ranked:
         """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
         slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
         slots = slots[selection.chunks[slots]]
@@ -188,13 +186,15 @@ class View:
             slots, counts = self._postings(hash_term(term), selection)
             if len(slots):
                 postings[term] = (slots, counts)
+        slope, floor = np.float32(K1 * B / selection.mean_length), np.float32(K1 * (1 - B))
         rarest = set(sorted(postings, key=lambda term: len(postings[term][0]))[:MOST_TERMS])
         weighed = {}
         for term in (term for term in postings if term in rarest):
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
             weight = np.float32(asked[term] * rarity * (K1 + 1))
-            weighed[term] = (slots, weight * counts / (counts + selection.length_norms[slots]))
+            norms: Scores = slope * self.chunks.length[slots].astype(np.float32) + floor
+            weighed[term] = (slots, weight * counts / (counts + norms))
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
@@ -216,42 +216,42 @@ class View:
 
     def rank_by_vector(
         self, vector: NDArray[np.float32], selection: Selection, limit: int
-    ) -> list[tuple[int, float]]:
+    ) -> Ranked:
         """Rank chunks by the cosine of their best window."""
-        masks = [self._mask(segment, selection) for segment in self.segments]
-        available = sum(map(np.count_nonzero, masks))
+        allowed = [self._allowed(segment, selection) for segment in self.segments]
+        available = sum(map(len, allowed))
         wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
         while True:
             if available <= max(EXACT_VECTORS, wanted):
-                rows = [np.flatnonzero(mask) for mask in masks]
+                rows = allowed
             else:
-                rows = self._near_by_signs(vector, masks, wanted)
+                rows = self._near_by_signs(vector, allowed, wanted)
             slots, scores = self._best_windows(vector, rows)
             complete = sum(map(len, rows)) >= available
             if complete or len(slots) >= limit:
                 return self._best(slots, scores, limit)
             wanted *= 4  # chunks of many windows can crowd out others
 
-    def _mask(self, segment: Segment, selection: Selection) -> Mask:
+    def _allowed(self, segment: Segment, selection: Selection) -> Slots:
+        """List the rows of a segment's vectors whose chunks are selected."""
         if selection.everything:
-            return np.ones(len(segment.vector_slots), np.bool_)
-        return selection.chunks[segment.vector_slots]
+            return np.arange(len(segment.vector_slots))
+        return np.flatnonzero(selection.chunks[segment.vector_slots])
 
     def _near_by_signs(
-        self, vector: NDArray[np.float32], masks: Sequence[Mask], wanted: int
+        self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
     ) -> list[Slots]:
         bits = pack_signs(vector[np.newaxis])[:, 0]
-        far = self.dimensions + 1
         distances = []
-        for segment, mask in zip(self.segments, masks, strict=True):
-            distance = np.zeros(len(mask), np.uint16)
-            for word, query_word in zip(segment.signs, bits, strict=len(mask) > 0):
-                distance += np.bitwise_count(word ^ query_word)
-            distance[~mask] = far
+        for segment, rows in zip(self.segments, allowed, strict=True):
+            distance = np.zeros(len(rows), np.uint16)
+            for word, query_word in zip(segment.signs, bits, strict=len(rows) > 0):
+                some = word if len(rows) == len(word) else word[rows]
+                distance += np.bitwise_count(some ^ query_word)
             distances.append(distance)
-        counts = np.bincount(np.concatenate(distances), minlength=far + 1)
-        reach = int(np.searchsorted(np.cumsum(counts[:far]), wanted))
-        return [np.flatnonzero(each <= min(reach, far - 1)) for each in distances]
+        counts = np.bincount(np.concatenate(distances), minlength=self.dimensions + 1)
+        reach = int(np.searchsorted(np.cumsum(counts), wanted))
+        return [rows[near <= reach] for rows, near in zip(allowed, distances, strict=True)]
 
     def _best_windows(
         self, vector: NDArray[np.float32], rows: Sequence[Slots]
@@ -281,7 +281,7 @@ class View:
         rows = [_rows_of(each.vector_slots, slots) for each in self.segments]
         found, scores = self._best_windows(vector, rows)
         numbers = self.chunks.chunk_nos[found]
-        return dict(zip(numbers.tolist(), _shown(scores), strict=True))
+        return dict(zip(numbers.tolist(), _shown(scores).tolist(), strict=True))
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Give the number of the memory that each chunk belongs to."""
@@ -293,21 +293,19 @@ class View:
         """Give the place of a chunk in the columns."""
         return int(np.searchsorted(self.chunks.chunk_nos, chunk_no))
 
-    def _best(self, slots: Slots, scores: Scores, limit: int) -> list[tuple[int, float]]:
+    def _best(self, slots: Slots, scores: Scores, limit: int) -> Ranked:
         if len(slots) > limit:
             # Everything that ties with the last place stays in, so that ties are cut by age below.
             least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             near = scores >= least
             slots, scores = slots[near], scores[near]
         order = np.lexsort((slots, -scores))[:limit]
-        numbers = self.chunks.chunk_nos[slots[order]]
-        return list(zip(numbers.tolist(), _shown(scores[order]), strict=True))
+        return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
 
 
-def _shown(scores: Scores) -> list[float]:
+def _shown(scores: Scores) -> NDArray[np.float64]:
     """Drop the digits that single precision does not have."""
-    shown: list[float] = scores.astype(np.float64).round(6).tolist()
-    return shown
+    return scores.astype(np.float64).round(6)
 
 
 def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
