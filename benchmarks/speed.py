@@ -40,6 +40,11 @@ SENTENCE = re.compile(r"(?<=[.!?])\s+")
 REAL_SENTENCES = 5000
 WORDS_PER_PASSAGE = 120
 QUESTIONS = 200
+FILTERS: dict[str, dict[str, str]] = {
+    "no filter": {},
+    "10 %": {"kind": "kind-3"},
+    "1 %": {"agent_id": "agent-42"},
+}
 
 
 class ShakenEmbedder:
@@ -77,6 +82,22 @@ def read_lines(data: Path, name: str, *keys: str) -> list[str]:
     return texts
 
 
+def read_texts(data: Path) -> tuple[list[str], list[str]]:
+    """Read the sentences that passages are made of, and the questions, in an order of chance."""
+    sentences = sorted(
+        {
+            sentence
+            for text in read_lines(data, "corpus", "title", "text")
+            for sentence in SENTENCE.split(text)
+            if 40 <= len(sentence) <= 300
+        }
+    )
+    random.Random(7).shuffle(sentences)
+    questions = list(dict.fromkeys(read_lines(data, "queries", "text")))
+    random.Random(7).shuffle(questions)
+    return sentences, questions[:QUESTIONS]
+
+
 def make_passages(sentences: Sequence[str]) -> Iterator[str]:
     """Put sentences together at random, without end, until each passage has its words."""
     chance = random.Random(7)
@@ -88,21 +109,32 @@ def make_passages(sentences: Sequence[str]) -> Iterator[str]:
         yield " ".join(parts)
 
 
-def fill(store: MemoryStore, passages: Iterator[str], count: int) -> float:
-    """Save passages, each with fields for filters of 10 % and 1 %; give memories per second."""
-    items = (
-        {
+def make_items(passages: Iterator[str], count: int) -> Iterator[dict[str, Any]]:
+    """Give passages fields for filters of 10 % and 1 %."""
+    for number in range(count):
+        yield {
             "content": next(passages),
             "kind": f"kind-{number % 10}",
             "agent_id": f"agent-{number % 100}",
             "entities": [],
             "importance": number % 11,
         }
-        for number in range(count)
-    )
+
+
+def fill(store: MemoryStore, passages: Iterator[str], count: int) -> float:
+    """Save passages; give memories per second."""
     started = time.perf_counter()
-    store.save_many(items)
+    store.save_many(make_items(passages, count))
     return count / (time.perf_counter() - started)
+
+
+def summarize(times: Sequence[float]) -> dict[str, float]:
+    """Sum milliseconds up."""
+    ordered = sorted(times)
+    return {
+        "p50_ms": round(statistics.median(ordered), 2),
+        "p95_ms": round(ordered[int(len(ordered) * 0.95)], 2),
+    }
 
 
 def time_searches(store: MemoryStore, questions: Sequence[str], **given: Any) -> dict[str, float]:
@@ -116,11 +148,7 @@ def time_searches(store: MemoryStore, questions: Sequence[str], **given: Any) ->
         times.append((time.perf_counter() - started) * 1000)
         assert answer.total_results == 10 or answer.mode == "fts", (question, given)
         assert answer.degraded is None, answer.degraded
-    ordered = sorted(times)
-    return {
-        "p50_ms": round(statistics.median(ordered), 2),
-        "p95_ms": round(ordered[int(len(ordered) * 0.95)], 2),
-    }
+    return summarize(times)
 
 
 FIRST_QUERY = """
@@ -185,13 +213,8 @@ def measure(size: int, folder: Path, embedder: Any, data: dict[str, Any]) -> dic
     row: dict[str, Any] = {"chunks": size}
     kept = store.status().index.chunks
     row["saves_per_second"] = round(fill(store, data["passages"], size)) if kept < size else None
-    filters: dict[str, dict[str, Any]] = {
-        "no filter": {},
-        "10 %": {"kind": "kind-3"},
-        "1 %": {"agent_id": "agent-42"},
-    }
     for mode in ("fts", "vector", "hybrid"):
-        for name, given in filters.items():
+        for name, given in FILTERS.items():
             row[f"{mode}, {name}"] = time_searches(store, data["questions"], mode=mode, **given)
     row["medium"] = time_searches(store, data["questions"], granularity="medium")
     row |= time_saves(store, data["passages"], 30)
@@ -220,6 +243,15 @@ def render(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def prepare(folder: Path) -> tuple[ShakenEmbedder, dict[str, Any]]:
+    """Make an embedder, endless passages, and questions from the sets in a folder."""
+    sentences, questions = read_texts(folder)
+    real = embedder_for(load_settings())
+    print(f"embedding {REAL_SENTENCES:,} sentences …", file=sys.stderr)
+    embedder = ShakenEmbedder(real, real.embed(sentences[:REAL_SENTENCES]))
+    return embedder, {"passages": make_passages(sentences), "questions": questions}
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -228,27 +260,13 @@ def main() -> None:
     parser.add_argument("--stores", type=Path, help="keep filled stores here between runs")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    sentences = sorted(
-        {
-            sentence
-            for text in read_lines(options.data, "corpus", "title", "text")
-            for sentence in SENTENCE.split(text)
-            if 40 <= len(sentence) <= 300
-        }
-    )
-    random.Random(7).shuffle(sentences)
-    questions = list(dict.fromkeys(read_lines(options.data, "queries", "text")))
-    random.Random(7).shuffle(questions)
-    real = embedder_for(load_settings())
-    print(f"embedding {REAL_SENTENCES:,} sentences …", file=sys.stderr)
-    base = real.embed(sentences[:REAL_SENTENCES])
-    data = {"passages": make_passages(sentences), "questions": questions[:QUESTIONS]}
+    embedder, data = prepare(options.data)
     rows = []
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.stores or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         for size in map(int, options.sizes.split(",")):
-            rows.append(measure(size, folder, ShakenEmbedder(real, base), data))
+            rows.append(measure(size, folder, embedder, data))
             print(json.dumps(rows[-1]), file=sys.stderr)
     print(render(rows))
     if options.out:

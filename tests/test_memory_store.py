@@ -66,6 +66,7 @@ def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
     saved = store.save(REPORT)
     assert set(to_wire(saved)) == {
         *("memory_id", "status", "chunks", "content_hash", "created_at", "pending_vectors"),
+        *("version", "similar"),
     }
     assert saved.status == "created"
     assert saved.chunks == store.get(saved.memory_id).chunks > 1

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from byheart.model import (
     Chunk,
+    Entity,
     Filter,
     Finding,
     Heading,
+    HistoryEntry,
     IndexState,
+    Inventory,
     Memory,
     MemoryFields,
+    Merged,
+    Removal,
     SaveResult,
     Session,
+    Similar,
+    SlowQuery,
     Status,
 )
 
@@ -32,6 +49,13 @@ class Model(NamedTuple):
 
     name: str
     dimensions: int
+
+
+class EmbedderSpec(NamedTuple):
+    """How an embedder is opened again: what the settings of the same names would say."""
+
+    provider: str
+    model: str
 
 
 class DedupKey(NamedTuple):
@@ -87,6 +111,25 @@ class MayBeAway(Protocol):
         ...
 
 
+@runtime_checkable
+class Reopenable(Protocol):
+    """What an embedder adds that others can open again by its description."""
+
+    @property
+    def spec(self) -> EmbedderSpec | None:
+        """Say how it is opened again, as far as that is known before it is."""
+        ...
+
+
+@runtime_checkable
+class RemembersQueries(Protocol):
+    """What an embedder adds that keeps the vectors of the latest questions."""
+
+    def query_cache(self) -> tuple[int, int]:
+        """Count the questions that were remembered, and those that were not."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """What one vector was made from (a hash of the text embedded) and the vector, once made."""
@@ -107,6 +150,18 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
+class Revision:
+    """A memory as it is to be, and the version it was made from; `text` only if that changed."""
+
+    memory: Memory
+    expected_version: int
+    derived: tuple[str, ...]
+    who: str
+    changes: Mapping[str, tuple[Any, Any]]
+    text: tuple[tuple[Chunk, ...], tuple[tuple[Window, ...], ...]] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PendingChunk:
     """A chunk that waits for its vectors, with what is needed to make them."""
 
@@ -123,6 +178,14 @@ class Ranked(NamedTuple):
     scores: NDArray[np.float64]
 
 
+class Double(NamedTuple):
+    """Two memories that say almost the same, by their ids, the older one first."""
+
+    first: str
+    second: str
+    similarity: float
+
+
 @dataclass(frozen=True, slots=True)
 class FoundChunk:
     """A chunk with the fields of its memory, as the store holds them."""
@@ -130,6 +193,89 @@ class FoundChunk:
     chunk_no: int
     chunk: Chunk
     memory: MemoryFields
+
+
+class Standing(NamedTuple):
+    """What recall weighs of a memory; `used_at` is its last access, or else its last change."""
+
+    memory_id: str
+    text_id: str
+    summary: str
+    importance: float
+    used_at: datetime
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StoredText:
+    """One text of a memory as the store keeps it; `vectors` has each chunk's, by model name."""
+
+    memory: Memory
+    since_at: datetime
+    superseded_at: datetime | None
+    chunks: tuple[Chunk, ...]
+    vectors: tuple[Mapping[str, tuple[Window, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRecord:
+    """A memory with its whole life: its earlier texts, oldest first, and what happened to it."""
+
+    text: StoredText
+    earlier: tuple[StoredText, ...]
+    history: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRecord:
+    """An entity and the other spellings that count as it."""
+
+    space: str
+    name: str
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TombstoneRecord:
+    """The hash of a text that was forgotten for good."""
+
+    space: str
+    content_hash: str
+    at: datetime
+
+
+Record = MemoryRecord | EntityRecord | TombstoneRecord
+
+
+class Loaded(NamedTuple):
+    """What became of a record, the id it has in the store, and how many texts were refused."""
+
+    status: Literal["imported", "unchanged", "refused"]
+    memory_id: str
+    refused_texts: int = 0
+
+
+class Dump(Protocol):
+    """Everything that a store or a space holds at one moment, record by record."""
+
+    @property
+    def models(self) -> Sequence[Model]:
+        """List the models that vectors may be of, in the order in which the store met them."""
+        ...
+
+    @property
+    def model(self) -> str | None:
+        """Name the model that the store searches with."""
+        ...
+
+    @property
+    def memory_count(self) -> int:
+        """Count the memories."""
+        ...
+
+    def records(self) -> Iterator[Record]:
+        """Give entities, then memories, then tombstones, each in the order of the store."""
+        ...
 
 
 class Reader(Protocol):
@@ -149,6 +295,14 @@ class Reader(Protocol):
 
     def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:
         """Give the cosine of each chunk's best window; chunks without vectors are left out."""
+        ...
+
+    def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
+        """Find memories that say almost the same and are seen where this one is, best first."""
+        ...
+
+    def doubles(self, where: Filter, least: float) -> list[Double]:
+        """Pair memories of one kind and session that say almost the same, best first."""
         ...
 
     def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
@@ -175,8 +329,34 @@ class Reader(Protocol):
         """Fetch one memory whole."""
         ...
 
+    def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
+        """Fetch what recall weighs of memories, in the order asked."""
+        ...
+
     def memories(self, where: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
         """List memories, latest iteration and latest first, and count all that match."""
+        ...
+
+    def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
+        """List the ids of all memories that match, oldest first."""
+        ...
+
+    def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
+        """Tell what happened to a memory, oldest first; nothing for one that never was."""
+        ...
+
+    def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
+        """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        ...
+
+    def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
+        """Say when a memory was hidden, if it is."""
+        ...
+
+    def entities(
+        self, space: str, prefix: str | None, limit: int, offset: int
+    ) -> tuple[list[Entity], int]:
+        """List the entities that memories name now, the most used first, and count them all."""
         ...
 
     def sessions(
@@ -185,8 +365,101 @@ class Reader(Protocol):
         """List sessions by agent, latest activity first, and count them all."""
         ...
 
+    def model(self) -> Model | None:
+        """Name the model whose vectors are ranked."""
+        ...
+
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""
+        ...
+
+
+class Generations(Protocol):
+    """Vectors of several models side by side: one in use, one coming, those before it.
+
+    Chunks count here whether they are found or not: earlier texts and forgotten ones come back.
+    """
+
+    def spec_of(self, model: Model) -> EmbedderSpec | None:
+        """Say how an embedder of a model is opened again, if that was noted."""
+        ...
+
+    def note(self, model: Model, spec: EmbedderSpec | None) -> None:
+        """Make a model known, and how its embedder is opened again."""
+        ...
+
+    def begin(self, model: Model) -> None:
+        """Say which model comes next, so that its vectors do not look unused."""
+        ...
+
+    def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
+        """List chunks without vectors of a model, by number, behind the number `after`."""
+        ...
+
+    def count_lacking(self, model: Model) -> tuple[int, int]:
+        """Count the chunks without vectors of a model, and all chunks."""
+        ...
+
+    def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
+        """Add vectors of a model where there are none, and count the chunks."""
+        ...
+
+    def switch(self, model: Model, most_lacking: int | None) -> int | None:
+        """Search by another model from now on, unless too many chunks lack vectors of it.
+
+        Give how many wait for vectors now, or `None` if nothing was switched.
+        """
+        ...
+
+    def previous(self) -> Model | None:
+        """Name the model that was in use before the last switch, if its vectors are there."""
+        ...
+
+    def count_unused(self) -> int:
+        """Count the vectors of all models but the one in use."""
+        ...
+
+    def drop_unused(self, *, next_too: bool) -> int:
+        """Remove vectors of models not in use (what is coming only if asked), and count them."""
+        ...
+
+
+class Count(NamedTuple):
+    """What a number counts: in which space (`""`: the whole store), what, of which kind."""
+
+    space: str
+    name: str
+    kind: str
+    bucket: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted: `counts` add up, of `latest` the last stands, `slowest` are by space."""
+
+    counts: dict[Count, float] = field(default_factory=dict)
+    latest: dict[str, float] = field(default_factory=dict)
+    slowest: dict[str, list[SlowQuery]] = field(default_factory=dict)
+    since: datetime | None = None
+
+
+class Ledger(Protocol):
+    """Where the counts of all processes come together. It holds no truth, so it never raises."""
+
+    def add(self, tally: Tally) -> bool:
+        """Add what one process has counted; say whether that could be done."""
+        ...
+
+    def read(self, space: str) -> Tally:
+        """Give what was counted in a space and for the whole store."""
+        ...
+
+    def reset(self, space: str) -> None:
+        """Start anew for a space and the whole store."""
+        ...
+
+    def clear_queries(self) -> None:
+        """Leave no text of any query behind, also of those that other processes add later."""
         ...
 
 
@@ -203,6 +476,11 @@ class Storage(Protocol):
         """Say whether the store takes writes."""
         ...
 
+    @property
+    def generations(self) -> Generations:
+        """Give the vectors of several models side by side."""
+        ...
+
     def reading(self) -> AbstractContextManager[Reader]:
         """Open a consistent view of everything committed so far, by any process."""
         ...
@@ -215,8 +493,50 @@ class Storage(Protocol):
         """Write memories; a text already there in its space, session and kind is left as it is."""
         ...
 
-    def remove(self, memory_ids: Sequence[str], space: str) -> int:
-        """Remove memories with everything that belongs to them, and count them."""
+    def revise(self, revision: Revision, model: Model | None) -> SaveResult:
+        """Change a memory, unless it is no longer of the version the revision was made from."""
+        ...
+
+    def supersede(
+        self, old: str, new: str | None, space: str, who: str, reason: str | None
+    ) -> None:
+        """Say which memory holds instead of another, or with `None` that it holds again."""
+        ...
+
+    def forget(
+        self, memory_ids: Sequence[str], space: str, who: str, reason: str | None
+    ) -> list[str]:
+        """Hide memories with all their texts; give the ids of those that were not hidden before."""
+        ...
+
+    def restore(self, memory_id: str, space: str, who: str) -> bool:
+        """Show a hidden memory again; say whether it had been hidden."""
+        ...
+
+    def merge(
+        self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
+    ) -> Merged:
+        """Give one memory the labels and accesses of others as well, and hide those."""
+        ...
+
+    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
+        """Give an entity another name; the old one stays an alias."""
+        ...
+
+    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
+        """Make one entity of several; the other names stay aliases."""
+        ...
+
+    def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
+        """Take memories out for good with every trace of them, and look whether any is left."""
+        ...
+
+    def prune(self, expired_before: datetime, limit: int) -> int:
+        """Take out memories that ran out before some moment, and count them."""
+        ...
+
+    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
+        """Count that memories were given out; cheap, and made up for later while others write."""
         ...
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
@@ -243,6 +563,34 @@ class Storage(Protocol):
         """Add the vectors of pending chunks that are still there, and count the chunks."""
         ...
 
+    def dumping(self, space: str | None, *, vectors: bool) -> AbstractContextManager[Dump]:
+        """Open everything that one space, or all of them, hold at this moment."""
+        ...
+
+    def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
+        """Make models known whose vectors will be loaded; a store without one takes `active`."""
+        ...
+
+    def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
+        """Write records as they were in another store; what is known or was erased stays out."""
+        ...
+
+    def finish_loading(self, renamed: Mapping[str, str]) -> None:
+        """Drop entities that nothing names, and point to memories by the ids they have here."""
+        ...
+
+    def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
+        """Find which texts were forgotten for good."""
+        ...
+
+    def taken(self, memory_ids: Sequence[str]) -> set[str]:
+        """Find which ids are in use, in any space, hidden or not."""
+        ...
+
+    def back_up(self, path: Path) -> None:
+        """Copy the store to a file as it is at this moment, while others go on using it."""
+        ...
+
     def refresh(self) -> None:
         """Bring what is derived up to date, so that the next search, in any process, is fast."""
         ...
@@ -251,8 +599,21 @@ class Storage(Protocol):
         """Describe the store."""
         ...
 
-    def examine(self) -> list[Finding]:
-        """Check the store and everything derived from it."""
+    def inventory(self, space: str) -> Inventory:
+        """Count what a space holds by kind, and what the store's files take."""
+        ...
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """Give the place for counts; `None` where nothing can be written."""
+        ...
+
+    def report_work(self, to: Callable[[str, float], None]) -> None:
+        """Have work on the index reported as it is done: what it was, and its seconds."""
+        ...
+
+    def examine(self, fix: bool = False) -> list[Finding]:
+        """Check the store and everything derived from it; mend what can be derived if asked to."""
         ...
 
     def rebuild(self) -> None:

@@ -5,6 +5,8 @@ ByheartError                     what happened, and what to do next
 │   ├── QuerySyntaxError         a raw query is not valid FTS5 syntax
 │   └── SettingsError            a setting is unknown or has a bad value
 ├── NotFound                     no such memory, chunk or session
+├── Conflict                     another memory stands in the way; nothing was written
+│   └── VersionConflict          somebody else changed the memory since it was read
 ├── EmbeddingError               text could not be turned into vectors
 │   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
 │   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
@@ -50,6 +52,14 @@ class SettingsError(InvalidInput):
 
 class NotFound(ByheartError):
     """Name something that is not in the store."""
+
+
+class Conflict(ByheartError):
+    """Refuse a change that another memory stands in the way of."""
+
+
+class VersionConflict(Conflict):
+    """Refuse a change that would overwrite what the caller has not seen."""
 
 
 class EmbeddingError(ByheartError):

@@ -19,6 +19,7 @@ LONGEST_PATH = 4096
 LONGEST_METADATA_BYTES = 1_000_000
 LARGEST_LIMIT = 1000
 LARGEST_OFFSET = 1_000_000
+MOST_TOKENS = 1_000_000
 LONGEST_QUERY = 100_000
 _LONGEST_TTL_DAYS = 365_000
 
@@ -79,6 +80,16 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
     return labels
 
 
+def check_ids(name: str, value: object) -> list[str]:
+    """Accept one id, several, or none."""
+    if value is None:
+        return []
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, Iterable):
+        raise InvalidInput(f"{name} {value!r} is not an id", "give a text, or a list of texts")
+    return [check_label(name, each) for each in several]
+
+
 def check_kind(value: object) -> str:
     """Accept a kind: a lower-case slug."""
     kind = check_label("kind", value)
@@ -107,6 +118,19 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
     nearest = difflib.get_close_matches(str(value), choices, 1)
     hint = f"did you mean {nearest[0]}? " if nearest else ""
     raise InvalidInput(f"{name} {value!r} is not known", f"{hint}allowed: {', '.join(choices)}")
+
+
+def check_query(value: object) -> str:
+    """Accept any text as a question, and none as an empty one."""
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"query must be text, not {type(value).__name__}")
+    # A lone surrogate cannot be stored, so nothing can match it: ask for the rest.
+    text = (value or "").encode("utf-8", "replace").decode().strip()
+    if len(text) > LONGEST_QUERY:
+        raise InvalidInput(
+            f"the query has {len(text):,} characters; at most {LONGEST_QUERY:,} are allowed"
+        )
+    return text
 
 
 def check_int(name: str, value: object, low: int, high: int) -> int:

@@ -6,53 +6,78 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO, Unpack
 
 from byheart import fields as check
+from byheart.changing import ChangedFields, Changer
 from byheart.contracts import Embedder, PendingChunk, Storage
 from byheart.errors import (
     ByheartError,
     EmbedderUnavailable,
+    EmbeddingError,
     InvalidInput,
     NotFound,
     StoreError,
 )
+from byheart.filtering import FilterFields, filter_fields, make_filter
+from byheart.forgetting import Forgetter
 from byheart.identity import parse_chunk_id
+from byheart.importing import ON_ERROR, Importer
 from byheart.model import (
     GRANULARITIES,
     MODES,
+    Backup,
     ChunkWindow,
+    Dedupe,
+    Entity,
+    EntityPage,
+    Exported,
     Filter,
     Finding,
+    Forgotten,
+    HistoryEntry,
+    Imported,
     IndexState,
-    Match,
     Memory,
     MemoryPage,
+    Merged,
     Mode,
+    RecallAnswer,
+    Reembedding,
     SaveResult,
     SearchAnswer,
     Session,
+    Stats,
     Status,
+    TransferProgress,
     WrittenFile,
 )
+from byheart.observing import Observer
+from byheart.reembedding import Reembedder
 from byheart.saving import Saver, SaveRequest, check_request
-from byheart.search import SearchRequest, find
+from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
-from byheart.upkeep import doctor
+from byheart.upkeep import deduping, doctor
 from byheart.upkeep.documents import write_document
-from byheart.vectorizing import Vectorizer
+from byheart.upkeep.exporting import FORMATS, export, refuse_existing
+from byheart.vectorizing import Asked, Reopen, Vectorizer
 
 # How much is chunked, embedded and committed at a time: large enough for full batches, small enough
 # that an interrupted import loses seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
 # How many waiting chunks a save embeds besides its own, once the provider is back.
 _MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 8, 256
+# How many memories that have run out a save takes out.
+_PRUNED_PER_SAVE = 16
 # How often a long import brings the search index up to date.
 _REFRESH_EVERY_CHUNKS = 20_000
-_MATCHES: tuple[Match, ...] = ("any", "all")
+# How many memories a save names that say almost the same.
+_MOST_SIMILAR = 5
+# Below this, memories are about the same things, but say something else.
+_LEAST_THRESHOLD = 0.8
 _FUSIONS = ("rrf",)
 
 Text = str | None
@@ -71,11 +96,29 @@ class Progress:
 class MemoryStore:
     """Save texts and get the right passages back. Safe to use from several threads."""
 
-    def __init__(self, storage: Storage, embedder: Embedder, settings: Settings) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        embedder: Embedder,
+        settings: Settings,
+        reopen: Reopen | None = None,
+    ) -> None:
         self._storage = storage
         self._settings = settings
-        self._vectorizer = Vectorizer(storage, embedder, settings.overlap_tokens)
-        self._saver = Saver(storage, self._vectorizer, embedder, settings)
+        self._vectorizer = Vectorizer(storage, embedder, settings.overlap_tokens, reopen)
+        self._observer = Observer(
+            storage.ledger,
+            collecting=settings.collect_stats,
+            slow_query_ms=settings.slow_query_ms,
+            embedder=embedder,
+        )
+        self._vectorizer.on_embedded = self._observer.embedded
+        storage.report_work(self._observer.indexed)
+        self._saver = Saver(storage, self._vectorizer, settings)
+        self._changer = Changer(storage, self._saver, self._vectorizer, settings)
+        self._forgetter = Forgetter(
+            storage, self._find_again, self._observer.clear_queries, settings.space
+        )
         self.space = settings.space
 
     # --- Saving -------------------------------------------------------------------------------
@@ -102,12 +145,30 @@ class MemoryStore:
     ) -> SaveResult:
         """Save one text; the same text again in its space, session and kind changes nothing."""
         given = {name: value for name, value in locals().items() if name != "self"}
-        [result] = self._saver.save([check_request(given, self._settings)])
+        request = check_request(given, self._settings)
+        [result] = self._saver.save([request])
+        self._observer.saved(request.space, [result])
         if result.status == "created" and not result.pending_vectors:
             # The memory is safe by now: trouble with older ones must not look like its own.
             with contextlib.suppress(StoreError):
+                result = self._with_similar(result, space)
                 self._saver.make_up(_MADE_UP_PER_SAVE)
+                self._prune()
         return result
+
+    def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
+        """Say what is stored already that says almost the same."""
+        if not self._settings.notice_similar:
+            return result
+        least = self._settings.similar_threshold
+        with self._storage.searching() as reader:
+            similar = reader.resembling(result.memory_id, self._space(space), least, _MOST_SIMILAR)
+        return replace(result, similar=tuple(similar))
+
+    def _prune(self) -> None:
+        """Take out a few memories that ran out long enough ago: a little with every save."""
+        kept = timedelta(days=self._settings.prune_after_days)
+        self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
 
     def save_many(
         self,
@@ -123,6 +184,8 @@ class MemoryStore:
         chunks = unchanged = unrefreshed = 0
         for batch in self._batches(items):
             saved = self._saver.save(batch)
+            for request, result in zip(batch, saved, strict=True):
+                self._observer.saved(request.space, [result])
             results += saved
             chunks += sum(each.chunks for each in saved)
             unchanged += sum(each.status == "unchanged" for each in saved)
@@ -165,6 +228,183 @@ class MemoryStore:
                 on_progress(made)
         self._storage.refresh()
         return made
+
+    # --- Changing -----------------------------------------------------------------------------
+
+    def update(
+        self,
+        memory_id: str,
+        expected_version: int | None = None,
+        who: str = "manual",
+        space: Text = None,
+        **fields: Unpack[ChangedFields],
+    ) -> SaveResult:
+        """Change the fields given and leave the rest; the text that was stays in the history.
+
+        With `expected_version`, the change is refused if somebody else made one since.
+        """
+        if expected_version is not None:
+            check.check_int("expected_version", expected_version, 1, 10**9)
+        name = check.check_label("memory_id", memory_id)
+        author = check.check_label("who", who)
+        result = self._changer.update(name, self._space(space), fields, expected_version, author)
+        self._observer.saved(self._space(space), [result])
+        return result
+
+    def history(self, memory_id: str, space: Text = None) -> tuple[HistoryEntry, ...]:
+        """Tell what happened to a memory, oldest first: who, when, from and to."""
+        name = check.check_label("memory_id", memory_id)
+        with self._storage.reading() as reader:
+            entries = reader.history(name, self._space(space))
+        if not entries:
+            raise _not_found(name)
+        return tuple(entries)
+
+    def supersede(
+        self,
+        memory_id: str,
+        by: Text = None,
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Memory:
+        """Say that another memory holds instead of this one; without `by`, that it holds again."""
+        name = check.check_label("memory_id", memory_id)
+        self._storage.supersede(
+            name,
+            check.check_optional_label("by", by),
+            self._space(space),
+            check.check_label("who", who),
+            check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+        return self.get(name, space)
+
+    def forget(
+        self,
+        memory_id: str | Sequence[str] | None = None,
+        reason: Text = None,
+        hard: bool = False,
+        dry_run: bool | None = None,
+        older_than: float | str | None = None,
+        who: str = "manual",
+        **filters: Unpack[FilterFields],
+    ) -> Forgotten:
+        """Hide memories everywhere, until `restore`; with `hard`, take every trace of them out.
+
+        By id it happens at once. By filter it is a dry run that counts, unless `dry_run=False`.
+        """
+        return self._forgetter.forget(
+            check.check_ids("memory_id", memory_id),
+            filters,
+            older_than,
+            hard=check.check_bool("hard", hard),
+            dry_run=None if dry_run is None else check.check_bool("dry_run", dry_run),
+            who=check.check_label("who", who),
+            reason=check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+
+    def restore(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Show a memory again that was forgotten, unless it was forgotten for good."""
+        name = check.check_label("memory_id", memory_id)
+        self._storage.restore(name, self._space(space), check.check_label("who", who))
+        return self.get(name, space)
+
+    def cleanup(
+        self,
+        days_old: float = 90,
+        dry_run: bool = True,
+        hard: bool = False,
+        who: str = "cleanup",
+        **filters: Unpack[FilterFields],
+    ) -> Forgotten:
+        """Forget what was neither changed nor recalled for so many days, and prune what expired."""
+        return self._forgetter.cleanup(
+            days_old,
+            filters,
+            hard=check.check_bool("hard", hard),
+            dry_run=check.check_bool("dry_run", dry_run),
+            who=check.check_label("who", who),
+        )
+
+    def dedupe(
+        self,
+        threshold: float = 0.95,
+        limit: int = 20,
+        apply: bool = False,
+        who: str = "dedupe",
+        **filters: Unpack[FilterFields],
+    ) -> Dedupe:
+        """Propose which memories of the same kind and session to merge; with `apply`, merge them.
+
+        Two whose names, numbers or negations differ are left out, however near they are.
+        """
+        where = self._filter(filters)
+        if where.as_of is not None:
+            raise InvalidInput("as_of is not allowed: what was cannot be merged")
+        return deduping.dedupe(
+            self._storage,
+            replace(where, superseded=False),
+            check.check_number("threshold", threshold, _LEAST_THRESHOLD, 1),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            apply=check.check_bool("apply", apply),
+            who=check.check_label("who", who),
+        )
+
+    def merge(
+        self,
+        keep: str,
+        others: str | Sequence[str],
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Merged:
+        """Keep one memory for several: it gets their tags, entities and accesses, they are hidden.
+
+        Each of the others comes back with `restore`.
+        """
+        name = check.check_label("keep", keep)
+        ids = check.check_labels("others", [others] if isinstance(others, str) else others)
+        if not ids or name in ids:
+            raise InvalidInput(
+                "others are missing" if not ids else f"{name} cannot be merged into itself",
+                "name the memory to keep, then those to be merged into it",
+            )
+        return self._storage.merge(
+            name,
+            ids,
+            self._space(space),
+            check.check_label("who", who),
+            check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+
+    # --- Entities -----------------------------------------------------------------------------
+
+    def entities(
+        self, prefix: Text = None, limit: int = 100, offset: int = 0, space: Text = None
+    ) -> EntityPage:
+        """List the entities that memories name, the most used first."""
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
+        begins = check.check_optional_label("prefix", prefix)
+        with self._storage.reading() as reader:
+            found, total = reader.entities(self._space(space), begins, limit, offset)
+        return EntityPage(tuple(found), total, offset + len(found) < total)
+
+    def rename_entity(self, name: str, new_name: str, space: Text = None) -> Entity:
+        """Give an entity another name; the old spelling goes on meaning it."""
+        return self._storage.rename_entity(
+            check.check_label("name", name),
+            check.check_label("new_name", new_name),
+            self._space(space),
+        )
+
+    def merge_entities(self, names: str | Sequence[str], into: str, space: Text = None) -> Entity:
+        """Make one entity of several; the old spellings go on meaning it."""
+        given = check.check_labels("names", [names] if isinstance(names, str) else names)
+        if not given:
+            raise InvalidInput("names are missing", "name the entities to be merged")
+        target = check.check_label("into", into)
+        return self._storage.merge_entities(given, target, self._space(space))
 
     # --- Searching ----------------------------------------------------------------------------
 
@@ -209,14 +449,12 @@ class MemoryStore:
         request = self._request(
             given, limit if topK is None else topK, mode if source is None else source
         )
-        vector, degraded = None, None
-        if request.mode != "fts" and request.query:
-            vector, degraded = self._vectorizer.query_vector(request.query)
-            if vector is None:
-                request = replace(request, mode="fts")
-        with self._storage.searching() as reader:
-            hits, more = find(request, reader, vector)
-            state = reader.state(request.where.space)
+        with self._asking(request) as (request, asked):
+            hits, more = find(request, asked.reader, asked.vector)
+            state = asked.reader.state(request.where.space)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
+        self._observer.searched(request.where.space, looked, request.query, elapsed_ms)
         return SearchAnswer(
             query=request.query,
             mode=request.mode,
@@ -224,27 +462,71 @@ class MemoryStore:
             results=tuple(hits),
             total_results=len(hits),
             has_more=more,
-            degraded=degraded or _incomplete(request.mode, state),
+            degraded=asked.degraded or _incomplete(request.mode, state),
             index=state,
-            elapsed_ms=round((time.perf_counter() - started) * 1000, 3),
+            elapsed_ms=round(elapsed_ms, 3),
+            remark=asked.remark,
         )
+
+    def recall(
+        self,
+        query: str,
+        max_tokens: int = 1000,
+        limit: int = 20,
+        offset: int = 0,
+        mode: str = "hybrid",
+        explain: bool = False,
+        **filters: Unpack[FilterFields],
+    ) -> RecallAnswer:
+        """Bring the memories that matter most for a query, within a token budget.
+
+        They are weighed by relevance, importance, recency and frequency; the filters are those of
+        `search`. What comes back in full counts as accessed, unless it is asked for as of then.
+        """
+        started = time.perf_counter()
+        question = SearchRequest(
+            query=check.check_query(query),
+            where=make_filter(filters, self.space),
+            limit=check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            offset=check.check_int("offset", offset, 0, check.LARGEST_OFFSET),
+            mode=check.check_choice("mode", mode, MODES),
+            explain=check.check_bool("explain", explain),
+        )
+        if not question.query:
+            raise InvalidInput("the query is empty", "say what is to be recalled")
+        check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS)
+        request = RecallRequest(question, max_tokens, Weights(*self._settings.recall_weights))
+        # Whatever counting tokens has to load is loaded before the view is opened.
+        tokens = self._vectorizer.tokens()
+        tokens.token_starts(question.query)
+        with self._asking(question) as (question, asked):
+            request = replace(request, question=question)
+            answer = recall(request, asked.reader, asked.vector, tokens, datetime.now(UTC))
+            state = asked.reader.state(question.where.space)
+        if question.where.as_of is None and answer.details:
+            given = [each.id for each in answer.details]
+            self._storage.count_accesses(given, question.where.space)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
+        degraded = asked.degraded or _incomplete(question.mode, state)
+        return replace(answer, degraded=degraded, remark=asked.remark)
+
+    @contextlib.contextmanager
+    def _asking(self, request: SearchRequest) -> Iterator[tuple[SearchRequest, Asked]]:
+        """Open the store with the vector of a question that wants one; else, ask by keyword."""
+        wants_vector = request.mode != "fts" and bool(request.query)
+        with self._vectorizer.asking(request.query if wants_vector else None) as asked:
+            if wants_vector and asked.vector is None:
+                request = replace(request, mode="fts")
+            yield request, asked
 
     def _request(self, given: Mapping[str, Any], limit: object, mode: object) -> SearchRequest:
         granularity = check.check_choice("granularity", given["granularity"], GRANULARITIES)
-        query = given["query"]
-        if query is not None and not isinstance(query, str):
-            raise InvalidInput(f"query must be text, not {type(query).__name__}")
-        # A lone surrogate cannot be stored, so nothing can match it: ask for the rest.
-        text = (query or "").encode("utf-8", "replace").decode().strip()
+        text = check.check_query(given["query"])
         if not text and granularity != "coarse":
             raise InvalidInput(
                 "the query is empty",
                 "ask for something, or list memories with granularity=coarse or byheart list",
-            )
-        if len(text) > check.LONGEST_QUERY:
-            raise InvalidInput(
-                f"the query has {len(text):,} characters; at most {check.LONGEST_QUERY:,} are "
-                "allowed"
             )
         return SearchRequest(
             query=text,
@@ -259,24 +541,16 @@ class MemoryStore:
         )
 
     def _filter(self, given: Mapping[str, Any]) -> Filter:
-        return Filter(
-            space=self._space(given["space"]),
-            session_id=check.check_optional_label("session_id", given["session_id"]),
-            include_global=check.check_bool("include_global", given["include_global"]),
-            kind=check.check_kinds(given["kind"]),
-            agent_id=check.check_optional_label("agent_id", given["agent_id"]),
-            session_iter=check.check_session_iter(given["session_iter"]),
-            task_code=check.check_optional_label("task_code", given["task_code"]),
-            tags=check.check_labels("tags", given["tags"]),
-            entities=check.check_labels("entities", given["entities"]),
-            match=check.check_choice("match", given["match"], _MATCHES),
-            path=check.check_optional_text("path", given["path"], check.LONGEST_PATH),
-            min_importance=check.check_importance("min_importance", given["min_importance"]),
-            created_after=check.check_moment("created_after", given["created_after"]),
-            created_before=check.check_moment("created_before", given["created_before"]),
-            as_of=check.check_moment("as_of", given["as_of"]),
-            include_expired=check.check_bool("include_expired", given["include_expired"]),
-        )
+        return make_filter(filter_fields(given), self.space)
+
+    def _find_again(self, text: str, space: str) -> list[str]:
+        """Look for a text in every way there is, as if it were still there."""
+        found: list[str] = []
+        for mode in MODES:
+            answer = self.search(text, 100, mode, "coarse", include_expired=True, space=space)
+            found += (hit.memory_id for hit in answer.results)
+        self._observer.clear_queries()  # these were the very texts
+        return found
 
     def _space(self, space: object) -> str:
         return self.space if space is None else check.check_label("space", space)
@@ -289,6 +563,12 @@ class MemoryStore:
         owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
         with self._storage.reading() as reader:
             memory = reader.memory(owner, self._space(space))
+            forgotten_at = reader.forgotten_at(owner, self._space(space))
+        if forgotten_at is not None:
+            raise NotFound(
+                f"{owner} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"bring it back with: byheart restore {owner}",
+            )
         if memory is None or index >= memory.chunks:
             raise _not_found(name)
         return memory
@@ -346,10 +626,12 @@ class MemoryStore:
         created_before: Moment = None,
         as_of: Moment = None,
         include_expired: bool = False,
+        forgotten: bool = False,
         space: Text = None,
     ) -> MemoryPage:
-        """List memories, latest iteration and latest first."""
+        """List memories, latest iteration and latest first; with `forgotten`, those to restore."""
         where = self._filter({name: value for name, value in locals().items() if name != "self"})
+        where = replace(where, forgotten=check.check_bool("forgotten", forgotten))
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
         with self._storage.reading() as reader:
@@ -367,6 +649,83 @@ class MemoryStore:
             sessions, _ = reader.sessions(self._space(space), agent, limit, offset)
         return tuple(sessions)
 
+    # --- Moving -------------------------------------------------------------------------------
+
+    def export(
+        self,
+        path_or_file: str | Path | BinaryIO,
+        vectors: bool = False,
+        format: str = "jsonl",
+        all_spaces: bool = False,
+        overwrite: bool = False,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+        space: Text = None,
+    ) -> Exported:
+        """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
+        chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
+        if chosen is None and space is not None:
+            raise InvalidInput("space and all_spaces were both given", "give one of them")
+        with self._storage.dumping(chosen, vectors=check.check_bool("vectors", vectors)) as dump:
+            return export(
+                dump,
+                path_or_file,
+                format=check.check_choice("format", format, FORMATS),
+                vectors=vectors,
+                all_spaces=all_spaces,
+                overwrite=check.check_bool("overwrite", overwrite),
+                on_progress=on_progress,
+            )
+
+    def import_(
+        self,
+        path_or_file: str | Path | BinaryIO,
+        on_error: str = "stop",
+        force: bool = False,
+        format: Text = None,
+        embed: bool = True,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+    ) -> Imported:
+        """Take in an export, lines with the fields of `save`, or a folder of Markdown.
+
+        What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
+        it is run again. What was forgotten for good stays out, unless `force` says otherwise.
+        """
+        importer = Importer(
+            self._storage,
+            self._saver,
+            self._changer.update,
+            self._settings,
+            force=check.check_bool("force", force),
+            on_error=check.check_choice("on_error", on_error, ON_ERROR),
+            on_progress=on_progress,
+        )
+        chosen = None if format is None else check.check_choice("format", format, FORMATS)
+        check.check_bool("embed", embed)
+        result = importer.run(path_or_file, chosen)
+
+        waiting = self._storage.count_pending() if embed else 0
+
+        def show(made: int) -> None:
+            if on_progress is not None:
+                on_progress(TransferProgress(importer.progress.memories, made, waiting, made))
+
+        reason = None
+        try:
+            if waiting:
+                self.embed_pending(show)
+        except EmbeddingError as error:
+            reason = error.message
+        return replace(result, pending_vectors=self._storage.count_pending(), degraded=reason)
+
+    def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
+        """Copy the whole store to one file, as it is at this moment, while it is in use."""
+        target = Path(path).expanduser().absolute()
+        refuse_existing(target, check.check_bool("overwrite", overwrite))
+        if target == Path(self._storage.location):
+            raise InvalidInput(f"{target} is the store itself", "choose another name")
+        self._storage.back_up(target)
+        return Backup(str(target), target.stat().st_size)
+
     # --- Upkeep -------------------------------------------------------------------------------
 
     def status(self, space: Text = None) -> Status:
@@ -375,7 +734,21 @@ class MemoryStore:
         degraded = self._vectorizer.unavailable() or _incomplete("hybrid", status.index)
         if not status.writable:
             degraded = "; ".join(filter(None, ["the store can only be read", degraded]))
-        return replace(status, degraded=degraded)
+        return replace(
+            status,
+            degraded=degraded,
+            wanted_model=self._vectorizer.wanted_name(),
+            remark=self._vectorizer.remark(),
+        )
+
+    def stats(self, space: Text = None, reset: bool = False) -> Stats:
+        """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""
+        name = self._space(space)
+        check.check_bool("reset", reset)
+        stats = self._observer.stats(self._storage.location, name, self._storage.inventory(name))
+        if reset:
+            self._observer.reset(name)
+        return stats
 
     def doctor(
         self, fix: bool = False, rebuild: bool = False, optimize: bool = False
@@ -385,13 +758,50 @@ class MemoryStore:
             self._storage.rebuild()
         if optimize:
             self._storage.optimize()
-        return doctor.examine(self._storage, self._vectorizer.unavailable(), self._mend(fix))
+        return doctor.examine(
+            self._storage,
+            self._vectorizer.unavailable,
+            self._vectorizer.remark,
+            self._mend(fix),
+            self._examine_model,
+        )
+
+    def _examine_model(self) -> Finding | None:
+        # Imported here: whoever only saves and searches need not know how models are fetched.
+        from byheart.embedding.model_library import examine_model
+
+        settings = self._settings
+        if settings.embedding_provider not in ("auto", "onnx"):
+            return None
+        return examine_model(settings.embedding_model, settings.model_path, settings.cache_dir)
 
     def _mend(self, fix: bool) -> Callable[[], int] | None:
         return self.embed_pending if fix else None
 
+    def reembed(
+        self,
+        on_progress: Callable[[int, int], None] | None = None,
+        rollback: bool = False,
+        keep_old: bool = True,
+    ) -> Reembedding:
+        """Make vectors of the model that the settings name beside the old ones, then switch.
+
+        Searches and saves go on by the old model until then. Interrupted, it goes on when it is
+        called again. `rollback` goes back to the model before, as long as its vectors are kept.
+        """
+        check.check_bool("keep_old", keep_old)
+        reembedder = Reembedder(self._storage, self._vectorizer)
+        if check.check_bool("rollback", rollback):
+            return reembedder.roll_back(keep_old=keep_old)
+        return reembedder.reembed(on_progress, keep_old=keep_old)
+
+    def uses_earlier_model(self) -> bool:
+        """Say whether the store is searched by another model than the settings name."""
+        return self._vectorizer.remark() is not None
+
     def close(self) -> None:
         """Release files and memory."""
+        self._observer.flush()
         self._storage.close()
 
     def __enter__(self) -> MemoryStore:

@@ -11,6 +11,7 @@ Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
+Operation = Literal["create", "update", "supersede", "forget", "restore"]
 
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
@@ -56,6 +57,11 @@ class Chunk:
         return section_of(self.headings)
 
 
+def text_id(memory_id: str, version: int | None) -> str:
+    """Name a text of a memory: the current one, or the one an earlier version ended with."""
+    return memory_id if version is None else f"{memory_id}@{version}"
+
+
 def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
     """Give the headings down to the first at depth two or more: the section of a passage.
 
@@ -95,6 +101,11 @@ class Memory:
     expires_at: datetime | None = None
     accessed_at: datetime | None = None
     access_count: int = 0
+    version: int = 1
+    replaced_at: datetime | None = None
+    superseded_by: str | None = None
+    forgotten_at: datetime | None = None
+    derived: tuple[str, ...] = ()
 
     @property
     def scope(self) -> Literal["session", "global"]:
@@ -122,6 +133,8 @@ class Filter:
     created_before: datetime | None = None
     as_of: datetime | None = None
     include_expired: bool = False
+    superseded: bool | None = None
+    forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +147,113 @@ class SaveResult:
     content_hash: str
     created_at: datetime
     pending_vectors: int
+    version: int = 1
+    similar: tuple[Similar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory that says almost the same as another."""
+
+    memory_id: str
+    similarity: float
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProposal:
+    """Memories that could be one: which to keep, why that one, and the others, nearest first."""
+
+    keep: str
+    summary: str
+    why: str
+    others: tuple[Similar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """What `dedupe` proposes or did; `left_out` counts pairs that differ in a name or a number."""
+
+    proposals: tuple[MergeProposal, ...]
+    total: int
+    has_more: bool
+    left_out: int
+    threshold: float
+    applied: bool
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a memory is after others were merged into it."""
+
+    memory_id: str
+    version: int
+    merged: tuple[str, ...]
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What memories are about: its name, other spellings, and how many memories name it now."""
+
+    name: str
+    memories: int
+    first_seen: datetime | None
+    last_seen: datetime | None
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPage:
+    """A listing of entities, the most used first."""
+
+    entities: tuple[Entity, ...]
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was taken out for good, and where was looked for what might be left."""
+
+    memories: int
+    texts: int
+    chunks: int
+    vectors: int
+    history: int
+    files_removed: tuple[str, ...]
+    files_searched: tuple[str, ...]
+    traces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a `forget` or `cleanup` did, or with `dry_run` would do."""
+
+    memory_ids: tuple[str, ...]
+    count: int
+    hard: bool
+    dry_run: bool
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    expired: int = 0
+    removal: Removal | None = None
+    still_found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened to a memory; `changes` gives `from` and `to` for each field."""
+
+    operation: Operation
+    at: datetime
+    who: str
+    version: int
+    reason: str | None
+    changes: Mapping[str, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +294,14 @@ class MemoryFields:
     created_at: datetime
     updated_at: datetime
     expires_at: datetime | None
+    version: int
+    replaced_at: datetime | None
+    superseded_by: str | None
+
+    @property
+    def text_id(self) -> str:
+        """Name this text of the memory: by its id, an earlier one by its version as well."""
+        return text_id(self.memory_id, self.version if self.replaced_at else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +387,60 @@ class SearchAnswer:
     degraded: str | None
     index: IndexState
     elapsed_ms: float
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledSummary:
+    """A memory as the index of a recall lists it."""
+
+    id: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory that a recall gives in full; every field is paid for in tokens."""
+
+    id: str
+    kind: str
+    title: str | None
+    content: str
+    importance: float
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    session_id: str | None
+    created_at: datetime
+    superseded_by: str | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallExplanation:
+    """What a memory's score is made of: four parts, each from 0 to 1 and not yet weighed."""
+
+    id: str
+    score: float
+    relevance: float
+    importance: float
+    recency: float
+    frequency: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallAnswer:
+    """The memories behind a query, within a token budget; explanations stand outside of it."""
+
+    query: str
+    mode: Mode
+    index: tuple[RecalledSummary, ...]
+    details: tuple[RecalledMemory, ...]
+    total_count: int
+    has_more: bool
+    tokens_used: int
+    degraded: str | None = None
+    explanations: tuple[RecallExplanation, ...] | None = None
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,6 +493,23 @@ class Status:
     index_bytes: int
     writable: bool
     degraded: str | None
+    wanted_model: str | None = None
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """What became of a change of model; `made` and `reused` count the texts embedded or known."""
+
+    model_from: str | None
+    model_to: str
+    switched: bool
+    chunks: int
+    made: int
+    reused: int
+    pending_vectors: int
+    old_vectors: int
+    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +521,174 @@ class Finding:
     message: str
     hint: str = ""
     fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the files of a store take on disk."""
+
+    store_bytes: int
+    log_bytes: int
+    index_bytes: int
+    stats_bytes: int
+    backup_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Give what they take together."""
+        return (
+            self.store_bytes
+            + self.log_bytes
+            + self.index_bytes
+            + self.stats_bytes
+            + self.backup_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a space holds, and the files of its store."""
+
+    index: IndexState
+    kinds: Mapping[str, int]
+    vectors: int
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class SlowQuery:
+    """One of the slowest queries; of a long one the beginning."""
+
+    kind: str
+    query: str
+    elapsed_ms: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long queries took; `slow` ones took longer than the setting `slow_query_ms`."""
+
+    count: int
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    slow: int
+    slow_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStats:
+    """The queries of a space: all of them, by kind of search, and the slowest of each kind."""
+
+    total: Latency
+    kinds: Mapping[str, Latency]
+    slowest: tuple[SlowQuery, ...]
+    slow_query_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStats:
+    """What became of the texts that were saved in a space."""
+
+    created: int
+    unchanged: int
+    updated: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStats:
+    """How often something was done, and how long that took."""
+
+    count: int
+    total_seconds: float
+    last_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """How often something was there already; the rate is `None` until anybody asked."""
+
+    hits: int
+    misses: int
+    hit_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a space holds, and what its store has done since some moment, in all processes.
+
+    Queries and saves are the space's own; index work and caches are the whole store's.
+    """
+
+    store: str
+    space: str
+    memories: int
+    kinds: Mapping[str, int]
+    chunks: int
+    vectors: int
+    pending_vectors: int
+    model: str | None
+    coverage_percent: float
+    sizes: Sizes
+    since: datetime | None
+    collecting: bool
+    queries: QueryStats
+    saves: SaveStats
+    index_work: Mapping[str, WorkStats]
+    caches: Mapping[str, CacheStats]
+
+
+@dataclass(frozen=True, slots=True)
+class TransferProgress:
+    """How far an export or import has come: `done` of `total` memories, bytes, files or chunks."""
+
+    memories: int
+    done: int
+    total: int | None
+    embedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote; `path` is `None` for a stream."""
+
+    path: str | None
+    format: Literal["jsonl", "markdown"]
+    memories: int
+    entities: int
+    tombstones: int
+    vectors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What an import left out because it could not be read, and why."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did; `refused` counts texts that had been forgotten for good."""
+
+    imported: int
+    updated: int
+    unchanged: int
+    refused: int
+    skipped: tuple[Skipped, ...]
+    pending_vectors: int
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a store."""
+
+    path: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +704,7 @@ class WrittenFile:
 def to_wire(value: Any) -> Any:
     """Turn nouns into what JSON can carry: the one shape every door shows."""
     if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: to_wire(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, Mapping):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from byheart.contracts import EmbedderSpec
 from byheart.embedding import LazyEmbedder, Progress, open_embedder
 from byheart.errors import SettingsError, StoreUnreachable
 from byheart.memory_store import MemoryStore
@@ -36,7 +39,13 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
     storage = SqliteStorage(
         _file_path(chosen.db_path), busy_timeout_seconds=chosen.busy_timeout_seconds
     )
-    return MemoryStore(storage, embedder_for(chosen), chosen)
+    return MemoryStore(storage, embedder_for(chosen), chosen, partial(_reopen, chosen))
+
+
+def _reopen(settings: Settings, spec: EmbedderSpec) -> LazyEmbedder:
+    """Give an embedder of another model than the settings name, but otherwise by the settings."""
+    named = {"embedding_provider": spec.provider, "embedding_model": spec.model}
+    return embedder_for(replace(settings, **named, model_path=None))  # type: ignore[arg-type]
 
 
 def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEmbedder:

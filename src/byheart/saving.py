@@ -6,14 +6,14 @@ check → known already? → chunk → notice → embed → write, all of it or 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
 from byheart.chunking import guess_format, split
-from byheart.contracts import DedupKey, Draft, Storage, TokenCounter, Window
+from byheart.contracts import DedupKey, Draft, Storage, Window
 from byheart.errors import InvalidInput
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, SaveResult
@@ -45,6 +45,9 @@ class SaveRequest:
     metadata: Mapping[str, Any]
     space: str
     at: datetime
+    # What comes back from where it was exported to keeps its name and its age.
+    memory_id: str | None = None
+    created_at: datetime | None = None
 
     @property
     def key(self) -> DedupKey:
@@ -99,37 +102,50 @@ def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
 class Saver:
     """Turn requests into memories."""
 
-    def __init__(
-        self, storage: Storage, vectorizer: Vectorizer, tokens: TokenCounter, settings: Settings
-    ) -> None:
+    def __init__(self, storage: Storage, vectorizer: Vectorizer, settings: Settings) -> None:
         self._storage = storage
         self._vectorizer = vectorizer
-        self._tokens = tokens
         self._settings = settings
 
     def save(self, requests: Sequence[SaveRequest]) -> list[SaveResult]:
         """Save a batch in one embedding pass and one transaction."""
         known = self._storage.known([request.key for request in requests])
         fresh = [request for request in requests if request.key not in known]
-        chunked = [(request, *self._chunk(request)) for request in fresh]
+        chunked = [(request, *self.chunk(request)) for request in fresh]
         waiting = [
             passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
         ]
-        windows, missing = self._vectorizer.windows(waiting)
+        windows, model, _ = self._vectorizer.windows(waiting)
         drafts, at = [], 0
         for request, chunks, format_ in chunked:
             drafts.append(self._draft(request, chunks, windows[at : at + len(chunks)], format_))
             at += len(chunks)
-        model = self._vectorizer.model if missing is None else None
-        written = iter(self._storage.write(drafts, model) if drafts else ())
-        return [known[each.key] if each.key in known else next(written) for each in requests]
+        written = self._storage.write(drafts, model) if drafts else []
+        if model is not None and any(each.pending_vectors for each in written):
+            written = self._make_up_for_switch(fresh, written)
+        results = iter(written)
+        return [known[each.key] if each.key in known else next(results) for each in requests]
 
-    def _chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
+    def _make_up_for_switch(
+        self, requests: Sequence[SaveRequest], written: Sequence[SaveResult]
+    ) -> list[SaveResult]:
+        """Make the vectors anew of what was embedded just before the store switched models."""
+        self.make_up(sum(each.pending_vectors for each in written))
+        now = self._storage.known([request.key for request in requests])
+        return [
+            replace(each, pending_vectors=now[request.key].pending_vectors)
+            if request.key in now
+            else each
+            for request, each in zip(requests, written, strict=True)
+        ]
+
+    def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
+        """Cut a text as its format asks for, and name that format."""
         format_ = guess_format(request.content, request.path)
         chunks = split(
             request.content,
             format=format_,
-            tokens=self._tokens,
+            tokens=self._vectorizer.tokens(),
             target_tokens=self._settings.chunk_tokens,
         )
         return chunks, format_
@@ -141,9 +157,9 @@ class Saver:
         windows: Sequence[tuple[Window, ...]],
         format_: str,
     ) -> Draft:
-        noticed, derived = _notice(request)
+        noticed, derived = notice(request)
         memory = Memory(
-            memory_id=new_memory_id(),
+            memory_id=request.memory_id or new_memory_id(),
             space=request.space,
             kind=request.kind,
             content=request.content,
@@ -159,7 +175,7 @@ class Saver:
             metadata=request.metadata,
             format=format_,
             chunks=len(chunks),
-            created_at=request.at,
+            created_at=request.created_at or request.at,
             updated_at=request.at,
             expires_at=self._expiry(request, noticed["importance"]),
             **noticed,
@@ -182,15 +198,14 @@ class Saver:
             Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
             for each in pending
         ]
-        windows, reason = self._vectorizer.windows(wanted)
-        model = self._vectorizer.model
-        if reason is not None or model is None:
+        windows, model, reason = self._vectorizer.windows(wanted)
+        if model is None:
             return 0, reason
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
 
 
-def _notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
+def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Keep what was said about a text, derive what was not, and say which is which."""
     noticed: dict[str, Any] = {
         "summary": request.summary,

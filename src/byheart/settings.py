@@ -99,6 +99,10 @@ def _seconds(default: float, doc: str, minimum: int, maximum: int) -> Any:
     return _number(default, doc, minimum, maximum, float)
 
 
+def _weight(default: float, doc: str) -> Any:
+    return _number(default, doc, 0, 1000, float)
+
+
 def _clean_text(given: _Given) -> str:
     if not isinstance(given.raw, str | Path):
         raise ValueError("it must be text, in quotes")
@@ -254,15 +258,42 @@ class Settings:
         80, "Tokens before a chunk that its vector sees too; less than `chunk_tokens`.", 0, 400
     )
     snippet_chars: int = _number(500, "The length of a snippet, in characters.", 40, 5000)
+    recall_relevance_weight: float = _weight(
+        0.4, "The weight, in a recall, of how well a memory answers the query."
+    )
+    recall_importance_weight: float = _weight(0.3, "The weight of how much it matters.")
+    recall_recency_weight: float = _weight(0.2, "The weight of how lately it was used.")
+    recall_frequency_weight: float = _weight(0.1, "The weight of how often it was used.")
     max_content_bytes: int = _number(
         10_000_000, "The largest text that can be saved, in bytes.", 1, 1_000_000_000
     )
     busy_timeout_seconds: float = _seconds(
         30.0, "How long to wait for another process's write.", 0, 3600
     )
+    notice_similar: bool = _flag(
+        True, "Whether a save says what is stored already that says almost the same."
+    )
+    similar_threshold: float = _number(0.9, "How alike that must be: 1 is the same.", 0, 1, float)
     retention_policy: bool = _flag(False, "Whether memories expire by importance.")
+    prune_after_days: float = _seconds(
+        30.0, "Days after which memories that have run out are taken out.", 0, 365_000
+    )
+    collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
+    slow_query_ms: float = _number(
+        500.0, "A query that takes longer counts as slow, in milliseconds.", 0, 3_600_000, float
+    )
     log_level: LogLevel = _choice("warning", "The least serious event logged.", get_args(LogLevel))
     log_file: Path | None = _path(None, "A file for the log; empty means stderr.")
+
+    @property
+    def recall_weights(self) -> tuple[float, float, float, float]:
+        """Give the weights of relevance, importance, recency and frequency."""
+        return (
+            self.recall_relevance_weight,
+            self.recall_importance_weight,
+            self.recall_recency_weight,
+            self.recall_frequency_weight,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +356,20 @@ def describe_settings(
         )
         for key, rule in _RULES.items()
     )
+
+
+def overruled_settings(
+    environ: Mapping[str, str] | None = None, config_path: Path | None = None
+) -> dict[str, str]:
+    """Find settings of the file that a variable sets to something else, each with the variable."""
+    variables = os.environ if environ is None else environ
+    path = config_path or default_config_path(variables)
+    in_file, around = _from_file(path, variables), _from_environment(variables)
+    return {
+        key: around[key].source.removeprefix("environment ")
+        for key in in_file
+        if key in around and _parse_value(key, in_file[key]) != _parse_value(key, around[key])
+    }
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -438,7 +483,12 @@ def _resolve(given: Mapping[str, _Given]) -> Settings:
             f"which is {chunk_tokens}",
             f"set overlap_tokens to about {chunk_tokens // 5}",
         )
-    return Settings(**values)
+    settings = Settings(**values)
+    if not any(settings.recall_weights):
+        raise SettingsError(
+            "all four recall weights are 0", "set one of them, such as recall_relevance_weight = 1"
+        )
+    return settings
 
 
 def _parse_value(key: str, given: _Given) -> object:

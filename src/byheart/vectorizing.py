@@ -6,14 +6,34 @@ words, the answer says why, and the vectors are made up for later.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
-from byheart.contracts import Embedder, Model, Storage, Vectors, Window
+from byheart.contracts import (
+    Embedder,
+    EmbedderSpec,
+    MayBeAway,
+    Model,
+    Reader,
+    Reopenable,
+    Storage,
+    TokenCounter,
+    Vectors,
+    Window,
+)
 from byheart.embedding import window_texts
-from byheart.errors import EmbeddingError
+from byheart.errors import (
+    EmbedderUnavailable,
+    EmbeddingError,
+    InvalidInput,
+    StoreError,
+)
 from byheart.model import HEADING_SEPARATOR, Chunk
+
+Reopen = Callable[[EmbedderSpec], Embedder]
 
 _HASH_BYTES = 16
 
@@ -41,76 +61,68 @@ def previous_text(chunk: Chunk, before: Chunk | None) -> str:
     return before.content if before is not None and before.headings == chunk.headings else ""
 
 
-class Vectorizer:
-    """Make vectors of the store's model, each text's once."""
+class Made(NamedTuple):
+    """What became of passages: their windows, the model of these, or why vectors are missing."""
+
+    windows: list[tuple[Window, ...]]
+    model: Model | None
+    reason: str | None
+
+
+class Asked(NamedTuple):
+    """A question's vector beside the reader it may be put to, and what the answer should say."""
+
+    reader: Reader
+    vector: Vectors | None
+    degraded: str | None
+    remark: str | None
+
+
+class _Chosen(NamedTuple):
+    """The embedder to use, the model its vectors must be of, and whether the settings differ."""
+
+    embedder: Embedder
+    stored: Model | None
+    remark: str | None
+
+    def foreign(self) -> str | None:
+        """Say that it is not of the store's model after all, if so."""
+        mine = model_of(self.embedder)
+        if self.stored is None or self.stored == mine:
+            return None
+        return (
+            f"the store's vectors are of model {self.stored.name}, but the embedder is {mine.name} "
+            "(switch the store to it with: byheart reembed)"
+        )
+
+
+class Maker:
+    """Make vectors with one embedder, each text's once, and count what was made and reused."""
 
     def __init__(self, storage: Storage, embedder: Embedder, overlap_tokens: int) -> None:
         self._storage = storage
         self._embedder = embedder
         self._overlap_tokens = overlap_tokens
+        self.model = model_of(embedder)
+        self.made = self.reused = 0
 
-    @property
-    def model(self) -> Model | None:
-        """Name the model that vectors are made with, if any can be."""
-        try:
-            return Model(self._embedder.name, self._embedder.dimensions)
-        except EmbeddingError:
-            return None
-
-    def unavailable(self) -> str | None:
-        """Say why no vectors can be made at the moment, if that is so."""
-        try:
-            return self._foreign_model()
-        except EmbeddingError as error:
-            return str(error)
-
-    def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
-        """Embed a question, or say why that cannot be done."""
-        try:
-            reason = self._foreign_model()
-            if reason is None:
-                return self._embedder.embed_query(text), None
-        except EmbeddingError as error:
-            reason = str(error)
-        except ValueError as error:  # an embedder of the caller's own, reading a bad answer
-            reason = f"the embedder failed: {error}"
-        return None, reason
-
-    def windows(self, wanted: Sequence[Passage]) -> tuple[list[tuple[Window, ...]], str | None]:
-        """Embed passages, or say why vectors are missing from what is returned."""
-        try:
-            reason = self._foreign_model()
-            if reason is None:
-                return self._embed(wanted), None
-        except EmbeddingError as error:
-            reason = str(error)
-        return [() for _ in wanted], reason
-
-    def _foreign_model(self) -> str | None:
-        stored = self._storage.model()
-        mine = Model(self._embedder.name, self._embedder.dimensions)
-        if stored is None or stored == mine:
-            return None
-        return (
-            f"the store's vectors are of model {stored.name}, but the embedder is {mine.name} "
-            "(set embedding_provider and embedding_model to the store's, or use another store)"
-        )
-
-    def _embed(self, wanted: Sequence[Passage]) -> list[tuple[Window, ...]]:
+    def windows(self, wanted: Sequence[Passage]) -> list[tuple[Window, ...]]:
+        """Embed passages, except for what was embedded before."""
         texts = [self._texts(each) for each in wanted]
         hashes = {text: _hash(text) for part in texts for text in part}
-        model = Model(self._embedder.name, self._embedder.dimensions)
-        known = self._storage.vectors_of(model, list(hashes.values()))
+        known = self._storage.vectors_of(self.model, list(hashes.values()))
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
         if missing:
             made = self._embedder.embed(missing)
-            if made.shape != (len(missing), model.dimensions):
+            if made.shape != (len(missing), self.model.dimensions):
                 # Stored, they would make every later search fail.
                 raise EmbeddingError(
-                    f"the embedder {model.name} gave vectors of shape {made.shape} for "
-                    f"{len(missing)} texts of {model.dimensions} dimensions"
+                    f"the embedder {self.model.name} gave vectors of shape {made.shape} for "
+                    f"{len(missing)} texts of {self.model.dimensions} dimensions"
                 )
             known |= {hashes[text]: vector for text, vector in zip(missing, made, strict=True)}
+        self.made += len(missing)
+        self.reused += sum(map(len, texts)) - len(missing)
         return [tuple(Window(hashes[text], known[hashes[text]]) for text in part) for part in texts]
 
     def _texts(self, passage: Passage) -> list[str]:
@@ -124,6 +136,183 @@ class Vectorizer:
             window_tokens=self._embedder.window_tokens,
             overlap_tokens=self._overlap_tokens,
         )
+
+
+class Vectorizer:
+    """Make vectors of the store's model: by the configured embedder, or by one of that model.
+
+    The settings name the wanted model, the store knows the one whose vectors it holds. Until
+    `reembed` has made the one the other, `reopen` opens an embedder of the store's.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        embedder: Embedder,
+        overlap_tokens: int,
+        reopen: Reopen | None = None,
+    ) -> None:
+        self._storage = storage
+        self._embedder = embedder
+        self._overlap_tokens = overlap_tokens
+        self._reopen = reopen
+        self._reopened: dict[EmbedderSpec, Embedder] = {}
+        self._noted: set[Model] = set()
+        self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
+
+    def unavailable(self) -> str | None:
+        """Say why no vectors can be made at the moment, if that is so, by looking only."""
+        try:
+            chosen = self._choose()
+            return _away(chosen.embedder) or chosen.foreign()
+        except EmbeddingError as error:
+            return str(error)
+
+    def remark(self) -> str | None:
+        """Say that the settings name another model than the one that serves, if that is so."""
+        try:
+            return self._choose().remark
+        except EmbeddingError:
+            return None
+
+    def wanted_name(self) -> str | None:
+        """Name the model that the settings name, as far as that is known without fetching it."""
+        if _away(self._embedder) is None:
+            with suppress(EmbeddingError):
+                return self._embedder.name
+        spec = _spec_of(self._embedder)
+        return None if spec is None or spec.provider == "none" else f"{spec.provider}/{spec.model}"
+
+    def tokens(self) -> TokenCounter:
+        """Give the measure of chunks: the tokens of the store's model."""
+        try:
+            return self._choose().embedder
+        except EmbeddingError:
+            return self._embedder
+
+    @contextmanager
+    def asking(self, question: str | None) -> Iterator[Asked]:
+        """Open the store for a search, with the question's vector under the model it holds then."""
+        with ExitStack() as stack:
+            while True:
+                vector, model, degraded, remark = self._embed_question(question)
+                reader = stack.enter_context(self._storage.searching())
+                if vector is None or reader.model() in (None, model):
+                    break
+                stack.close()  # switched between the two: vectors of two models do not compare
+            yield Asked(reader, vector, degraded, remark)
+
+    def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
+        """Embed a question, or say why that cannot be done."""
+        vector, _, reason, _ = self._embed_question(text)
+        return vector, reason
+
+    def _embed_question(
+        self, text: str | None
+    ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
+        if not text:
+            return None, None, None, None
+        try:
+            chosen = self._choose()
+            reason = chosen.foreign()
+            if reason is None:
+                vector = chosen.embedder.embed_query(text)
+                return vector, model_of(chosen.embedder), None, chosen.remark
+        except EmbeddingError as error:
+            reason = str(error)
+        except ValueError as error:  # an embedder of the caller's own, reading a bad answer
+            reason = f"the embedder failed: {error}"
+        return None, None, reason, None
+
+    def windows(self, wanted: Sequence[Passage]) -> Made:
+        """Embed passages, or say why vectors are missing from what is returned."""
+        try:
+            chosen = self._choose()
+            reason = chosen.foreign()
+            if reason is None:
+                maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
+                made = maker.windows(wanted)
+                self.on_embedded(maker.made, maker.reused)
+                self._note(chosen.embedder, maker.model)
+                return Made(made, maker.model, None)
+        except EmbeddingError as error:
+            reason = str(error)
+        return Made([() for _ in wanted], None, reason)
+
+    def wanted_maker(self) -> Maker:
+        """Open whatever makes vectors of the wanted model, fetching that if need be."""
+        maker = Maker(self._storage, self._embedder, self._overlap_tokens)
+        spec = _spec_of(self._embedder)
+        if spec is not None:
+            self._storage.generations.note(maker.model, spec)
+        return maker
+
+    def _choose(self) -> _Chosen:
+        """Choose the embedder that is of the store's model, and say if it is not the wanted one.
+
+        Models that are neither at hand nor surely needed are not fetched to look at their names.
+        """
+        stored, away = self._storage.model(), _away(self._embedder)
+        if stored is None or (away is None and model_of(self._embedder) == stored):
+            return _Chosen(self._embedder, stored, None)
+        mine, recorded = _spec_of(self._embedder), self._storage.generations.spec_of(stored)
+        switched_off = mine is not None and mine.provider == "none"
+        if self._reopen is None or recorded is None or recorded == mine or switched_off:
+            return _Chosen(self._embedder, stored, None)
+        earlier, reason = self._earlier(stored, recorded, self._reopen)
+        if earlier is None and away is not None:
+            return _Chosen(self._embedder, stored, None)
+        if earlier is None:
+            raise EmbedderUnavailable(
+                f"{self._difference(stored)}, and an embedder of the former cannot be opened: "
+                f"{reason}",
+                "switch to the latter with: byheart reembed",
+            )
+        remark = f"{self._difference(stored)}: switch with: byheart reembed"
+        return _Chosen(earlier, stored, remark)
+
+    def _earlier(
+        self, stored: Model, spec: EmbedderSpec, reopen: Reopen
+    ) -> tuple[Embedder | None, str | None]:
+        """Open an embedder of the store's model again, or say why that cannot be done."""
+        try:
+            if spec not in self._reopened:
+                self._reopened[spec] = reopen(spec)
+            embedder = self._reopened[spec]
+            reason = _away(embedder)
+            if reason is None and model_of(embedder) != stored:
+                reason = f"{spec.provider}/{spec.model} is {embedder.name} by now"
+        except (EmbeddingError, InvalidInput) as error:
+            reason = str(error)
+        return (embedder, None) if reason is None else (None, reason)
+
+    def _difference(self, stored: Model) -> str:
+        return (
+            f"the store's vectors are of model {stored.name}, but the settings name "
+            f"{self.wanted_name()}"
+        )
+
+    def _note(self, embedder: Embedder, model: Model) -> None:
+        """Leave word of how others can open an embedder of the store's model."""
+        spec = _spec_of(embedder)
+        if spec is not None and model not in self._noted:
+            with suppress(StoreError):  # a convenience for later: no reason to fail a save
+                if self._storage.generations.spec_of(model) != spec:
+                    self._storage.generations.note(model, spec)
+                self._noted.add(model)
+
+
+def model_of(embedder: Embedder) -> Model:
+    """Name the model of an embedder."""
+    return Model(embedder.name, embedder.dimensions)
+
+
+def _spec_of(embedder: Embedder) -> EmbedderSpec | None:
+    return embedder.spec if isinstance(embedder, Reopenable) else None
+
+
+def _away(embedder: Embedder) -> str | None:
+    return embedder.unavailable() if isinstance(embedder, MayBeAway) else None
 
 
 def _hash(text: str) -> bytes:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from byheart.chunking import split
-from byheart.contracts import DedupKey, Draft, Model, Storage, Window
+from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.identity import new_memory_id
 from byheart.model import Filter, Memory
@@ -176,7 +176,10 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
 def test_removing_leaves_nothing_behind(storage: Storage) -> None:
     gone, kept = draft("apple one", EAST, entities=("Ann",)), draft("apple two", NORTH)
     storage.write([gone, kept], MODEL)
-    assert storage.remove([gone.memory.memory_id, "unheard-of"], "space") == 1
+    assert (
+        storage.remove([gone.memory.memory_id, "unheard-of"], "space", tombstones=False).memories
+        == 1
+    )
     assert found(storage, "apple") == ["apple two"]
     assert [content for content, _ in near(storage, EAST)] == ["apple two"]
     assert storage.known([key_of(gone)]) == {}
@@ -187,7 +190,7 @@ def test_removing_leaves_nothing_behind(storage: Storage) -> None:
 def test_removing_from_another_space_removes_nothing(storage: Storage) -> None:
     made = draft("apple", EAST)
     storage.write([made], MODEL)
-    assert storage.remove([made.memory.memory_id], "other") == 0
+    assert storage.remove([made.memory.memory_id], "other", tombstones=False).memories == 0
     assert found(storage, "apple") == ["apple"]
 
 
@@ -253,7 +256,7 @@ def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> 
     window = Window(b"1" * 16, np.array(EAST, np.float32))
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
-    storage.remove([made.memory.memory_id], "space")
+    storage.remove([made.memory.memory_id], "space", tombstones=False)
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
     assert all(finding.ok for finding in storage.examine())
 
@@ -309,7 +312,7 @@ def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
         made = draft(f"apple {number}", EAST)
         one.write([made], MODEL)
         assert len(found(other, "apple")) == number + 1
-    one.remove([made.memory.memory_id], "space")
+    one.remove([made.memory.memory_id], "space", tombstones=False)
     assert len(found(other, "apple")) == 4
 
 
@@ -357,3 +360,94 @@ def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -
     assert str(tmp_path) in storage.location
     assert storage.writable
     assert (status.index.memories, status.vectors, status.spaces, status.sessions) == (1, 1, 2, 1)
+
+
+NEXT = Model("next-by-hand", 2)
+
+
+def beside(storage: Storage, vector: tuple[float, float]) -> int:
+    """Make vectors of the next model for all chunks that lack them."""
+    waiting = storage.generations.lacking(NEXT, 0, 100)
+    window = Window(b"2" * 16, np.array(vector, np.float32))
+    return storage.generations.add(NEXT, {each.chunk_no: [window] for each in waiting})
+
+
+def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_switch(
+    open_storage: Open,
+) -> None:
+    storage, other = open_storage(), open_storage()
+    storage.write([draft("first", EAST), draft("second", NORTH)], MODEL)
+    storage.generations.begin(NEXT)
+    assert storage.generations.count_lacking(NEXT) == (2, 2)
+    assert storage.generations.switch(NEXT, 0) is None
+    assert beside(storage, (0.6, 0.8)) == 2
+    assert beside(storage, (0.6, 0.8)) == 0
+    assert near(other, EAST) == [("first", 1.0), ("second", 0.0)]
+    assert storage.generations.switch(NEXT, 0) == 0
+    assert storage.model() == other.model() == NEXT
+    assert near(other, (0.6, 0.8)) == [("first", 1.0), ("second", 1.0)]  # type: ignore[arg-type]
+    assert storage.generations.previous() == MODEL
+    assert storage.generations.count_unused() == 2
+    assert all(finding.ok for finding in storage.examine())
+    assert storage.generations.drop_unused(next_too=True) == 2
+    assert storage.generations.previous() is None
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_after_a_switch_exactly_the_chunks_without_vectors_wait_for_them(storage: Storage) -> None:
+    storage.write([draft("first", EAST)], MODEL)
+    storage.generations.begin(NEXT)
+    beside(storage, (1.0, 0.0))
+    storage.write([draft("second", NORTH)], MODEL)
+    assert storage.generations.switch(NEXT, 0) is None
+    assert storage.generations.switch(NEXT, 1) == 1
+    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert beside(storage, (0.0, 1.0)) == 1
+    assert storage.pending(10) == []
+    assert near(storage, (0.0, 1.0))[0] == ("second", 1.0)  # type: ignore[arg-type]
+    assert storage.generations.switch(MODEL, None) == 0
+    assert near(storage, NORTH)[0] == ("second", 1.0)
+    assert all(finding.ok for finding in storage.examine())
+
+
+def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage) -> None:
+    assert storage.generations.spec_of(MODEL) is None
+    storage.generations.note(MODEL, EmbedderSpec("hash", "hash-3"))
+    storage.write([draft("text", EAST)], MODEL)
+    storage.generations.note(MODEL, None)
+    assert storage.generations.spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
+    assert storage.generations.spec_of(NEXT) is None
+
+
+def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage) -> None:
+    storage.write([draft("one", entities=("Ant", "Bee")), draft("two", entities=("ant",))], None)
+    storage.write([draft("far", entities=("Ant",), space="other")], None)
+    with storage.reading() as reader:
+        listed, total = reader.entities("space", None, 1, 0)
+    assert [(each.name, each.memories) for each in listed] == [("Ant", 2)]
+    assert total == 2
+    assert storage.rename_entity("bee", "Wasp", "space").aliases == ("Bee",)
+    merged = storage.merge_entities(["Ant"], "Wasp", "space")
+    assert (merged.memories, merged.aliases) == (2, ("Ant", "Bee"))
+    with storage.reading() as reader:
+        assert reader.memories(Filter("space", entities=("ANT", "bee"), match="all"), 9, 0)[1] == 2
+        assert reader.entities("other", None, 9, 0)[0][0].name == "Ant"
+
+
+def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage) -> None:
+    nearly = (0.98, 0.199, 0.0)
+    made = [draft("one", EAST, tags=("a",)), draft("two", nearly), draft("three", NORTH)]
+    storage.write(made, MODEL)
+    first, second = (each.memory.memory_id for each in made[:2])
+    with storage.searching() as reader:
+        found = reader.resembling(second, "space", 0.9, 5)
+        assert [(each.memory_id, round(each.similarity, 2)) for each in found] == [(first, 0.98)]
+        [double] = reader.doubles(Filter("space"), 0.9)
+        assert double[:2] == (first, second)
+        assert reader.doubles(Filter("space"), 0.99) == []
+    merged = storage.merge(second, [first], "space", "tester", None)
+    assert (merged.tags, merged.version) == (("a",), 2)
+    with storage.searching() as reader:
+        assert reader.doubles(Filter("space"), 0.9) == []
+        assert reader.memory(first, "space") is None
+    assert storage.restore(first, "space", "tester")

@@ -1,28 +1,13 @@
 """BERT in plain numpy: what the ONNX graph is checked against.
 
-Written from the paper, sharing nothing with `byheart`. Run it with a folder of the genuine
-all-MiniLM-L6-v2 to make `reference_vectors.npz` anew.
+Written from the paper, sharing nothing with `byheart`.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
-
-TEXTS = [
-    "A man is eating food.",
-    "A man is eating a piece of bread.",
-    "The girl is carrying a baby.",
-    "def mean(xs: list[float]) -> float:\n    return sum(xs) / len(xs)  # O(n)",
-    "机器学习让计算机从数据中学习。",
-    "Ünïcödé, emoji 😀🚀 and symbols ½ € → ∞",
-    ".",
-    " ".join(["The quick brown fox jumps over the lazy dog."] * 25)[:1110],
-]
 
 
 def embed(weights, config, ids, pooling):
@@ -62,21 +47,3 @@ def embed(weights, config, ids, pooling):
         x = norm(x + dense(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
     pooled = x.mean(0) if pooling == "mean" else x[0]
     return (pooled / np.linalg.norm(pooled)).astype(np.float32)
-
-
-def main(folder: Path) -> None:
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(256)
-    config = json.loads((folder / "config.json").read_text())
-    weights = load_file(folder / "model.safetensors")
-    vectors = [embed(weights, config, tokenizer.encode(text).ids, "mean") for text in TEXTS]
-    path = Path(__file__).with_name("reference_vectors.npz")
-    np.savez_compressed(path, texts=np.array(TEXTS), vectors=np.stack(vectors))
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))

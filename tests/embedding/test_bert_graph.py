@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import pytest
+from safetensors.numpy import load_file
 
 from byheart.embedding.bert_graph import build_graph
+from byheart.embedding.model_sources import DEFAULT_MODEL
+from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.sentence_model import read_sentence_model
 from byheart.errors import ModelFilesError
 
+REFERENCE = Path(__file__).with_name("reference_vectors.npz")
 SEQUENCES = [[2, 3], [2, 10, 11, 12, 3], list(range(2, 42))]
 
 
-def run(graph, ids):
+def load(graph):
     session = onnxruntime.InferenceSession(graph.SerializeToString())
-    return session.run(None, {"input_ids": np.array([ids], np.int32)})[0][0]
+    return lambda ids: session.run(None, {"input_ids": np.array([ids], np.int32)})[0][0]
+
+
+def run(graph, ids):
+    return load(graph)(ids)
 
 
 @pytest.mark.parametrize("pooling", ["mean_tokens", "cls_token"])
@@ -49,3 +58,19 @@ def test_a_missing_tensor_is_named(tmp_path, write_tiny_model, tiny_weights):
     weights = {name: each for name, each in tiny_weights.items() if "layer.1.output" not in name}
     with pytest.raises(ModelFilesError, match=r"encoder\.layer\.1\.output"):
         build_graph(weights, model, "int8")
+
+
+# One test for all texts: with one for each, both workers would download the weights.
+@pytest.mark.model
+def test_full_precision_equals_sentence_transformers_on_the_genuine_weights(minilm_folder):
+    model = read_sentence_model(minilm_folder, DEFAULT_MODEL)
+    embed = load(build_graph(load_file(minilm_folder / "model.safetensors"), model, "fp32"))
+    tokens = ModelTokens(minilm_folder / "tokenizer.json")
+    before, after = tokens.special_ids
+    reference = np.load(REFERENCE)
+    cosines = {
+        str(text): embed([*before, *tokens.ids(str(text)), *after]) @ expected
+        for text, expected in zip(reference["texts"], reference["vectors"], strict=True)
+    }
+    assert len(cosines) == 9
+    assert {text: cosine for text, cosine in cosines.items() if cosine < 0.9999} == {}

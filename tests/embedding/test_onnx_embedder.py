@@ -10,6 +10,7 @@ import pytest
 
 from byheart.embedding.model_cache import get_model
 from byheart.embedding.model_sources import ModelSources
+from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.onnx_embedder import OnnxEmbedder
 from byheart.errors import EmbedderUnavailable
 
@@ -40,6 +41,18 @@ def test_vectors_are_unit_length_in_order_and_do_not_depend_on_their_neighbours(
     for text, vector in zip(texts, vectors, strict=True):
         assert np.array_equal(tiny.embed([text])[0], vector)
     assert tiny.embed([]).shape == (0, 32)
+
+
+def test_threads_take_the_longest_texts_first(tmp_path, write_tiny_model, monkeypatch):
+    folder = write_tiny_model(tmp_path / "tiny")
+    embedder = OnnxEmbedder(str(folder), cache_dir=tmp_path / "cache", threads=1)
+    texts = ["b", "dots... and 0123", "", "a longer text"]
+    alone = [embedder.embed([text])[0] for text in texts]
+    taken = []
+    number = ModelTokens.ids
+    monkeypatch.setattr(ModelTokens, "ids", lambda *at: taken.append(at[1]) or number(*at))
+    assert np.array_equal(embedder.embed(texts), np.stack(alone))
+    assert taken == ["dots... and 0123", "a longer text", "b", ""]
 
 
 def test_questions_and_passages_get_their_prefixes(tiny, numpy_embed, tiny_weights):

@@ -144,6 +144,39 @@ def test_questions_are_remembered_even_while_the_provider_is_away():
     assert flaky.calls == 1
 
 
+def test_looking_opens_nothing_that_would_have_to_be_downloaded():
+    clock, opened, downloaded = Clock(), [], []
+
+    def download():
+        opened.append(clock.now)
+        return HashEmbedder(8) if downloaded else away()
+
+    def check_at_hand():
+        if not downloaded:
+            raise EmbedderUnavailable("not downloaded yet")
+
+    embedder = LazyEmbedder([download], check_at_hand=check_at_hand, clock=clock)
+    assert embedder.unavailable() == "not downloaded yet"
+    assert opened == []
+    with pytest.raises(EmbedderUnavailable, match="nobody there"):
+        embedder.embed(["a"])
+    assert embedder.unavailable() == "nobody there (call somebody)"
+    clock.now = 61
+    assert embedder.unavailable() == "not downloaded yet"
+    assert opened == [0]
+    downloaded.append(True)
+    assert embedder.unavailable() is None
+
+
+@pytest.mark.parametrize("provider", ["auto", "onnx"])
+def test_a_model_that_is_not_in_the_cache_is_told_without_a_download(provider, tmp_path):
+    embedder = open_embedder(provider, cache_dir=tmp_path / "cache", model="org/tiny")
+    assert embedder.unavailable() == (
+        "the model org/tiny is not downloaded yet (get it with: byheart model download)"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_tokens_are_estimated_while_there_is_no_model():
     assert list(LazyEmbedder([away]).token_starts("one two")) == [0, 4]
 
@@ -186,3 +219,40 @@ def test_auto_falls_back_to_an_ollama_that_answers(tmp_path, ollama_url):
     assert embedder.unavailable() is None
     assert embedder.name == "ollama/all-minilm:l6-v2"
     assert embedder.dimensions == 3
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "spec"),
+    [
+        ("hash", None, ("hash", "hash-384")),
+        ("hash", "hash-32", ("hash", "hash-32")),
+        ("onnx", None, ("onnx", "sentence-transformers/all-MiniLM-L6-v2")),
+        ("onnx", "BAAI/bge-small-en-v1.5", ("onnx", "BAAI/bge-small-en-v1.5")),
+        ("auto", None, ("onnx", "sentence-transformers/all-MiniLM-L6-v2")),
+        ("openai", None, ("openai", "text-embedding-3-small")),
+        ("none", None, ("none", "")),
+    ],
+)
+def test_an_embedder_says_how_it_is_opened_again(tmp_path, provider, model, spec):
+    assert open_embedder(provider, cache_dir=tmp_path, model=model).spec == spec
+
+
+def test_a_model_in_a_folder_is_opened_again_from_there(tmp_path):
+    embedder = open_embedder("onnx", cache_dir=tmp_path, model_path=tmp_path / "model")
+    assert embedder.spec == ("onnx", str(tmp_path / "model"))
+
+
+def test_auto_is_opened_again_by_whoever_answered(ollama_url, tmp_path):
+    embedder = open_embedder(
+        "auto", cache_dir=tmp_path, offline=True, ollama_url=ollama_url, model_sources=()
+    )
+    assert embedder.dimensions == 3
+    assert embedder.spec.provider == "ollama"
+
+
+def test_the_hash_embedder_takes_its_dimensions_from_its_name(tmp_path):
+    embedder = open_embedder("hash", cache_dir=tmp_path, model="hash-32")
+    assert (embedder.name, embedder.dimensions) == ("hash-32", 32)
+    assert embedder.embed_query("text").shape == (32,)
+    with pytest.raises(EmbedderUnavailable, match="has no model 'bge'"):
+        open_embedder("hash", cache_dir=tmp_path, model="bge").embed_query("text")

@@ -94,8 +94,21 @@ def test_many_texts_go_in_several_requests(embedder, server):
     texts = [f"text {index}" for index in range(600)]
     assert len(embedder.embed(texts)) == 600
     sent = [text for request in server.requests for text in request["input"]]
-    assert [text for text in sent if text != "dimensions"] == texts
+    assert sorted(text for text in sent if text != "dimensions") == sorted(texts)
     assert max(len(request["input"]) for request in server.requests) <= 256
+
+
+def test_a_request_holds_texts_of_like_length_and_the_answer_keeps_the_order_asked(
+    embedder, server
+):
+    lengths = [1 + index * 37 % 600 for index in range(600)]
+    vectors = embedder.embed(["x" * length for length in lengths])
+    # The server tells a text's length by the direction of its vector.
+    assert np.allclose(vectors[:, 0] / vectors[:, 1], lengths, rtol=1e-4)
+    batches = [request["input"] for request in server.requests if len(request["input"]) > 1]
+    sent = [len(text) for batch in batches for text in batch]
+    assert len(batches) > 2
+    assert sent == sorted(lengths, reverse=True)
 
 
 def test_a_text_longer_than_the_window_is_sent_in_windows(embedder, server):

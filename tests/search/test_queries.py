@@ -358,7 +358,7 @@ def test_the_envelope_tells_what_was_asked_and_how_it_was_answered(filled: Memor
     wire = to_wire(answer)
     assert set(wire) == {
         *("query", "mode", "granularity", "results", "total_results", "has_more", "degraded"),
-        *("index", "elapsed_ms"),
+        *("index", "elapsed_ms", "remark"),
     }
     assert (answer.query, answer.mode, answer.granularity) == ("bonsai tree", "fts", "fine")
     assert answer.total_results == len(answer.results) == 1
@@ -388,6 +388,7 @@ def test_a_fine_hit_carries_the_fields_of_the_chunk_and_of_its_memory(store: Mem
     assert set(to_wire(hit)) == {
         *("memory_id", "kind", "title", "summary", "session_id", "agent_id", "session_iter"),
         *("task_code", "path", "tags", "importance", "created_at", "updated_at", "expires_at"),
+        *("version", "replaced_at", "superseded_by"),
         *("chunk_id", "chunk_index", "chunk_content", "chunk_type", "header_path", "level"),
         *("start_line", "end_line", "similarity", "score", "snippet", "source", "explanation"),
     }

@@ -1,9 +1,16 @@
+import gzip
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from byheart.errors import StoreError
+from byheart.memory_store import MemoryStore
+from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
 
 ADD_COLUMN = "ALTER TABLE memories ADD COLUMN mood TEXT; CREATE TABLE moods (mood TEXT);"
@@ -84,3 +91,113 @@ def test_every_connection_is_durable_and_enforces_foreign_keys(path: Path) -> No
         for connection in (writer, reader):
             assert connection.execute("PRAGMA foreign_keys").get == 1
             assert connection.execute("PRAGMA synchronous").get == 2  # FULL
+
+
+# --- A store that the first version of Byheart wrote, and what that version read from it ---------
+
+COMPAT = Path(__file__).parents[1] / "compat"
+
+
+@pytest.fixture
+def first(path: Path) -> list[dict[str, Any]]:
+    """Put a store of schema 1 in place; give its memories as they were."""
+    path.write_bytes(gzip.decompress((COMPAT / "schema-1.db.gz").read_bytes()))
+    memories: list[dict[str, Any]] = json.loads((COMPAT / "schema-1.json").read_text("utf-8"))
+    return memories
+
+
+@pytest.fixture
+def opened(
+    open_store: Callable[..., MemoryStore], first: list[dict[str, Any]], make_watched: Any
+) -> MemoryStore:
+    return open_store(embedder=make_watched(16, "hash-16"))
+
+
+def test_a_store_of_schema_1_keeps_every_memory(
+    opened: MemoryStore, first: list[dict[str, Any]], path: Path
+) -> None:
+    assert version(path) == migrations.known_migrations()[-1][0]
+    for memory in first:
+        held = to_wire(opened.get(memory["memory_id"], space=memory["space"]))
+        for name, value in memory.items():
+            if name.endswith("_at") and value is not None:  # shown in milliseconds then
+                assert held[name].startswith(value.removesuffix("Z"))
+            else:
+                assert held[name] == value, name
+        assert (held["version"], held["replaced_at"], held["superseded_by"]) == (1, None, None)
+        [entry] = opened.history(memory["memory_id"], space=memory["space"])
+        assert (entry.operation, entry.version, entry.changes) == ("create", 1, {})
+
+
+def test_a_store_of_schema_1_is_backed_up_as_it_was(opened: MemoryStore, path: Path) -> None:
+    [backup] = path.parent.glob("*backup*")
+    assert backup.name == f"{path.name}.backup-schema-1"
+    assert version(backup) == 1
+    held = apsw.Connection(str(backup)).execute("SELECT memory_id FROM memories").fetchall()
+    assert len(held) == 7
+
+
+def test_a_store_of_schema_1_is_searched_in_every_way(
+    opened: MemoryStore, first: list[dict[str, Any]]
+) -> None:
+    report = next(each for each in first if each["kind"] == "report")
+    for mode in MODES:
+        for granularity in GRANULARITIES:
+            found = opened.search("quokka seen", 10, mode, granularity).results
+            assert report["memory_id"] in {hit.memory_id for hit in found}
+            for filters in ({"session_id": "s1"}, {"agent_id": "coder"}, {"path": "notes/*"}):
+                assert opened.search("quokka", 1, mode, granularity, **filters).results
+    assert opened.search("anna", mode="fts", entities=["anna keller"], tags=["people"]).results
+    assert opened.list().total == 5
+    assert opened.list(include_expired=True).total == 6
+    assert opened.status().index.pending_vectors == 1
+
+
+def test_a_store_of_schema_1_lives_on(
+    opened: MemoryStore, first: list[dict[str, Any]], path: Path
+) -> None:
+    anna = next(each for each in first if each["kind"] == "fact")
+    name = anna["memory_id"]
+    then = opened.get(name).created_at
+    assert [hit.text_id for hit in opened.search("tea", mode="fts", as_of=then).results] == [name]
+    assert opened.save(anna["content"], kind="fact").status == "unchanged"
+    opened.update(name, content="Anna prefers coffee.")
+    past = opened.search("tea", mode="fts", as_of=then).results
+    assert [hit.text_id for hit in past] == [f"{name}@1"]
+    assert opened.get(name).entities == ("Anna Keller",)
+    opened.forget(name)
+    opened.restore(name)
+    assert opened.embed_pending() == 1
+    assert all(finding.ok for finding in opened.doctor() if finding.check != "disk space")
+    done = opened.forget(name, hard=True)
+    assert done.removal is not None
+    assert done.removal.traces == ()
+    assert [Path(each).name for each in done.removal.files_removed] == [
+        f"{path.name}.backup-schema-1"
+    ]
+
+
+def test_two_who_open_a_store_of_schema_1_at_once_bring_it_up_once(
+    first: list[dict[str, Any]], path: Path
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        storages = list(pool.map(lambda _: SqliteStorage(path), range(4)))
+    assert len({storage.schema_version for storage in storages}) == 1
+    assert len(list(path.parent.glob("*backup*"))) == 1
+    for storage in storages:
+        storage.close()
+
+
+def test_a_store_of_schema_1_that_cannot_be_brought_up_stays_as_it_was(
+    first: list[dict[str, Any]], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = path.read_bytes()
+    with monkeypatch.context() as later:
+        later_version(later, FAILS_HALFWAY)
+        with pytest.raises(StoreError):
+            SqliteStorage(path)
+    assert version(path) == 1
+    assert "tombstones" not in tables(path)
+    assert len(path.read_bytes()) == len(before)
+    SqliteStorage(path).close()
+    assert "tombstones" in tables(path)

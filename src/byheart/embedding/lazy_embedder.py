@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from byheart.contracts import Embedder, Vectors
+from byheart.contracts import Embedder, EmbedderSpec, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError
 from byheart.forking import renew_after_fork
@@ -22,17 +22,26 @@ class LazyEmbedder:
     """An embedder that is found on first use, by the first opener that succeeds.
 
     A provider that is away is not asked again for a minute, so that it does not hold up every
-    save and search; until then each call fails at once with the reason.
+    save and search; until then each call fails at once with the reason. Openers may download a
+    model; `check_at_hand` raises where one would, so that `unavailable` can look without waiting.
     """
 
     def __init__(
-        self, openers: Sequence[Opener], *, clock: Callable[[], float] = time.monotonic
+        self,
+        openers: Sequence[Opener],
+        *,
+        specs: Sequence[Callable[[], EmbedderSpec]] = (),
+        check_at_hand: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._openers = openers
+        self._specs = specs
+        self._check_at_hand = check_at_hand
         self._clock = clock
         self._lock = threading.Lock()
         renew_after_fork(self._renew)
         self._embedder: Embedder | None = None
+        self._found_by = 0
         self._failure: tuple[str, str] | None = None
         self._failed_at = 0.0
         self._query_vector = lru_cache(QUERY_CACHE_ENTRIES)(self._embed_query)
@@ -68,9 +77,21 @@ class LazyEmbedder:
         """Embed a question; the last thousand are remembered."""
         return self._query_vector(text)
 
+    @property
+    def spec(self) -> EmbedderSpec | None:
+        """Say how it is opened again: by the opener that succeeded, or the first to be tried."""
+        return self._specs[self._found_by]() if self._specs else None
+
+    def query_cache(self) -> tuple[int, int]:
+        """Count the questions that were remembered, and those that were not."""
+        used = self._query_vector.cache_info()
+        return used.hits, used.misses
+
     def unavailable(self) -> str | None:
-        """Say why no vectors can be made at the moment, if that is so."""
+        """Say why no vectors can be made at the moment, if that is so; nothing is downloaded."""
         try:
+            if self._embedder is None and not self._failed_lately():
+                self._check_at_hand()
             self._found()
         except EmbeddingError as error:
             return str(error)
@@ -92,7 +113,7 @@ class LazyEmbedder:
 
     def _found(self) -> Embedder:
         with self._lock:
-            if self._failure and self._clock() - self._failed_at < RETRY_AFTER_SECONDS:
+            if self._failure and self._failed_lately():
                 # A new one each time: raised again, an error would keep every caller's texts alive.
                 raise EmbedderUnavailable(*self._failure)
             self._failure = None
@@ -102,16 +123,22 @@ class LazyEmbedder:
 
     def _open(self) -> Embedder:
         failures: list[EmbeddingError] = []
-        for opener in self._openers:
+        for at, opener in enumerate(self._openers):
             try:
-                return opener()
+                embedder = opener()
             except EmbeddingError as error:
                 failures.append(error)
+            else:
+                self._found_by = at
+                return embedder
         hint = failures[0].hint if failures else "set embedding_provider to auto"
         reasons = "; ".join(failure.message for failure in failures)
         failure = EmbedderUnavailable(reasons or "embedding is switched off", hint)
         self._remember(failure)
         raise failure
+
+    def _failed_lately(self) -> bool:
+        return bool(self._failure) and self._clock() - self._failed_at < RETRY_AFTER_SECONDS
 
     def _remember(self, failure: EmbedderUnavailable) -> None:
         self._failure = (failure.message, failure.hint)

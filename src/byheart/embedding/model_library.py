@@ -8,6 +8,7 @@ from pathlib import Path
 from byheart.embedding.model_cache import damaged_files, find_model, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.progress import Progress
+from byheart.model import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +67,16 @@ def model_status(model: str | None, cache_dir: Path, *, verify: bool = False) ->
         dimensions=cached.shape.dimensions,
         problem=f"damaged: {', '.join(damaged)}" if damaged else None,
     )
+
+
+def examine_model(model: str | None, model_path: Path | None, cache_dir: Path) -> Finding:
+    """Look at the files of a model for the doctor, reading every byte of them."""
+    name = "model files"
+    status = model_status(model_label(model, model_path), cache_dir, verify=True)
+    if status.problem is None:
+        return Finding(name, True, f"{status.name}, {status.size_bytes / 1e6:.1f} MB")
+    message = f"{status.model}: {status.problem}"
+    if status.folder is None:
+        # Whether vectors can be made all the same is for another check to say.
+        return Finding(name, True, message, "get it with: byheart model download")
+    return Finding(name, False, message, "get it again with: byheart model download --force")

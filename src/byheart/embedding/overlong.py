@@ -20,13 +20,18 @@ def embed_whole(
     """Embed each text; one that exceeds the window becomes the mean direction of its windows.
 
     Chunks come in windows already. This is for the rest, long questions above all: they must not
-    be cut off unseen.
+    be cut off unseen. `embed_fitting` gets the longest texts first: those of a batch are then alike
+    in length, so that a server pads little, and threads that share them end at about the same time.
     """
     windows = [
         window_texts(text, before="", header="", tokens=tokens, window_tokens=window_tokens)
         for text in texts
     ]
-    vectors = embed_fitting([window for each in windows for window in each])
+    fitting = [window for each in windows for window in each]
+    order = sorted(range(len(fitting)), key=lambda place: len(fitting[place]), reverse=True)
+    longest_first = embed_fitting([fitting[place] for place in order])
+    vectors = np.empty_like(longest_first)
+    vectors[order] = longest_first
     if len(vectors) == len(texts):
         return vectors
     firsts = np.cumsum([0, *(len(each) for each in windows[:-1])])

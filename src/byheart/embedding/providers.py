@@ -6,19 +6,21 @@ take longer to import than most commands take to run.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from byheart.contracts import Embedder
+from byheart.contracts import Embedder, EmbedderSpec
 from byheart.embedding.lazy_embedder import LazyEmbedder, Opener
 from byheart.embedding.progress import Progress
-from byheart.errors import SettingsError
+from byheart.errors import EmbedderUnavailable, SettingsError
 
 Provider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 
 PROBE_SECONDS = 1.0
+DEFAULT_HASH = "hash-384"
 
 
 def open_embedder(
@@ -37,23 +39,64 @@ def open_embedder(
     progress: Progress | None = None,
 ) -> LazyEmbedder:
     """Give an embedder that looks for its provider on first use: opening costs nothing."""
-    onnx = partial(
-        _open_onnx, model, model_path, cache_dir, model_sources, offline, threads, progress
-    )
+    files = (model, model_path, cache_dir, model_sources, offline)
+    onnx = partial(_open_onnx, *files, threads, progress)
     openers: dict[str, tuple[Opener, ...]] = {
         # A model that is named for ONNX is not one of Ollama's.
         "auto": (onnx, partial(_open_ollama_at_hand, ollama_url, timeout_seconds)),
         "onnx": (onnx,),
         "ollama": (partial(_open_ollama, model, ollama_url, timeout_seconds),),
         "openai": (partial(_open_openai, model, openai_base_url, openai_api_key, timeout_seconds),),
-        "hash": (_open_hash,),
+        "hash": (partial(_open_hash, model),),
         "none": (),
     }
     if provider not in openers:
         raise SettingsError(
             f"there is no embedding provider {provider!r}", f"use one of {', '.join(openers)}"
         )
-    return LazyEmbedder(openers[provider])
+    chosen = ("onnx", "ollama") if provider == "auto" else (provider,)
+    specs = [partial(_spec, each, model, model_path) for each in chosen]
+    if onnx in openers[provider]:
+        check = partial(_check_downloaded, *files)
+        return LazyEmbedder(openers[provider], specs=specs, check_at_hand=check)
+    return LazyEmbedder(openers[provider], specs=specs)
+
+
+def _spec(provider: str, model: str | None, model_path: Path | None) -> EmbedderSpec:
+    """Name the model in full, so that other defaults cannot change what is meant."""
+    if provider == "onnx":
+        from byheart.embedding.model_library import model_label
+
+        return EmbedderSpec(provider, model_label(model, model_path))
+    if provider == "ollama":
+        from byheart.embedding.ollama import DEFAULT_MODEL as DEFAULT_OLLAMA
+
+        return EmbedderSpec(provider, model or DEFAULT_OLLAMA)
+    if provider == "openai":
+        from byheart.embedding.openai import DEFAULT_MODEL as DEFAULT_OPENAI
+
+        return EmbedderSpec(provider, model or DEFAULT_OPENAI)
+    return EmbedderSpec(provider, (model or DEFAULT_HASH) if provider == "hash" else "")
+
+
+def _check_downloaded(
+    model: str | None,
+    model_path: Path | None,
+    cache_dir: Path,
+    model_sources: Sequence[str],
+    offline: bool,
+) -> None:
+    """Raise if first use would download the model."""
+    from byheart.embedding.model_cache import find_model
+    from byheart.embedding.model_library import model_label
+    from byheart.embedding.model_sources import ModelSources
+
+    label = model_label(model, model_path)
+    sources = ModelSources(tuple(model_sources), offline=offline)
+    if sources.would_download(label) and not find_model(label, cache_dir):
+        raise EmbedderUnavailable(
+            f"the model {label} is not downloaded yet", "get it with: byheart model download"
+        )
 
 
 def _open_onnx(
@@ -107,7 +150,13 @@ def _open_openai(
     return openai_embedder(model or DEFAULT_MODEL, api_key=api_key, url=url, requests=requests)
 
 
-def _open_hash() -> Embedder:
+def _open_hash(model: str | None) -> Embedder:
     from byheart.embedding.hash_embedder import HashEmbedder
 
-    return HashEmbedder()
+    dimensions = re.fullmatch(r"hash-([1-9][0-9]{0,3})", model or DEFAULT_HASH)
+    if dimensions is None:
+        raise EmbedderUnavailable(
+            f"the hash embedder has no model {model!r}",
+            "leave embedding_model empty, or name its dimensions: hash-64",
+        )
+    return HashEmbedder(int(dimensions[1]))

@@ -1,6 +1,7 @@
 """Which memories answer a query?"""
 
-from byheart.search.request import SearchRequest
+from byheart.search.recalling import recall
+from byheart.search.request import RecallRequest, SearchRequest, Weights
 from byheart.search.results import find
 
-__all__ = ["SearchRequest", "find"]
+__all__ = ["RecallRequest", "SearchRequest", "Weights", "find", "recall"]

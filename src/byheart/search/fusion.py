@@ -51,12 +51,16 @@ def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
     scores = np.bincount(
         which, np.concatenate([leg.found.scores for leg in legs.values()]), len(numbers)
     )
+    rows = {
+        name: {number: row for row, number in enumerate(leg.found.chunk_nos.tolist())}
+        for name, leg in legs.items()
+    }
     for at in np.lexsort((numbers, -scores, -totals)).tolist():
         number = int(numbers[at])
         places = {
             name: Place(rank, float(leg.found.scores[row]), reciprocal_rank(rank))
             for name, leg in legs.items()
-            for row in np.flatnonzero(leg.found.chunk_nos == number).tolist()
+            if (row := rows[name].get(number)) is not None
             for rank in (int(leg.ranks[row]),)
         }
         yield Fused(number, float(totals[at]), places)

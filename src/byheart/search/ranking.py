@@ -3,16 +3,20 @@
 The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
 leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. Neither a
 deeper page nor a larger limit moves what came before.
+
+What another memory has superseded comes after everything that still holds, ranked by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Ranked, Reader, Vectors
+from byheart.model import Filter
 from byheart.search.fusion import Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms, raw_query_terms
@@ -27,13 +31,15 @@ class Ranking:
     """The chunks that answer a request, best first, as far as they are asked for."""
 
     def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
+        self._request = request
         self._reader = reader
-        self.where = request.where
+        self._vector = vector
+        self._superseded: set[int] = set()
         self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
-        self.legs = self._legs(request, vector)
+        self.legs = tuple(self._legs(request.where))
 
-    def _legs(self, request: SearchRequest, vector: Vectors | None) -> dict[str, Leg]:
-        reader, where = self._reader, request.where
+    def _legs(self, where: Filter) -> dict[str, Leg]:
+        request, reader, vector = self._request, self._reader, self._vector
         legs: dict[str, Leg] = {}
         if request.mode != "vector":
             if request.raw:
@@ -44,23 +50,41 @@ class Ranking:
             legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
         return legs
 
+    def where_of(self, fused: Fused) -> Filter:
+        """Give the filter under which a chunk was ranked."""
+        return replace(self._request.where, superseded=fused.chunk_no in self._superseded)
+
     def __iter__(self) -> Iterator[Fused]:
+        for tier in self.tiers(superseded=False):
+            yield from tier
+        for tier in self.tiers(superseded=True):
+            for each in tier:
+                self._superseded.add(each.chunk_no)
+                yield each
+
+    def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
+        """Rank what still holds, or what does not, tier by tier."""
+        legs = self._legs(replace(self._request.where, superseded=superseded))
         seen: set[int] = set()
-        placed = {leg: np.empty(0, np.int64) for leg in self.legs}
+        placed = {leg: np.empty(0, np.int64) for leg in legs}
         depth = FIRST_TIER
         while True:
-            found = {leg: rank(depth) for leg, rank in self.legs.items()}
+            found = {leg: rank(depth) for leg, rank in legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
             tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
             fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
-            for each in fused:
-                if each.chunk_no not in seen:
-                    seen.add(each.chunk_no)
-                    yield each
+            yield _unseen(fused, seen)
             if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return
             placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}
             depth *= _TIER_GROWTH
+
+
+def _unseen(ranked: Iterator[Fused], seen: set[int]) -> Iterator[Fused]:
+    for each in ranked:
+        if each.chunk_no not in seen:
+            seen.add(each.chunk_no)
+            yield each
 
 
 def _without(ranked: Ranked, placed: NDArray[np.int64]) -> Tier:

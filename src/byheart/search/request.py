@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from byheart.model import Filter, Granularity, Mode
 
@@ -20,3 +21,21 @@ class SearchRequest:
     raw: bool = False
     explain: bool = False
     snippet_chars: int = 500
+
+
+class Weights(NamedTuple):
+    """How much each part of a memory's worth counts; only their proportions matter."""
+
+    relevance: float = 0.4
+    importance: float = 0.3
+    recency: float = 0.2
+    frequency: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """A question, how its answers are weighed, and how many tokens they may take."""
+
+    question: SearchRequest
+    max_tokens: int = 1000
+    weights: Weights = Weights()  # noqa: RUF009 - a named tuple does not change

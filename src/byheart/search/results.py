@@ -64,7 +64,7 @@ class _Answer:
         hits = [
             ChunkHit(
                 **_fields_of(found.memory),
-                chunk_id=f"{found.memory.memory_id}#{found.chunk.index}",
+                chunk_id=f"{found.memory.text_id}#{found.chunk.index}",
                 chunk_index=found.chunk.index,
                 chunk_content=found.chunk.content,
                 chunk_type=found.chunk.chunk_type,
@@ -96,7 +96,7 @@ class _Answer:
         [found] = self._reader.chunks([best.chunk_no])
         chunks = section_chunks(
             found.chunk.section,
-            self._reader.chunks_of(found.memory.memory_id, self._request.where.space),
+            self._reader.chunks_of(found.memory.text_id, self._request.where.space),
         )
         ratio = len(group) / len(chunks)
         header = HEADING_SEPARATOR.join(each.title for each in found.chunk.section)
@@ -125,7 +125,7 @@ class _Answer:
     def _memory(self, group: Group) -> Hit:
         best = group[0]
         [found] = self._reader.chunks([best.chunk_no])
-        memory = self._reader.memory(found.memory.memory_id, self._request.where.space)
+        memory = self._reader.memory(found.memory.text_id, self._request.where.space)
         assert memory is not None, "a hit and its memory come from one snapshot"
         return MemoryHit(
             **_fields_of(found.memory),
@@ -185,14 +185,15 @@ class _Answer:
             for leg, place in fused.places.items()
         }
         fusion = (
-            f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else next(iter(self._ranking.legs))
+            f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else self._ranking.legs[0]
         )
         return Explanation(fusion, fused.score, **legs)
 
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
         if leg != "fts" or self._request.raw:
             return {}
-        return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, self._ranking.where)
+        where = self._ranking.where_of(fused)
+        return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)
 
 
 def section_chunks(section: Sequence[Heading], chunks: Sequence[FoundChunk]) -> list[FoundChunk]:

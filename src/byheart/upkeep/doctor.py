@@ -5,25 +5,57 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from byheart.contracts import Storage
-from byheart.errors import ByheartError
+from byheart.errors import ByheartError, SettingsError
 from byheart.model import Finding
+from byheart.settings import (
+    default_config_path,
+    load_settings,
+    overruled_settings,
+    unknown_variables,
+)
 
 
 def examine(
-    storage: Storage, unavailable: str | None, embed_pending: Callable[[], int] | None
+    storage: Storage,
+    unavailable: Callable[[], str | None],
+    remark: Callable[[], str | None],
+    embed_pending: Callable[[], int] | None,
+    model_files: Callable[[], Finding | None],
 ) -> tuple[Finding, ...]:
-    """Check the store, the embedder, and the vectors still to be made (made now, if asked)."""
-    findings = storage.examine()
-    findings.append(
-        Finding(
-            "embedding",
-            unavailable is None,
-            unavailable or "in order",
-            "" if unavailable is None else "look at: byheart model status, byheart config list",
-        )
-    )
-    findings.append(_pending(storage, embed_pending))
-    return tuple(findings)
+    """Check the store, the settings, the embedder and its vectors; mend them if that was asked."""
+    findings = storage.examine(fix=embed_pending is not None)
+    # Making vectors may get a model that was missing, so the embedder is looked at afterwards.
+    pending = _pending(storage, embed_pending)
+    model = model_files()
+    files = () if model is None else (model,)
+    return (*findings, _settings(), *files, _embedding(unavailable(), remark()), pending)
+
+
+def _settings() -> Finding:
+    """Look at the config file and the variables as they are now, whatever the store was given."""
+    name = "settings"
+    try:
+        overruled = overruled_settings()
+        load_settings()
+    except SettingsError as error:
+        return Finding(name, False, error.message, error.hint)
+    path = default_config_path()
+    said = [f"{variable} wins over {key} in {path}" for key, variable in overruled.items()]
+    said += [
+        f"the variable {variable} is no setting: did you mean {nearest}?"
+        for variable, nearest in unknown_variables().items()
+        if nearest  # others may belong to other programs
+    ]
+    if not said:
+        return Finding(name, True, "in order")
+    return Finding(name, True, "; ".join(said), "see all of them with: byheart config list")
+
+
+def _embedding(unavailable: str | None, remark: str | None) -> Finding:
+    if unavailable is None:
+        return Finding("embedding", True, remark or "in order")
+    hint = "look at: byheart model status, byheart config list"
+    return Finding("embedding", False, unavailable, hint)
 
 
 def _pending(storage: Storage, embed_pending: Callable[[], int] | None) -> Finding:

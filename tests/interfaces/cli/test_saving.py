@@ -62,7 +62,7 @@ def test_expiry_is_a_number_of_days_or_a_moment(run: Run, library: byheart.Memor
     assert kept.expires_at is not None
     assert (kept.expires_at - kept.created_at).total_seconds() == pytest.approx(1.5 * 86400)
     kept = library.get(run("save", "two", "--expires-at", "2040-01-02T03:04:05Z").out.strip())
-    assert to_wire(kept.expires_at) == "2040-01-02T03:04:05.000Z"
+    assert to_wire(kept.expires_at) == "2040-01-02T03:04:05.000000Z"
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])

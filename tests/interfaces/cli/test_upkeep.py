@@ -2,11 +2,52 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
 import pytest
 
 import byheart
 from byheart.model import to_wire
 from tests.interfaces.cli.conftest import Run
+
+
+@dataclass
+class Network:
+    """The variables that lead a process to a proxy of ours, and the hosts it asked for there."""
+
+    variables: dict[str, str]
+    asked: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def network(home: Path) -> Iterator[Network]:
+    """Give a network that refuses everybody, with a model to be got from it."""
+
+    class Proxy(BaseHTTPRequestHandler):
+        def do_CONNECT(self) -> None:
+            watched.asked.append(self.path)
+            self.send_error(502)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    watched = Network(
+        {
+            "https_proxy": f"http://127.0.0.1:{server.server_port}",
+            "no_proxy": "",
+            "BYHEART_MODEL_SOURCES": "hub",
+            "BYHEART_EMBEDDING_PROVIDER": "onnx",
+        }
+    )
+    yield watched
+    server.shutdown()
+    server.server_close()
 
 
 def test_status_as_json_is_what_the_library_answers(
@@ -23,7 +64,7 @@ def test_status_is_readable(run: Run, report: str) -> None:
     assert lines["memories"] == "1 in 1 session"
     assert lines["chunks"] == "4"
     assert "hash-384" in lines["vectors"]
-    assert lines["store"].endswith("memory.db (schema 1)")
+    assert lines["store"].endswith("memory.db (schema 2)")
 
 
 def test_status_warns_of_what_cannot_be_done(
@@ -63,3 +104,28 @@ def test_doctor_rebuilds_and_compacts(run: Run, library: byheart.MemoryStore, re
     assert run("doctor", "--rebuild", "--optimize").code == 0
     with byheart.open() as again:
         assert again.search("index dropped").results == before
+
+
+def test_status_says_that_the_model_is_missing_and_downloads_nothing(
+    process: Run, network: Network, home: Path
+) -> None:
+    ran = process("status", **network.variables)
+    assert ran.code == 0
+    assert "is not downloaded yet (get it with: byheart model download)" in ran.err
+    assert network.asked == []
+    assert not (home / "cache").exists()
+
+
+def test_doctor_downloads_the_model_only_to_make_vectors_that_are_missing(
+    process: Run, network: Network, home: Path
+) -> None:
+    for arguments in (["doctor"], ["doctor", "--fix"]):
+        ran = process(*arguments, **network.variables)
+        assert ran.code == 1
+        assert "✗  embedding  the model sentence-transformers/all-MiniLM-L6-v2 is not" in ran.out
+        assert "get it with: byheart model download" in ran.out
+    assert network.asked == []
+    assert not (home / "cache").exists()
+    process("save", "text without a vector", BYHEART_EMBEDDING_PROVIDER="none")
+    assert "502" in process("doctor", "--fix", **network.variables).out
+    assert len(network.asked) == 1

@@ -4,7 +4,8 @@ commands.py    which verbs there are; each is loaded when it is asked for
 verb.py        what all verbs share: --db, --space, --json, examples in the help
 options.py     the flags that several verbs have
 store.py       opening the store that a command means
-saving.py  searching.py  reading.py  listing.py  upkeep.py  config.py  model.py  completion.py
+saving.py  searching.py  recalling.py  reading.py  listing.py  upkeep.py  config.py  model.py
+entities.py  deduping.py  completion.py
                one file per family of verbs; a verb is `<name>_command`
 screen.py      what an answer looks like, in pipes; terminal.py the same on a terminal
 progress.py    how far long work has come

@@ -29,12 +29,33 @@ class Entry(NamedTuple):
 VERBS = {
     "save": Entry("saving", "Save a text: a fact, a note, a report, a file."),
     "search": Entry("searching", "Find the passages that answer a question, best first."),
+    "recall": Entry(
+        "recalling", "Bring the memories that matter most for a question, within a token budget."
+    ),
     "get": Entry("reading", "Print a memory's text exactly as it was saved."),
     "expand": Entry("reading", "Print a chunk together with its neighbours."),
+    "update": Entry("changing", "Change what is given of a memory and leave the rest."),
+    "supersede": Entry("changing", "Say that another memory holds instead of this one."),
+    "forget": Entry("forgetting", "Hide memories everywhere at once, until they are restored."),
+    "restore": Entry("changing", "Show a memory again that was forgotten."),
+    "history": Entry("changing", "Tell what happened to a memory: who, when, from and to."),
     "list": Entry("listing", "List memories, the latest first."),
     "sessions": Entry("listing", "List sessions, the latest active first."),
+    "entities": Entry(
+        "entities", "List what memories are about, the most used first, and rename or merge it."
+    ),
+    "dedupe": Entry("deduping", "Propose merges of memories that say almost the same."),
+    "merge": Entry("deduping", "Keep one memory for several that say the same."),
     "status": Entry("upkeep", "Show what the store holds and what it cannot do now."),
+    "cleanup": Entry("forgetting", "Forget what nobody has needed for long."),
+    "stats": Entry("stats", "Show how much there is, how fast it is searched, and what was slow."),
     "doctor": Entry("upkeep", "Check the store and what it needs, and mend what can be mended."),
+    "export": Entry("moving", "Write memories to a JSONL file, or to a folder of Markdown."),
+    "import": Entry("moving", "Take in an export, lines with the fields of save, or Markdown."),
+    "backup": Entry("moving", "Copy the whole store to one file, even while it is in use."),
+    "reembed": Entry(
+        "reembedding", "Switch the store to the embedding model that the settings name."
+    ),
     "config": Entry("config", "Show and change settings."),
     "model": Entry("model", "Show and download the embedding model."),
     "completion": Entry("completion", "Print or install completion for your shell."),
@@ -46,9 +67,22 @@ SYNONYMS = {
     **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
     **dict.fromkeys(("show", "cat", "read", "fetch"), "get"),
     **dict.fromkeys(("ls", "all"), "list"),
+    **dict.fromkeys(("delete", "remove", "rm", "del"), "forget"),
+    **dict.fromkeys(("edit", "change", "modify"), "update"),
+    **dict.fromkeys(("undo", "undelete"), "restore"),
+    **dict.fromkeys(("log", "versions", "blame"), "history"),
+    **dict.fromkeys(("prune", "expire", "gc"), "cleanup"),
+    "replace": "supersede",
+    **dict.fromkeys(("duplicates", "dedup"), "dedupe"),
+    **dict.fromkeys(("names", "topics"), "entities"),
     **dict.fromkeys(("settings", "set"), "config"),
     **dict.fromkeys(("check", "repair", "fix"), "doctor"),
+    **dict.fromkeys(("dump", "obsidian"), "export"),
+    **dict.fromkeys(("load", "ingest"), "import"),
+    **dict.fromkeys(("copy", "snapshot"), "backup"),
+    **dict.fromkeys(("migrate", "reindex", "rebuild-vectors"), "reembed"),
     "info": "status",
+    **dict.fromkeys(("metrics", "statistics"), "stats"),
     "download": "model",
 }
 

@@ -12,6 +12,7 @@ import click
 
 from byheart.errors import (
     ByheartError,
+    Conflict,
     EmbedderUnavailable,
     EmbeddingError,
     InvalidInput,
@@ -26,6 +27,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    VersionConflict,
 )
 
 OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -36,6 +38,8 @@ EXIT_CODES: dict[type[ByheartError], int] = {
     QuerySyntaxError: USAGE,
     SettingsError: USAGE,
     NotFound: FAILURE,
+    Conflict: FAILURE,
+    VersionConflict: FAILURE,
     EmbeddingError: FAILURE,
     EmbedderUnavailable: FAILURE,
     ModelFilesError: FAILURE,

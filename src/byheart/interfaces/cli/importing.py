@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
 from byheart.interfaces.cli.verb import Invocation
 from byheart.model import SaveResult
+from byheart.upkeep.lines import parse_object
 
 if TYPE_CHECKING:
     from byheart.memory_store import Progress
@@ -49,17 +49,6 @@ def warn_of_missing_vectors(invocation: Invocation, results: Iterable[SaveResult
         )
 
 
-def decode(data: bytes, name: str) -> str:
-    """Read bytes as UTF-8, or say where they are not."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{name} is not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
-            "turn it into UTF-8 first, for example with: iconv -f latin1 -t utf-8",
-        ) from error
-
-
 def _open(jsonl: str) -> BinaryIO:
     try:
         return Path(jsonl).open("rb")
@@ -93,26 +82,11 @@ class Lines:
             if not line.strip():
                 continue
             try:
-                item = self._parse(line)
+                item = parse_object(line, self.place)
             except InvalidInput as error:
                 self.bad = error
                 return
             yield {**self._about, **item}
-
-    def _parse(self, line: bytes) -> dict[str, Any]:
-        text = decode(line, self.place).removeprefix("\ufeff")
-        try:
-            item = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InvalidInput(
-                f"{self.place} is not JSON: {error}", "write one object on each line"
-            ) from error
-        if not isinstance(item, dict):
-            raise InvalidInput(
-                f"{self.place} is not an object",
-                'write lines like {"content": "…", "kind": "fact"}',
-            )
-        return item
 
 
 class Import:

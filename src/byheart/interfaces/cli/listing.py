@@ -22,6 +22,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
     ),
 )
 @page(limit=20)
+@flag("--forgotten", is_flag=True, help="What was forgotten and can be restored.")
 @filters
 @click.pass_obj
 def list_command(invocation: Invocation, /, **given: Any) -> None:

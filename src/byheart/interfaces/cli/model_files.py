@@ -23,20 +23,23 @@ _IN_PROCESS = ("auto", "onnx")
 
 
 def open_embedding_store(invocation: Invocation, *, create: bool = False) -> MemoryStore:
-    """Open the store for a command that wants vectors.
-
-    On a terminal, a model that is missing is got now, under a progress bar; elsewhere first use
-    gets it, which needs no bar.
-    """
+    """Open the store for a command that wants vectors."""
     settings = settings_of(invocation)
     check_store(settings, create=create)
+    store = byheart.open(settings=settings)
+    if not store.uses_earlier_model():  # then only reembed needs the one in the settings
+        get_missing_model(invocation, settings)
+    return store
+
+
+def get_missing_model(invocation: Invocation, settings: Settings) -> None:
+    """Get a model that is missing, under a progress bar; without a terminal, first use gets it."""
     if settings.embedding_provider in _IN_PROCESS and not look_for_model(settings).ready:
         remark(invocation, "getting the embedding model: this happens once")
         if sys.stderr.isatty():
             # Without it keywords still work, and the answer says what is missing and why.
             with suppress(EmbeddingError):
                 fetch_model(settings)
-    return byheart.open(settings=settings)
 
 
 def look_for_model(settings: Settings, *, verify: bool = False) -> ModelStatus:

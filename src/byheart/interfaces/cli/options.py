@@ -70,17 +70,10 @@ def page(limit: int) -> Decorator[Any]:
     )
 
 
-filters = together(
-    name_list(
-        "--kind", "-k", section=FILTERS, shell_complete=complete_kind, help="Only these kinds."
-    ),
-    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="This session, and global."),
-    flag(
-        "--include-global/--no-include-global",
-        section=FILTERS,
-        default=True,
-        help="With --session-id: also what belongs to no session (the default).",
-    ),
+_kinds = name_list(
+    "--kind", "-k", section=FILTERS, shell_complete=complete_kind, help="Only these kinds."
+)
+_details = (
     flag("--agent-id", "-a", section=FILTERS, metavar="ID", help="Only of this agent."),
     flag("--session-iter", section=FILTERS, metavar="N", help="Only of this iteration: 2 or v2."),
     flag("--task-code", section=FILTERS, metavar="CODE", help="Only of this task."),
@@ -98,6 +91,25 @@ filters = together(
     flag("--min-importance", section=FILTERS, type=float, metavar="0-10", help="At least this."),
     flag("--created-after", section=FILTERS, metavar="DATE", help="Saved at or after this time."),
     flag("--created-before", section=FILTERS, metavar="DATE", help="Saved before this time."),
-    flag("--as-of", section=FILTERS, metavar="DATE", help="As the store was at this time."),
     flag("--include-expired", section=FILTERS, is_flag=True, help="Also what has expired."),
+)
+
+# What can be seen: a session sees what is global as well.
+filters = together(
+    _kinds,
+    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="This session, and global."),
+    flag(
+        "--include-global/--no-include-global",
+        section=FILTERS,
+        default=True,
+        help="With --session-id: also what belongs to no session (the default).",
+    ),
+    *_details,
+    flag("--as-of", section=FILTERS, metavar="DATE", help="As the store was at this time."),
+)
+# What is to be changed: a session's own, as it is now.
+own_filters = together(
+    _kinds,
+    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="Only this session's own."),
+    *_details,
 )

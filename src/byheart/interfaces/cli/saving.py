@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.interfaces.cli.importing import decode, import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.importing import import_lines, warn_of_missing_vectors
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
-from byheart.interfaces.cli.screen import Part, count, open_screen, print_json
+from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
+from byheart.upkeep.lines import decode
 
 ABOUT = "About the text"
 
@@ -82,19 +83,19 @@ def save_command(
     """
     if sum(map(bool, (text, files, jsonl))) > 1:
         raise click.UsageError("text, --file and --jsonl were given together: give one of them")
-    about = _about(given)
+    about = given_fields(given)
     if jsonl:
         import_lines(invocation, jsonl, about)
     elif files:
         _save_files(invocation, files, about)
     else:
-        content = _content(text)
+        content = read_content(text)
         with open_embedding_store(invocation, create=True) as store:
             result = store.save(content, **about)
         _show(invocation, [result], result)
 
 
-def _about(given: Mapping[str, Any]) -> dict[str, Any]:
+def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     """Keep the fields that were given."""
     about = {name: value for name, value in given.items() if value is not None}
     if "metadata" in about:
@@ -107,7 +108,8 @@ def _about(given: Mapping[str, Any]) -> dict[str, Any]:
     return about
 
 
-def _content(text: Sequence[str]) -> str:
+def read_content(text: Sequence[str]) -> str:
+    """Take the text from the arguments, or from stdin."""
     if text and tuple(text) != ("-",):
         return " ".join(text)
     if sys.stdin.isatty() and not text:
@@ -131,6 +133,18 @@ def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object)
             )
         else:
             screen.line(result.memory_id)
+        _show_similar(invocation, result)
+
+
+def _show_similar(invocation: Invocation, result: SaveResult) -> None:
+    """Say what says almost the same, and what can be done about it; stdout is for the id alone."""
+    for each in result.similar:
+        summary = one_line(each.summary)
+        remark(invocation, f"almost the same ({each.similarity:.2f}): {each.memory_id}  {summary}")
+    if result.similar:
+        old, new = result.similar[0].memory_id, result.memory_id
+        remark(invocation, f"if the new one holds now: byheart supersede {old} {new}")
+        remark(invocation, f"if it is not needed: byheart forget {new}")
 
 
 # --- Files ------------------------------------------------------------------------------------
@@ -143,7 +157,7 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     # All are read first: if one cannot be read, nothing was saved.
     items = [
         {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
-        | {"content": decode(_read(name), name)}
+        | {"content": read_file(name)}
         for name in files
     ]
     with open_embedding_store(invocation, create=True) as store:
@@ -154,9 +168,10 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     _show(invocation, results, results[0] if len(files) == 1 else results)
 
 
-def _read(name: str) -> bytes:
+def read_file(name: str) -> str:
+    """Read a file as UTF-8 text."""
     try:
-        return Path(name).read_bytes()
+        return decode(Path(name).read_bytes(), name)
     except IsADirectoryError as error:
         raise InvalidInput(f"{name} is a folder", f"name its files: --file {name}/…") from error
     except OSError as error:

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.importing import decode
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page
 from byheart.interfaces.cli.screen import (
@@ -32,6 +31,7 @@ from byheart.model import (
     SearchAnswer,
     SectionHit,
 )
+from byheart.upkeep.lines import decode
 
 
 @click.command(
@@ -86,6 +86,8 @@ def search_command(
         print_json(answer)
         return
     warn(invocation, answer.degraded)
+    if answer.remark:
+        remark(invocation, answer.remark)
     screen = open_screen()
     for place, hit in enumerate(answer.results):
         if place:
@@ -107,6 +109,11 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
     )
     screen.passage(_text(hit).strip("\n") if full else hit.snippet, marked=not full)
     screen.line(Part(_address(hit), "dim"), indent=1)
+    if hit.superseded_by:
+        screen.line(Part(f"superseded by {hit.superseded_by}", "bad"), indent=1)
+    if hit.replaced_at:
+        until = screen.moment(hit.replaced_at)
+        screen.line(Part(f"version {hit.version}, the text until {until}", "dim"), indent=1)
     if hit.explanation:
         _explain(screen, hit.explanation)
 
@@ -187,4 +194,5 @@ def _close(invocation: Invocation, answer: SearchAnswer, offset: int) -> None:
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
-    click.echo(f"Nothing found {where}. Try other words, fewer filters, or --mode hybrid.")
+    other = ", or --mode hybrid" if answer.mode != "hybrid" else ""
+    click.echo(f"Nothing found {where}. Try other words or fewer filters{other}.")

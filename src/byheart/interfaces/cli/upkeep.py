@@ -8,7 +8,7 @@ import click
 
 from byheart.errors import ByheartError
 from byheart.interfaces.cli.errors import FAILURE
-from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.model_files import get_missing_model
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import (
@@ -17,10 +17,11 @@ from byheart.interfaces.cli.screen import (
     count,
     open_screen,
     print_json,
+    remark,
     size,
     warn,
 )
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Finding, Status
 
@@ -41,18 +42,22 @@ def status_command(invocation: Invocation) -> None:
     for name, value in _facts(status):
         screen.line(Part(f"{name:10}", "dim"), value)
     warn(invocation, status.degraded)
+    if status.remark:
+        remark(invocation, status.remark)
 
 
 def _facts(status: Status) -> list[tuple[str, str]]:
     index = status.index
     waiting = f", {count(index.pending_vectors, 'chunk')} waiting" if index.pending_vectors else ""
     writable = "" if status.writable else ", read-only"
+    wanted = status.wanted_model
+    differs = f" (the settings name {wanted})" if status.remark else ""
     return [
         ("store", f"{status.store} (schema {status.schema_version}{writable})"),
         ("space", f"{status.space} (of {count(status.spaces, 'space')})"),
         ("memories", f"{index.memories:,} in {count(status.sessions, 'session')}"),
         ("chunks", f"{index.chunks:,}"),
-        ("vectors", f"{status.vectors:,} of model {index.model or 'none yet'}{waiting}"),
+        ("vectors", f"{status.vectors:,} of model {index.model or 'none yet'}{differs}{waiting}"),
         ("size", f"{size(status.size_bytes)}, and {size(status.index_bytes)} of search index"),
     ]
 
@@ -62,7 +67,7 @@ def _facts(status: Status) -> list[tuple[str, str]]:
     cls=Verb,
     examples=("byheart doctor", "byheart doctor --fix", "byheart doctor --rebuild --optimize"),
 )
-@flag("--fix", is_flag=True, help="Make the vectors that are missing.")
+@flag("--fix", is_flag=True, help="Mend what can be derived: vectors, keyword entries, leftovers.")
 @flag("--rebuild", is_flag=True, help="Make all indexes anew from what is saved.")
 @flag("--optimize", is_flag=True, help="Compact the database and its indexes.")
 @click.pass_context
@@ -72,9 +77,9 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
     The exit code is 1 if anything is not in order.
     """
     invocation: Invocation = ctx.obj
-    with (open_embedding_store if fix else open_store)(invocation) as store:
+    with open_store(invocation) as store:
         if fix:
-            _embed_pending(store)
+            _embed_pending(invocation, store)
         findings = store.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
     if invocation.json:
         print_json(findings)
@@ -86,9 +91,11 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
         ctx.exit(FAILURE)
 
 
-def _embed_pending(store: MemoryStore) -> None:
+def _embed_pending(invocation: Invocation, store: MemoryStore) -> None:
     """Make missing vectors under a progress bar, since that may take long."""
     total = store.status().index.pending_vectors
+    if total:  # a store that lacks nothing needs no model either
+        get_missing_model(invocation, settings_of(invocation))
     try:
         with Bar("embedding") as bar:
             store.embed_pending(
@@ -102,5 +109,5 @@ def _show(screen: Screen, finding: Finding) -> None:
     mark = Part("✓", "good") if finding.ok else Part("✗", "bad")
     detail = "" if finding.ok and finding.message == "in order" else finding.message
     screen.line(mark, finding.check, Part(detail, "dim" if finding.ok else "plain"))
-    if finding.hint and not finding.ok:
+    if finding.hint:
         screen.line(Part(finding.hint, "dim"), indent=1)

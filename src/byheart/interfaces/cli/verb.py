@@ -78,7 +78,8 @@ def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tu
     """Gather the names and meanings of a command's options by section."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for param in command.get_params(ctx):
-        if row := param.get_help_record(ctx):
+        row = None if isinstance(param, click.Argument) else param.get_help_record(ctx)
+        if row:
             section = param.section if isinstance(param, Flag) else EVERYWHERE
             sections.setdefault(section, []).append(row)
     return sections

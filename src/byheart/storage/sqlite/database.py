@@ -25,6 +25,7 @@ from byheart.forking import renew_after_fork
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # an acknowledged save survives power loss
+    "PRAGMA secure_delete = ON",  # what is deleted is overwritten, not merely let go
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -8000",
     "PRAGMA journal_size_limit = 67108864",

@@ -1,203 +1,542 @@
-"""What the doctor looks at in a store, and how what is derived is made anew."""
+"""What the doctor looks at in a store: each check finds nothing, or says what is wrong."""
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache, partial
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
 
+from byheart.errors import StoreError
 from byheart.model import Finding
-from byheart.storage.sqlite import writing
+from byheart.storage.sqlite import files, mending, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
+from byheart.storage.sqlite.times import from_micros, now_micros
 
 _LEAST_FREE_BYTES = 200_000_000
-_REBUILD = "byheart doctor --rebuild"
+_LARGE_LOG_BYTES = 64 * 1024 * 1024
+_STALE_BACKUP_SECONDS = 30 * 24 * 3600
+_FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
+_RESTORE = "restore a backup, or save what can still be read with: byheart export"
+_FILE = "database file"
+_KEYWORDS = "chunk_words"
+# How many chunks' keyword entries are compared with their texts, and by how many words.
+_COMPARED_CHUNKS, _COMPARED_WORDS = 100, 12
 
-# Each must find nothing: (name, what it means, what to do, query for a count).
-_MUST_BE_EMPTY = (
-    (
+Mend = Callable[[apsw.Connection], None]
+
+
+class _Checked(NamedTuple):
+    """A finding, and how what it found can be mended, if it can."""
+
+    finding: Finding
+    mend: Callable[[Database, Index], None] | None = None
+
+
+class _MustBeEmpty(NamedTuple):
+    """A question whose answer is 0 in a sound store."""
+
+    name: str
+    meaning: str
+    hint: str
+    mend: Mend | None
+    query: str
+
+
+_RELATIONS = (
+    _MustBeEmpty(
         "keyword index",
-        "{} chunks are missing from the keyword index",
-        _REBUILD,
+        "{} chunks are missing from the keyword index: raw queries do not find them",
+        _FIX,
+        mending.add_missing_words,
         "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
     ),
-    (
+    _MustBeEmpty(
         "keyword index leftovers",
         "{} keyword entries belong to no chunk",
-        _REBUILD,
+        _FIX,
+        mending.add_missing_words,
         "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
     ),
-    (
+    _MustBeEmpty(
         "vectors accounted for",
-        "{} chunks have neither vectors of the store's model nor a place in the queue for them",
-        _REBUILD,
+        "{} chunks have neither vectors of the store's model nor a place in the queue for them: "
+        "only their words are found",
+        _FIX,
+        mending.rebuild_pending,
         """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
                WHERE name = (SELECT value FROM store WHERE key = 'model'))""",
     ),
-    (
+    _MustBeEmpty(
         "vector sizes",
-        "{} vectors do not have the length their model says",
-        "export what you need and report it: this should not happen",
+        "{} vectors do not have the length their model says: searches by meaning fail",
+        _FIX,
+        mending.drop_ill_sized_vectors,
         """SELECT count(*) FROM vectors JOIN models USING (model_no)
            WHERE length(embedding) != 4 * dimensions""",
     ),
-    (
+    _MustBeEmpty(
         "entities in use",
         "{} entities belong to no memory",
-        _REBUILD,
+        _FIX,
+        mending.drop_unused_entities,
         "SELECT count(*) FROM entities WHERE entity_no NOT IN "
         "(SELECT entity_no FROM memory_entities)",
+    ),
+    _MustBeEmpty(
+        "history",
+        "{} memories have no history: nobody knows who saved them",
+        _FIX,
+        mending.begin_history,
+        "SELECT count(*) FROM memories WHERE version_of IS NULL "
+        "AND memory_no NOT IN (SELECT memory_no FROM history)",
     ),
 )
 
 
-def examine(database: Database, index: Index) -> list[Finding]:
-    """Check the file, the relations between its tables, and everything derived from it."""
-    findings: list[Finding] = []
+def examine(database: Database, index: Index, schema_version: int, fix: bool) -> list[Finding]:
+    """Check the file, the relations in it, and everything derived; mend what can be if asked to."""
+    checked = _examine(database, index, schema_version)
+    # Two findings may be mended by one and the same piece of work.
+    mends = dict.fromkeys(each.mend for each in checked if each.mend is not None)
+    if not fix or not mends:
+        return [each.finding for each in checked]
+    for mend in mends:
+        mend(database, index)
+    again = {each.finding.check: each.finding for each in _examine(database, index, schema_version)}
+    return [_after(each, again) for each in checked] + [
+        finding for name, finding in again.items() if name not in {c.finding.check for c in checked}
+    ]
+
+
+def _after(before: _Checked, again: dict[str, Finding]) -> Finding:
+    finding = again.get(before.finding.check, before.finding)
+    if before.mend is None or not finding.ok or finding.message == before.finding.message:
+        return finding
+    return replace(finding, message=f"fixed: {before.finding.message}", hint="", fixed=True)
+
+
+def _examine(database: Database, index: Index, schema_version: int) -> list[_Checked]:
     with database.reading() as connection:
-        findings.extend(_integrity(connection))
-        if not findings[0].ok:
-            return findings  # whatever else were asked of the file could not be trusted
-        for check, message, hint, query in _MUST_BE_EMPTY:
-            count = connection.execute(query).get
-            findings.append(
-                Finding(
-                    check,
-                    not count,
-                    message.format(count) if count else "in order",
-                    f"run: {hint}"
-                    if count and hint.startswith("byheart")
-                    else hint
-                    if count
-                    else "",
-                )
-            )
-        findings.append(_texts(connection))
-        findings.append(_index_file(connection, index))
-    findings.append(_disk_space(database))
-    return findings
+        checked = list(_integrity(connection))
+        damaged = not checked[0].finding.ok
+        if damaged and checked[0].mend is None:
+            # Whatever else were asked of the file could not be trusted.
+            return [*checked, _disk_space(database)]
+        try:
+            checked += _contents(connection, index, without_keywords=damaged)
+        except (apsw.CorruptError, ValueError) as error:  # what is read is not what was written
+            said = f"it cannot be read to its end: {error}"
+            checked = [_Checked(Finding(_FILE, False, said, _RESTORE))]
+    return [*checked, *_files(database, schema_version)]
 
 
-def _integrity(connection: apsw.Connection) -> Iterator[Finding]:
-    try:
-        # Any query makes FTS5 notice what other connections wrote; its own check does not look.
-        connection.execute("SELECT 1 FROM chunk_words LIMIT 1").fetchall()
-        problems = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-        broken = connection.execute("SELECT count(*) FROM pragma_foreign_key_check").get
-    except apsw.CorruptError as error:
-        problems, broken = [str(error)], 0
-    sound = problems == ["ok"]
-    yield Finding(
-        "database file",
-        sound,
-        "in order" if sound else "; ".join(problems[:5]),
-        "" if sound else "restore a backup, or export what can still be read",
-    )
-    yield Finding(
-        "foreign keys",
-        not broken,
-        f"{broken} rows point to rows that are gone" if broken else "in order",
-        "restore a backup" if broken else "",
-    )
+def _contents(
+    connection: apsw.Connection, index: Index, *, without_keywords: bool
+) -> list[_Checked]:
+    return [
+        *_relations(connection, without_keywords=without_keywords),
+        _texts(connection),
+        _earlier_texts(connection),
+        _superseded(connection),
+        _index_file(connection, index),
+        _other_models(connection),
+        _expired(connection),
+        _forgotten(connection),
+    ]
 
 
-def _texts(connection: apsw.Connection) -> Finding:
-    """Hash every text again: chunks that were lost or changed show."""
-    changed, hashes = 0, {}
-    rows = connection.execute(
-        "SELECT memory_no, content FROM chunks ORDER BY memory_no, chunk_index"
-    )
-    for memory_no, parts in groupby(rows, key=itemgetter(0)):
-        digest = sha256()
-        for _, content in parts:
-            digest.update(content.encode())
-        hashes[memory_no] = digest.digest()
-    for memory_no, content_hash in connection.execute(
-        "SELECT memory_no, content_hash FROM memories"
+# --- The file ---------------------------------------------------------------------------------
+
+
+def _integrity(connection: apsw.Connection) -> Iterator[_Checked]:
+    # Any query makes FTS5 notice what other connections wrote; its own check does not look.
+    unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
+    problems = unread + _problems(connection, "PRAGMA integrity_check(20)")
+    if not problems:
+        yield _Checked(Finding(_FILE, True, "in order"))
+        yield _foreign_keys(connection)
+        return
+    said = "; ".join(" ".join(each.split()) for each in problems[:5])
+    damaged = _damaged_tables(connection) | ({_KEYWORDS: unread} if unread else {})
+    if damaged and all(table.startswith(_KEYWORDS) for table in damaged):
+        message = f"the keyword index is damaged; texts and vectors are not ({said})"
+        mend = _in_transaction(mending.rebuild_words)
+        yield _Checked(Finding(_FILE, False, message, _REBUILD), mend)
+        yield _foreign_keys(connection)
+    elif damaged and all(
+        map(_is_of_an_index, (each for some in damaged.values() for each in some))
     ):
-        changed += hashes.get(memory_no) != content_hash
-    return Finding(
-        "texts as saved",
-        not changed,
-        f"{changed} memories do not have the text that was saved" if changed else "in order",
-        "restore a backup: their text has changed or is incomplete" if changed else "",
+        message = f"an index of the database does not agree with its table; texts are safe ({said})"
+        mend = _in_transaction(mending.rebuild_indexes)
+        yield _Checked(Finding(_FILE, False, message, _REBUILD), mend)
+        yield _foreign_keys(connection)
+    else:
+        yield _Checked(Finding(_FILE, False, said, _RESTORE))
+
+
+def _problems(connection: apsw.Connection, check: str) -> list[str]:
+    try:
+        said = [str(row[0]) for row in connection.execute(check)]
+    except apsw.CorruptError as error:
+        return [str(error)]
+    return [] if said in ([], ["ok"]) else said
+
+
+def _damaged_tables(connection: apsw.Connection) -> dict[str, list[str]]:
+    """Look at each table by itself, to tell damage to what is derived from damage to texts."""
+    names = [
+        str(row[0])
+        for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    ]
+    found = {name: _problems(connection, f'PRAGMA integrity_check("{name}")') for name in names}
+    return {name: problems for name, problems in found.items() if problems}
+
+
+def _is_of_an_index(problem: str) -> bool:
+    return bool(re.fullmatch(r"row \d+ missing from index \w+|wrong # of entries in .*", problem))
+
+
+def _foreign_keys(connection: apsw.Connection) -> _Checked:
+    name = "foreign keys"
+    try:
+        rows: list[Any] = connection.execute(
+            'SELECT "table", count(*), parent FROM pragma_foreign_key_check GROUP BY 1, 3'
+        ).fetchall()
+    except apsw.CorruptError as error:
+        return _Checked(Finding(name, False, str(error), "restore a backup"))
+    if not rows:
+        return _Checked(Finding(name, True, "in order"))
+    said = ", ".join(
+        f"{count:,} rows of {table} belong to {parent} that are gone"
+        for table, count, parent in rows
+    )
+    if all(table in mending.BELONGINGS for table, _, _ in rows):
+        mend = _in_transaction(mending.drop_belongings_of_nothing)
+        return _Checked(Finding(name, False, said, _FIX), mend)
+    return _Checked(Finding(name, False, said, "restore a backup: texts have lost their memories"))
+
+
+# --- The rows ---------------------------------------------------------------------------------
+
+
+def _relations(connection: apsw.Connection, *, without_keywords: bool) -> Iterator[_Checked]:
+    for check in _RELATIONS:
+        if without_keywords and check.name.startswith("keyword"):
+            continue
+        count = connection.execute(check.query).get
+        if not count:
+            yield _Checked(Finding(check.name, True, "in order"))
+            continue
+        finding = Finding(check.name, False, check.meaning.format(f"{count:,}"), check.hint)
+        yield _Checked(finding, None if check.mend is None else _in_transaction(check.mend))
+    if not without_keywords:
+        yield _words(connection)
+
+
+def _words(connection: apsw.Connection) -> _Checked:
+    """Compare the keyword entries of some chunks with texts, headings, titles and summaries."""
+    name = "keyword index as saved"
+    rows = list(_some_chunks(connection))
+    connection.execute(
+        "CREATE VIRTUAL TABLE temp.expected_words USING fts5 (title, summary, headings, content, "
+        "content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2')"
+    )
+    try:
+        wrong = sum(not _is_found(connection, row) for row in rows)
+    finally:
+        connection.execute("DROP TABLE temp.expected_words")
+    if not wrong:
+        return _Checked(Finding(name, True, "in order"))
+    message = (
+        f"{wrong:,} of {len(rows):,} chunks looked at are not found by their own words: the "
+        "keyword index is of other texts"
+    )
+    return _Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
+
+
+def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
+    """Give chunks with title and summary, spread evenly over the store."""
+    first, last = connection.execute("SELECT min(chunk_no), max(chunk_no) FROM chunks").get
+    if first is None:
+        return
+    known = 0
+    for number in np.linspace(first, last, min(_COMPARED_CHUNKS, last - first + 1)).tolist():
+        row = connection.execute(
+            f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no) "
+            "WHERE c.chunk_no >= max(?, ? + 1) "
+            "AND EXISTS (SELECT 1 FROM chunk_words_docsize d WHERE d.id = c.chunk_no) "
+            "ORDER BY c.chunk_no LIMIT 1",
+            (int(number), known),
+        ).get
+        if row is None:
+            return
+        known = row[0]
+        yield row
+
+
+def _is_found(connection: apsw.Connection, row: Any) -> bool:
+    """Say whether a chunk's keyword entry has the words it must have, in the same columns."""
+    columns = writing.word_columns(to_chunk(row[1:10]), row[10], row[11])
+    connection.execute(
+        "INSERT INTO temp.expected_words (rowid, title, summary, headings, content) "
+        "VALUES (?, ?, ?, ?, ?)",
+        (row[0], *columns),
+    )
+    # How many words each column has is written down beside the words themselves.
+    same_counts = connection.execute(
+        "SELECT e.sz = d.sz FROM temp.expected_words_docsize e "
+        "JOIN chunk_words_docsize d USING (id) WHERE id = ?",
+        (row[0],),
+    ).get
+    return bool(same_counts) and all(
+        _finds(connection, _KEYWORDS, row[0], column, text)
+        # What holds no words at all is found nowhere.
+        or not _finds(connection, "expected_words", row[0], column, text)
+        for column, text in zip(("title", "summary", "headings", "content"), columns, strict=True)
+        if text.strip()
     )
 
 
-def _index_file(connection: apsw.Connection, index: Index) -> Finding:
+def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, text: str) -> bool:
+    # To SQLite a query ends at its first NUL.
+    phrase = " ".join(text.replace("\0", " ").split()[:_COMPARED_WORDS]).replace('"', '""')
+    found = connection.execute(
+        f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?",
+        (f'{{{column}}}: "{phrase}"', chunk_no),
+    ).get
+    return found is not None
+
+
+def _texts(connection: apsw.Connection) -> _Checked:
+    """Hash every text again: chunks that were lost or changed show."""
+    changed = 0
+    rows = connection.execute(
+        "SELECT m.memory_no, m.content_hash, c.content FROM memories m "
+        "LEFT JOIN chunks c ON c.memory_no = m.memory_no ORDER BY m.memory_no, c.chunk_index"
+    )
+    for (_, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
+        digest = sha256()
+        for _, _, content in parts:
+            digest.update((content or "").encode())
+        changed += digest.digest() != content_hash
+    return _Checked(
+        Finding(
+            "texts as saved",
+            not changed,
+            f"{changed:,} memories do not have the text that was saved" if changed else "in order",
+            "restore a backup: their text has changed or is incomplete" if changed else "",
+        )
+    )
+
+
+def _earlier_texts(connection: apsw.Connection) -> _Checked:
+    name = "earlier texts"
+    lost: list[Any] = connection.execute(
+        "SELECT memory_id FROM memories e WHERE version_of IS NOT NULL AND NOT EXISTS "
+        "(SELECT 1 FROM memories m WHERE m.memory_id = e.version_of AND m.space = e.space)"
+    ).fetchall()
+    if not lost:
+        return _Checked(Finding(name, True, "in order"))
+    message = f"{len(lost):,} earlier texts belong to memories that are gone"
+    return _Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
+
+
+def _superseded(connection: apsw.Connection) -> _Checked:
+    """Tell of memories that rank below others which no longer exist: only people can decide."""
+    name = "superseded memories"
+    rows: list[Any] = connection.execute(
+        "SELECT memory_id FROM memories o WHERE superseded_by IS NOT NULL AND version_of IS NULL "
+        "AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.memory_id = o.superseded_by "
+        "AND m.space = o.space)"
+    ).fetchall()
+    if not rows:
+        return _Checked(Finding(name, True, "in order"))
+    message = f"{len(rows):,} were superseded by memories that are gone, and still rank below"
+    hint = f"if one holds again: byheart supersede {rows[0][0]} --undo"
+    return _Checked(Finding(name, True, message, hint))
+
+
+def _other_models(connection: apsw.Connection) -> _Checked:
+    name = "vectors of other models"
+    roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
+    roles["next_model"] = "is being switched to; go on with: byheart reembed"
+    # The index holds all that is asked: the rows themselves are large.
+    rows: list[Any] = connection.execute(
+        "SELECT name, n, n * 4 * dimensions, "
+        "(SELECT key FROM store WHERE key IN ('previous_model', 'next_model') AND value = name) "
+        "FROM (SELECT model_no, count(*) AS n FROM vectors INDEXED BY vectors_by_chunk "
+        "GROUP BY model_no) JOIN models USING (model_no) "
+        "WHERE name != ifnull((SELECT value FROM store WHERE key = 'model'), '') ORDER BY name"
+    ).fetchall()
+    if not rows:
+        return _Checked(Finding(name, True, "in order"))
+    said = "; ".join(
+        f"{count:,} ({size / 1e6:.1f} MB) of {model}"
+        + (f", which the store {roles[role]}" if role else ", which is not used")
+        for model, count, size, role in rows
+    )
+    return _Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
+
+
+def _expired(connection: apsw.Connection) -> _Checked:
+    name = "expired memories"
+    count, first = connection.execute(
+        "SELECT count(*), min(expires_at) FROM memories WHERE expires_at <= ? "
+        "AND version_of IS NULL AND forgotten_at IS NULL",
+        (now_micros(),),
+    ).get
+    if not count:
+        return _Checked(Finding(name, True, "in order"))
+    message = (
+        f"{count:,} have run out, the first on {from_micros(first):%Y-%m-%d}; they are found no "
+        "longer, and saves take them out little by little (setting prune_after_days)"
+    )
+    return _Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
+
+
+def _forgotten(connection: apsw.Connection) -> _Checked:
+    name = "forgotten memories"
+    count = connection.execute(
+        "SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL AND version_of IS NULL"
+    ).get
+    if not count:
+        return _Checked(Finding(name, True, "in order"))
+    message = f"{count:,} are hidden and can be restored"
+    return _Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
+
+
+# --- What is derived --------------------------------------------------------------------------
+
+
+def _index_file(connection: apsw.Connection, index: Index) -> _Checked:
     name = "search index"
     if index.path.exists() and file.read(index.path, verify=True) is None:
-        return Finding(name, False, f"{index.path} is damaged", f"run: {_REBUILD}")
-    view = index.view(connection)
+        return _Checked(
+            Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
+        )
+    try:
+        view = index.view(connection)
+    except ValueError as error:  # vectors of another length than their model's
+        return _Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
     if view is None:
-        return Finding(name, True, "ahead of this check: another thread is writing")
+        return _Checked(Finding(name, True, "ahead of this check: another thread is writing"))
     alive = view.chunks.chunk_nos[view.chunks.alive]
-    stored = np.array(
-        [row[0] for row in connection.execute("SELECT chunk_no FROM chunks ORDER BY chunk_no")],
-        np.int64,
-    )
+    stored = _numbers(connection, "SELECT chunk_no FROM chunks ORDER BY chunk_no")
     known = view.memories.memory_nos[view.memories.present]
-    memories = np.array(
-        [
-            row[0]
-            for row in connection.execute(
-                "SELECT memory_no FROM memories WHERE forgotten_at IS NULL ORDER BY memory_no"
-            )
-        ],
-        np.int64,
+    memories = _numbers(
+        connection, "SELECT memory_no FROM memories WHERE forgotten_at IS NULL ORDER BY memory_no"
     )
     if not (np.array_equal(alive, stored) and np.array_equal(known, memories)):
-        return Finding(name, False, "does not hold the store's chunks", f"run: {_REBUILD}")
-    return Finding(name, True, "in order")
+        return _Checked(
+            Finding(name, False, "does not hold the store's chunks", _REBUILD),
+            mending.rebuild_index_file,
+        )
+    return _Checked(Finding(name, True, "in order"))
 
 
-def _disk_space(database: Database) -> Finding:
-    free = shutil.disk_usage(database.path.parent).free
-    enough = free >= _LEAST_FREE_BYTES
-    return Finding(
-        "disk space",
-        enough,
-        f"{free / 1e9:.1f} GB free",
-        "" if enough else "free some space: saves fail when the disk is full",
+def _numbers(connection: apsw.Connection, query: str) -> Any:
+    return np.fromiter((row[0] for row in connection.execute(query)), np.int64)
+
+
+# --- Beside the file --------------------------------------------------------------------------
+
+
+def _files(database: Database, schema_version: int) -> Iterator[_Checked]:
+    yield _disk_space(database)
+    yield _log(database)
+    yield _backups(database, schema_version)
+    yield _leftovers(database)
+
+
+def _disk_space(database: Database) -> _Checked:
+    name = "disk space"
+    free, needed = shutil.disk_usage(database.path.parent).free, files.size(database.path)
+    message = f"{free / 1e9:.1f} GB free"
+    if free < _LEAST_FREE_BYTES:
+        hint = "free some space: saves fail when the disk is full"
+        return _Checked(Finding(name, False, message, hint))
+    if free < needed:
+        message += f"; compacting the store needs {needed / 1e9:.1f} GB"
+        return _Checked(Finding(name, True, message, "free some before: byheart doctor --optimize"))
+    return _Checked(Finding(name, True, message))
+
+
+def _log(database: Database) -> _Checked:
+    """Look whether the log has grown because somebody keeps it from being written back."""
+    name = "write-ahead log"
+    path = files.beside(database.path, "-wal")
+    if files.size(path) <= _LARGE_LOG_BYTES or not database.writable:
+        return _Checked(Finding(name, True, "in order"))
+    try:
+        with database.maintaining() as connection:
+            _, frames, written_back = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").get
+    except StoreError as error:
+        return _Checked(Finding(name, False, error.message, error.hint))
+    readers = files.processes_with(path)
+    message = f"{path.name} has {files.size(path) / 1e6:.0f} MB"
+    if written_back < frames:
+        message += ", kept from being written back by somebody who has been reading for long: " + (
+            ", ".join(readers) or "perhaps this process"
+        )
+        return _Checked(
+            Finding(name, False, message, "end that process, then " + _FIX), mending.empty_log
+        )
+    message += "; all of it is written back, so it can be cut"
+    return _Checked(Finding(name, False, message, _FIX), mending.empty_log)
+
+
+def _backups(database: Database, schema_version: int) -> _Checked:
+    name = "backups"
+    stale = [
+        path
+        for path, version in files.backups(database.path)
+        if files.age(path) > _STALE_BACKUP_SECONDS or version >= schema_version
+    ]
+    if not stale:
+        return _Checked(Finding(name, True, "in order"))
+    size = sum(map(files.size, stale))
+    message = (
+        f"{len(stale)} made before a schema change are no longer needed ({size / 1e6:.1f} MB): "
+        + ", ".join(path.name for path in stale)
     )
+    return _Checked(Finding(name, True, message, f"if all is well, delete {stale[0]}"))
 
 
-def rebuild_words(connection: apsw.Connection) -> None:
-    """Make the keyword entries anew from the chunks."""
-    connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
-    last = 0
-    while rows := _chunk_rows(connection, last):
-        for row in rows:
-            writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
-        last = rows[-1][0]
-    connection.execute(
-        "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
+def _leftovers(database: Database) -> _Checked:
+    name = "leftover files"
+    left = files.leftovers(database.path)
+    if not left:
+        return _Checked(Finding(name, True, "in order"))
+    size = sum(map(files.size, left))
+    message = (
+        f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
+        + ", ".join(path.name for path in left)
     )
+    return _Checked(Finding(name, False, message, _FIX), mending.remove_leftovers)
 
 
-def _chunk_rows(connection: apsw.Connection, after: int) -> list[Any]:
-    return connection.execute(
-        f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no) "
-        "WHERE c.chunk_no > ? ORDER BY c.chunk_no LIMIT 2000",
-        (after,),
-    ).fetchall()
+# --- Mending ----------------------------------------------------------------------------------
 
 
-def rebuild_pending(connection: apsw.Connection) -> None:
-    """Queue exactly the chunks that lack vectors of the store's model."""
-    connection.execute("DELETE FROM pending_vectors")
-    connection.execute(
-        """INSERT INTO pending_vectors SELECT chunk_no FROM chunks WHERE chunk_no NOT IN (
-               SELECT chunk_no FROM vectors JOIN models USING (model_no)
-               WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
-    )
+@cache
+def _in_transaction(mend: Mend) -> Callable[[Database, Index], None]:
+    return partial(_run, mend)
+
+
+def _run(mend: Mend, database: Database, index: Index) -> None:
+    with database.writing() as connection:
+        mend(connection)
+    index.discard()  # it may have been built from what was wrong

@@ -12,7 +12,7 @@ from byheart.storage.sqlite.times import to_micros
 
 def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
     """Say which rows of `memories m` a filter lets through."""
-    clauses = ["m.forgotten_at IS NULL", "m.space = ?"]
+    clauses = [f"m.forgotten_at IS {'NOT ' if where.forgotten else ''}NULL", "m.space = ?"]
     values: list[object] = [where.space]
     parts: list[tuple[str, list[object]]] = []
     if where.session_id is not None:
@@ -43,7 +43,14 @@ def _times(where: Filter, now: int) -> list[tuple[str, list[object]]]:
         parts.append(("m.created_at < ?", [to_micros(where.created_before)]))
     if where.as_of is not None:
         now = to_micros(where.as_of)
-        parts.append(("m.created_at <= ?", [now]))
+        parts.append(
+            ("m.since_at <= ? AND (m.replaced_at IS NULL OR m.replaced_at > ?)", [now, now])
+        )
+    else:
+        parts.append(("m.replaced_at IS NULL", []))
+    if where.superseded is not None:
+        superseded = "m.superseded_at IS NOT NULL AND m.superseded_at <= ?"
+        parts.append((superseded if where.superseded else f"NOT ({superseded})", [now]))
     if not where.include_expired:
         parts.append(("(m.expires_at IS NULL OR m.expires_at > ?)", [now]))
     return parts
@@ -57,12 +64,7 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
         query = f"SELECT memory_no FROM tags WHERE tag IN ({_marks(names)})"
         queries.append((query + _having(where, len(names)), names))
     if where.entities:
-        keys = tuple(dict.fromkeys(name.casefold() for name in where.entities))
-        query = (
-            "SELECT memory_no FROM memory_entities JOIN entities USING (entity_no) "
-            f"WHERE space = ? AND key IN ({_marks(keys)})"
-        )
-        queries.append((query + _having(where, len(keys)), (where.space, *keys)))
+        queries.append(_about(where))
     if where.path is not None:
         queries.append(
             (
@@ -71,6 +73,24 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
             )
         )
     return queries
+
+
+def _about(where: Filter) -> tuple[str, tuple[object, ...]]:
+    """Ask for the memories about entities, each under any of its spellings."""
+    keys = tuple(dict.fromkeys(name.casefold() for name in where.entities))
+    query = (
+        "WITH named AS MATERIALIZED ("
+        f"SELECT key, entity_no FROM entities WHERE space = ? AND key IN ({_marks(keys)}) UNION "
+        f"SELECT key, entity_no FROM entity_aliases WHERE space = ? AND key IN ({_marks(keys)})) "
+        "SELECT memory_no FROM memory_entities WHERE entity_no IN (SELECT entity_no FROM named)"
+    )
+    if where.match == "all":
+        # Two spellings of one entity ask for it once; one that nothing is named asks in vain.
+        query += (
+            " GROUP BY memory_no HAVING count(*) = (SELECT count(DISTINCT entity_no) FROM named) "
+            f"AND (SELECT count(*) FROM named) = {len(keys)}"
+        )
+    return query, (where.space, *keys) * 2
 
 
 def memories_among(connection: apsw.Connection, where: Filter) -> list[NDArray[np.int64]]:

@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import apsw
+import numpy as np
 
-from byheart.contracts import FoundChunk, Ranked, Vectors
-from byheart.model import Filter, Heading, IndexState, Memory, Session
-from byheart.storage.sqlite import syntax
+from byheart.contracts import Double, FoundChunk, Model, Ranked, Standing, Vectors
+from byheart.model import (
+    Entity,
+    Filter,
+    Heading,
+    HistoryEntry,
+    IndexState,
+    Memory,
+    Session,
+    Similar,
+)
+from byheart.storage.sqlite import entities, life, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
+from byheart.storage.sqlite.index import likeness
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.index.view import Selection, View
 from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
-from byheart.storage.sqlite.times import from_micros, now_micros
+from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 
 class AheadOfSnapshot(Exception):
@@ -65,6 +77,38 @@ class SqliteReader:
         """Give the cosine of each chunk's best window; chunks without vectors are left out."""
         return self._view.similarities(vector, chunk_nos)
 
+    def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
+        """Find memories that say almost the same and are seen where this one is, best first."""
+        number = self._connection.execute(
+            "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
+        ).get
+        if number is None:
+            return []
+        found = likeness.resembling(self._view, number, least, limit, self._now)
+        select = "SELECT memory_id, summary FROM memories WHERE memory_no = ?"
+        rows = ((self._connection.execute(select, (no,)).get, score) for no, score in found)
+        return [Similar(name, score, summary) for (name, summary), score in rows]
+
+    def doubles(self, where: Filter, least: float) -> list[Double]:
+        """Pair memories of one kind and session that say almost the same, best first."""
+        pairs = likeness.find_pairs(self._view, self._select(where).chunks, least)
+        numbers = sorted({*pairs.first.tolist(), *pairs.second.tolist()})
+        names = dict(
+            self._connection.execute(
+                "SELECT memory_no, memory_id FROM json_each(?) wanted "
+                "CROSS JOIN memories ON memory_no = value",
+                (json.dumps(numbers),),
+            )
+        )
+        found = zip(*(column.tolist() for column in pairs), strict=True)
+        return [Double(names[first], names[second], alike) for first, second, alike in found]
+
+    def entities(
+        self, space: str, prefix: str | None, limit: int, offset: int
+    ) -> tuple[list[Entity], int]:
+        """List the entities that memories name now, the most used first, and count them all."""
+        return entities.list_entities(self._connection, space, prefix, limit, offset)
+
     def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
         """Tell what each term contributed to a chunk's BM25 score."""
         view = self._view
@@ -110,6 +154,20 @@ class SqliteReader:
         ).get
         return None if row is None else to_memory(row)
 
+    def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
+        """Fetch what recall weighs of memories, in the order asked."""
+        rows = self._connection.execute(
+            "SELECT ifnull(version_of, memory_id), memory_id, summary, importance, "
+            "ifnull(accessed_at, updated_at), access_count "
+            "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = value "
+            "ORDER BY wanted.key",
+            (json.dumps(list(memory_nos)),),
+        )
+        return [
+            Standing(memory_id, text_id, summary, importance, from_micros(used), accesses)
+            for memory_id, text_id, summary, importance, used, accesses in rows
+        ]
+
     def memories(self, where: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
         """List memories, latest iteration and latest first, and count all that match."""
         clause, values = where_clause(where, self._now)
@@ -123,6 +181,39 @@ class SqliteReader:
             [*values, limit, offset],
         )
         return [to_memory(row) for row in rows], total
+
+    def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
+        """List the ids of all memories that match, oldest first."""
+        clause, values = where_clause(where, self._now)
+        if untouched_since is not None:
+            clause += " AND max(m.updated_at, ifnull(m.accessed_at, 0)) < ?"
+            values.append(to_micros(untouched_since))
+        rows = self._connection.execute(
+            f"SELECT m.memory_id FROM memories m WHERE {clause} ORDER BY m.created_at, m.memory_no",
+            values,
+        )
+        return [row[0] for row in rows]
+
+    def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
+        """Tell what happened to a memory, oldest first; nothing for one that never was."""
+        return life.history(self._connection, memory_id, space)
+
+    def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
+        """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        rows = self._connection.execute(
+            "SELECT memory_id, created_at FROM json_each(?) CROSS JOIN memories "
+            "ON memory_id = value WHERE space = ? AND version_of IS NULL",
+            (json.dumps(list(memory_ids)), space),
+        )
+        return {memory_id: from_micros(at) for memory_id, at in rows}
+
+    def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
+        """Say when a memory was hidden, if it is."""
+        at = self._connection.execute(
+            "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?",
+            (memory_id, space),
+        ).get
+        return None if at is None else from_micros(at)
 
     def sessions(
         self, space: str, agent_id: str | None, limit: int, offset: int
@@ -141,6 +232,27 @@ class SqliteReader:
             [*values, limit, offset],
         )
         return [_to_session(row) for row in rows], total
+
+    def model(self) -> Model | None:
+        """Name the model whose vectors are ranked."""
+        row = self._connection.execute(
+            "SELECT name, dimensions FROM models "
+            "WHERE name = (SELECT value FROM store WHERE key = 'model')"
+        ).get
+        return None if row is None else Model(*row)
+
+    def inventory(self, space: str) -> tuple[dict[str, int], int]:
+        """Count a space's memories by kind, and its vectors."""
+        view = self._view
+        held = view.space(space, self._now)
+        names = list(view.codes["kind"].numbers)  # by number
+        counts = np.bincount(view.memories.kind[held.memories], minlength=len(names))
+        kinds = dict(zip(names, counts.tolist(), strict=True))
+        vectors = sum(
+            int(np.count_nonzero(held.selection.chunks[each.vector_slots]))
+            for each in view.segments
+        )
+        return {name: kinds[name] for name in sorted(kinds) if kinds[name]}, vectors
 
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""

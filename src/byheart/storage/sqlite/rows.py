@@ -20,16 +20,18 @@ _CONTENT = """(SELECT group_concat(content, '') FROM
     (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index))"""
 
 MEMORY = f"""
-    m.memory_id, m.space, m.kind, {_CONTENT}, lower(hex(m.content_hash)), m.title, m.summary,
-    m.source, m.session_id, m.agent_id, m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
+    ifnull(m.version_of, m.memory_id), m.space, m.kind, {_CONTENT},
+    lower(hex(m.content_hash)), m.title, m.summary, m.source, m.session_id, m.agent_id, m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
     m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
-    m.accessed_at, m.access_count"""
+    m.accessed_at, m.access_count, m.version, m.replaced_at, m.superseded_by, m.forgotten_at,
+    m.derived"""
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
 FIELDS = f"""
-    m.memory_id, m.kind, m.title, m.summary, m.session_id, m.agent_id, m.session_iter, m.task_code,
-    m.path, {_TAGS}, m.importance, m.created_at, m.updated_at, m.expires_at"""
+    ifnull(m.version_of, m.memory_id), m.kind, m.title, m.summary, m.session_id, m.agent_id,
+    m.session_iter, m.task_code, m.path, {_TAGS}, m.importance, m.created_at, m.updated_at,
+    m.expires_at, m.version, m.replaced_at, m.superseded_by"""
 FOUND = f"{CHUNK}, {FIELDS}"
 
 
@@ -39,7 +41,9 @@ def to_memory(row: Any) -> Memory:
     for at in (13, 14, 16):  # tags, entities, metadata
         values[at] = json.loads(row[at])
     values[13:15] = tuple(values[13]), tuple(values[14])
-    values[19:23] = map(_moment, row[19:23])
+    for at in (19, 20, 21, 22, 25, 27):  # created, updated, expires, accessed, replaced, forgotten
+        values[at] = _moment(row[at])
+    values[28] = tuple(filter(None, row[28].split(",")))
     return Memory(*values)
 
 
@@ -59,7 +63,8 @@ def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
     fields: Any = list(row[10:])
     fields[9] = tuple(json.loads(fields[9]))
-    fields[11:14] = map(_moment, fields[11:14])
+    for at in (11, 12, 13, 15):  # created, updated, expires, replaced
+        fields[at] = _moment(fields[at])
     return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*fields))
 
 

@@ -4,36 +4,55 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from byheart.contracts import (
     DedupKey,
     Draft,
+    Dump,
+    Ledger,
+    Loaded,
     Model,
     PendingChunk,
     Reader,
+    Record,
+    Revision,
     Vectors,
     Window,
 )
-from byheart.model import Finding, SaveResult, Status
-from byheart.storage.sqlite import examination, writing
+from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
+from byheart.storage.sqlite import (
+    copying,
+    entities,
+    examination,
+    files,
+    life,
+    mending,
+    merging,
+    transfer,
+    writing,
+)
+from byheart.storage.sqlite.accesses import Accesses
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.erasing import erase
+from byheart.storage.sqlite.generations import Generations, to_embed
 from byheart.storage.sqlite.index.index import Index, last_change
+from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
-from byheart.storage.sqlite.rows import CHUNK, to_chunk
+from byheart.storage.sqlite.rows import CHUNK
+from byheart.storage.sqlite.times import to_micros
 
 _MOST_ATTEMPTS = 50
 _PENDING = f"""
     SELECT {CHUNK}, m.title, c.memory_no
     FROM pending_vectors JOIN chunks c USING (chunk_no) JOIN memories m USING (memory_no)
     ORDER BY chunk_no LIMIT ?"""
-_CHUNK_AT = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? AND chunk_index = ?"
 
 
 class SqliteStorage:
@@ -44,6 +63,9 @@ class SqliteStorage:
         self.schema_version = migrate(self._database)
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, self._database)
+        self.generations = Generations(self._database)
+        self._accesses = Accesses(self._database)
+        self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
     def location(self) -> str:
@@ -70,7 +92,7 @@ class SqliteStorage:
             self._index.publish_in_background()
 
     @contextmanager
-    def _attached(self) -> Iterator[Reader]:
+    def _attached(self) -> Iterator[SqliteReader]:
         with contextlib.ExitStack() as stack:
             for attempt in itertools.count():
                 connection = stack.enter_context(self._database.reading())
@@ -97,19 +119,66 @@ class SqliteStorage:
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
-    def remove(self, memory_ids: Sequence[str], space: str) -> int:
-        """Remove memories with everything that belongs to them, and count them."""
-        removed = 0
+    def revise(self, revision: Revision, model: Model | None) -> SaveResult:
+        """Change a memory, unless it is no longer of the version the revision was made from."""
         with self._database.writing() as connection:
-            for memory_id in memory_ids:
-                memory_no = connection.execute(
-                    "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ?",
-                    (memory_id, space),
-                ).get
-                if memory_no is not None:
-                    writing.remove(connection, memory_no)
-                    removed += 1
-        return removed
+            return life.revise(connection, revision, model)
+
+    def supersede(
+        self, old: str, new: str | None, space: str, who: str, reason: str | None
+    ) -> None:
+        """Say which memory holds instead of another, or with `None` that it holds again."""
+        with self._database.writing() as connection:
+            life.supersede(connection, old, new, space, who, reason)
+
+    def forget(
+        self, memory_ids: Sequence[str], space: str, who: str, reason: str | None
+    ) -> list[str]:
+        """Hide memories with all their texts; give the ids of those that were not hidden before."""
+        with self._database.writing() as connection:
+            return life.forget(connection, memory_ids, space, who, reason)
+
+    def restore(self, memory_id: str, space: str, who: str) -> bool:
+        """Show a hidden memory again; say whether it had been hidden."""
+        with self._database.writing() as connection:
+            return life.restore(connection, memory_id, space, who)
+
+    def merge(
+        self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
+    ) -> Merged:
+        """Give one memory the labels and accesses of others as well, and hide those."""
+        with self._database.writing() as connection:
+            return merging.merge(connection, keep, others, space, who, reason)
+
+    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
+        """Give an entity another name; the old one stays an alias."""
+        with self._database.writing() as connection:
+            return entities.rename(connection, name, new_name, space)
+
+    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
+        """Make one entity of several; the other names stay aliases."""
+        with self._database.writing() as connection:
+            return entities.merge(connection, names, into, space)
+
+    def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
+        """Take memories out for good with every trace of them, and look whether any is left."""
+        return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
+
+    def prune(self, expired_before: datetime, limit: int) -> int:
+        """Take out memories that ran out before some moment, and count them."""
+        before = to_micros(expired_before)
+        with self._database.reading() as connection:
+            if not life.expired_before(connection, before, 1):
+                return 0
+        with self._database.writing() as connection:
+            expired = life.expired_before(connection, before, limit)
+            for space, memory_id in expired:
+                life.remove(connection, [memory_id], space, tombstones=False)
+        return len(expired)
+
+    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
+        """Count that memories were given out; cheap, and made up for later while others write."""
+        self._accesses.count(memory_ids, space)
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
         """Find which texts are stored already."""
@@ -143,13 +212,8 @@ class SqliteStorage:
     def pending(self, limit: int) -> list[PendingChunk]:
         """List chunks that still lack vectors, oldest first."""
         with self._database.reading() as connection:
-            found = []
-            rows: list[Any] = connection.execute(_PENDING, (limit,)).fetchall()
-            for row in rows:
-                chunk = to_chunk(row[1:10])
-                before = connection.execute(_CHUNK_AT, (row[11], chunk.index - 1)).get
-                found.append(PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10]))
-        return found
+            rows = connection.execute(_PENDING, (limit,)).fetchall()
+            return list(to_embed(connection, rows))
 
     def count_pending(self) -> int:
         """Count the chunks that still lack vectors, in all spaces."""
@@ -166,9 +230,12 @@ class SqliteStorage:
         with self.searching() as reader, self._database.reading() as connection:
             vectors, spaces, sessions = connection.execute(
                 "SELECT (SELECT count(*) FROM memories m JOIN chunks USING (memory_no) "
-                "JOIN vectors USING (chunk_no) WHERE m.space = ?1), "
-                "(SELECT count(DISTINCT space) FROM memories), "
-                "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ?1)",
+                "JOIN vectors USING (chunk_no) JOIN models USING (model_no) "
+                "JOIN store ON key = 'model' AND value = name WHERE m.space = ?1 "
+                "AND m.forgotten_at IS NULL AND m.replaced_at IS NULL), "
+                "(SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
+                "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ?1 "
+                "AND forgotten_at IS NULL AND replaced_at IS NULL)",
                 (space,),
             ).get
             return Status(
@@ -185,6 +252,62 @@ class SqliteStorage:
                 degraded=None,
             )
 
+    @contextmanager
+    def dumping(self, space: str | None, *, vectors: bool) -> Iterator[Dump]:
+        """Open everything that one space, or all of them, hold at this moment."""
+        with self._database.reading() as connection:
+            yield transfer.SqliteDump(connection, space, vectors)
+
+    def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
+        """Make models known whose vectors will be loaded; a store without one takes `active`."""
+        with self._database.writing() as connection:
+            transfer.adopt_models(connection, models, active)
+
+    def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
+        """Write records as they were in another store; what is known or was erased stays out."""
+        with self._database.writing() as connection:
+            loader = transfer.Loader(connection, force=force)
+            return [loader.load(record) for record in records]
+
+    def finish_loading(self, renamed: Mapping[str, str]) -> None:
+        """Drop entities that nothing names, and point to memories by the ids they have here."""
+        with self._database.writing() as connection:
+            transfer.finish(connection, renamed)
+
+    def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
+        """Find which texts were forgotten for good."""
+        with self._database.reading() as connection:
+            return {
+                key
+                for key in keys
+                if transfer.is_tombstoned(connection, key.space, bytes.fromhex(key.content_hash))
+            }
+
+    def taken(self, memory_ids: Sequence[str]) -> set[str]:
+        """Find which ids are in use, in any space, hidden or not."""
+        with self._database.reading() as connection:
+            return {each for each in memory_ids if transfer.is_taken(connection, each)}
+
+    def back_up(self, path: Path) -> None:
+        """Copy the store to a file as it is at this moment, while others go on using it."""
+        copying.copy(self._database, path)
+
+    def inventory(self, space: str) -> Inventory:
+        """Count what a space holds by kind, and what the store's files take."""
+        with self._attached() as reader:
+            state = reader.state(space)
+            kinds, vectors = reader.inventory(space)
+        return Inventory(state, kinds, vectors, files.sizes(self._database.path))
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """Give the place for counts, unless nothing can be written."""
+        return self._ledger if self.writable else None
+
+    def report_work(self, to: Callable[[str, float], None]) -> None:
+        """Have work on the index reported as it is done."""
+        self._index.on_work = to
+
     def refresh(self) -> None:
         """Bring the index up to date, and its file if that has fallen behind far enough."""
         with self._attached():
@@ -192,22 +315,25 @@ class SqliteStorage:
         if self._index.unpublished():
             self._publish()
 
-    def examine(self) -> list[Finding]:
-        """Check the store and everything derived from it."""
-        return examination.examine(self._database, self._index)
+    def examine(self, fix: bool = False) -> list[Finding]:
+        """Check the store and everything derived from it; mend what can be derived if asked to."""
+        return examination.examine(self._database, self._index, self.schema_version, fix)
 
     def rebuild(self) -> None:
         """Make everything derived anew from text, metadata and vectors."""
         with self._database.writing() as connection:
-            examination.rebuild_words(connection)
-            examination.rebuild_pending(connection)
+            mending.rebuild_words(connection)
+            mending.drop_unused_entities(connection)
+            mending.rebuild_pending(connection)
+            mending.rebuild_indexes(connection)
         self._index.discard()
         with self._attached():
             pass
         self._publish()
 
     def optimize(self) -> None:
-        """Compact the database and its indexes."""
+        """Compact the database and its indexes, and drop vectors of models no longer in use."""
+        self.generations.drop_unused(next_too=False)
         with self._database.writing() as connection:
             connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # The last change stays: it is where every index, and its file, says it is.
@@ -228,6 +354,7 @@ class SqliteStorage:
 
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for whoever comes next."""
+        self._accesses.flush()
         if self._index.unpublished():
             self._publish()
         self._database.close()

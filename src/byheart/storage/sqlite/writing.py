@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import apsw
 import numpy as np
@@ -16,17 +17,18 @@ from byheart.storage.sqlite.rows import headings_json
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _SAME_TEXT = """
-    SELECT memory_id, created_at,
+    SELECT memory_id, created_at, version,
         (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
         (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
          WHERE c.memory_no = m.memory_no)
     FROM memories m
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
-        AND forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"""
-_EXPIRED_COPY = """
-    SELECT memory_no FROM memories
+        AND forgotten_at IS NULL AND replaced_at IS NULL
+        AND (expires_at IS NULL OR expires_at > ?)"""
+_LIVE = """
+    SELECT memory_no, memory_id FROM memories
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
-        AND forgotten_at IS NULL"""
+        AND forgotten_at IS NULL AND replaced_at IS NULL"""
 
 
 def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
@@ -34,9 +36,16 @@ def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
     row = connection.execute(_SAME_TEXT, (*_columns(key), now_micros())).get
     if row is None:
         return None
-    memory_id, created, chunks, pending = row
+    memory_id, created, version, chunks, pending = row
     created_at = from_micros(created)
-    return SaveResult(memory_id, "unchanged", chunks, key.content_hash, created_at, pending)
+    return SaveResult(
+        memory_id, "unchanged", chunks, key.content_hash, created_at, pending, version
+    )
+
+
+def find_live(connection: apsw.Connection, key: DedupKey) -> tuple[int, str] | None:
+    """Find the memory that holds a text now, expired or not: its number and id."""
+    return connection.execute(_LIVE, _columns(key)).get  # type: ignore[no-any-return]
 
 
 def _columns(key: DedupKey) -> tuple[object, ...]:
@@ -47,25 +56,17 @@ def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> Sa
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
     key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
-    expired = connection.execute(_EXPIRED_COPY, _columns(key)).get
+    expired = find_live(connection, key)
     if expired is not None:
         # It ran out, and is said again: the new one takes its place.
-        remove(connection, expired)
-    memory_no = _insert_memory(connection, memory, draft.derived)
-    pending = 0
-    model_no = None if model is None else activate(connection, model)
-    for chunk, windows in zip(draft.chunks, draft.windows, strict=True):
-        chunk_no = _insert_chunk(connection, memory_no, chunk)
-        insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        if not insert_vectors(connection, chunk_no, model_no, windows):
-            connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
-            pending += 1
-    _insert_labels(connection, memory_no, memory)
+        remove_texts(connection, expired[1])
+    memory_no, pending = insert_text(
+        connection, memory, draft.derived, draft.chunks, draft.windows, model
+    )
     connection.execute(
         "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
         (memory_no, to_micros(memory.created_at), draft.who),
     )
-    record_change(connection, [memory_no])
     return SaveResult(
         memory.memory_id,
         "created",
@@ -76,8 +77,41 @@ def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> Sa
     )
 
 
-def _insert_memory(connection: apsw.Connection, memory: Memory, derived: Iterable[str]) -> int:
-    row = {
+def insert_text(
+    connection: apsw.Connection,
+    memory: Memory,
+    derived: Iterable[str],
+    chunks: Sequence[Chunk],
+    windows: Sequence[Sequence[Window]],
+    model: Model | None,
+) -> tuple[int, int]:
+    """Write a memory's row and its text; give its number and how many chunks lack vectors."""
+    # Whoever says a text again wants it, even if it was once forgotten for good.
+    connection.execute(
+        "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
+        (memory.space, bytes.fromhex(memory.content_hash)),
+    )
+    row = {**columns_of(memory, derived), "since_at": to_micros(memory.updated_at)}
+    connection.execute(
+        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+        tuple(row.values()),
+    )
+    memory_no, pending = connection.last_insert_rowid(), 0
+    model_no = None if model is None else activate(connection, model)
+    for chunk, made in zip(chunks, windows, strict=True):
+        chunk_no = insert_chunk(connection, memory_no, chunk)
+        insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
+        if not insert_vectors(connection, chunk_no, model_no, made):
+            connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+            pending += 1
+    insert_labels(connection, memory_no, memory)
+    record_change(connection, [memory_no])
+    return memory_no, pending
+
+
+def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
+    """Give a memory's own columns."""
+    return {
         "memory_id": memory.memory_id,
         "space": memory.space,
         "session_id": memory.session_id,
@@ -98,14 +132,9 @@ def _insert_memory(connection: apsw.Connection, memory: Memory, derived: Iterabl
         "updated_at": to_micros(memory.updated_at),
         "expires_at": None if memory.expires_at is None else to_micros(memory.expires_at),
     }
-    connection.execute(
-        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-        tuple(row.values()),
-    )
-    return connection.last_insert_rowid()
 
 
-def _insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> int:
+def insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> int:
     connection.execute(
         "INSERT INTO chunks (memory_no, chunk_index, content, start_char, end_char, start_line, "
         "end_line, chunk_type, headings, token_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -125,16 +154,27 @@ def _insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> 
     return connection.last_insert_rowid()
 
 
+def remove_chunk(connection: apsw.Connection, chunk_no: int) -> None:
+    """Take a chunk out with its words and vectors."""
+    connection.execute("DELETE FROM chunk_words WHERE rowid = ?", (chunk_no,))
+    connection.execute("DELETE FROM chunks WHERE chunk_no = ?", (chunk_no,))
+
+
 def insert_words(
     connection: apsw.Connection, chunk_no: int, chunk: Chunk, title: str | None, summary: str
 ) -> None:
     """Make a chunk findable by raw queries."""
-    headings = "\n".join(heading.title for heading in chunk.headings)
-    columns = (title or "", summary if chunk.index == 0 else "", headings, chunk.content)
     connection.execute(
         "INSERT INTO chunk_words (rowid, title, summary, headings, content) VALUES (?, ?, ?, ?, ?)",
-        (chunk_no, *map(words.spread, columns)),
+        (chunk_no, *word_columns(chunk, title, summary)),
     )
+
+
+def word_columns(chunk: Chunk, title: str | None, summary: str) -> list[str]:
+    """Give what a chunk is found by in raw queries: title, summary, headings and text."""
+    headings = "\n".join(heading.title for heading in chunk.headings)
+    columns = (title or "", summary if chunk.index == 0 else "", headings, chunk.content)
+    return [words.spread(column) for column in columns]
 
 
 def insert_vectors(
@@ -154,22 +194,34 @@ def insert_vectors(
     return True
 
 
-def _insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+def insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+    """Write a memory's tags and entities; another spelling of an entity counts as that entity."""
     connection.executemany(
         "INSERT INTO tags (tag, memory_no) VALUES (?, ?)", ((tag, memory_no) for tag in memory.tags)
     )
     for name in memory.entities:
         connection.execute(
-            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) "
-            "ON CONFLICT (space, key) DO UPDATE SET name = excluded.name "
-            "WHERE length(excluded.name) > length(name)",
-            (memory.space, name.casefold(), name),
+            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) VALUES (?, ?)",
+            (entity_no(connection, memory.space, name), memory_no),
         )
+
+
+def entity_no(connection: apsw.Connection, space: str, name: str) -> int:
+    """Give the number of an entity, by any of its spellings; make it if need be."""
+    key = name.casefold()
+    alias = connection.execute(
+        "SELECT entity_no FROM entity_aliases WHERE space = ? AND key = ?", (space, key)
+    ).get
+    if alias is not None:
+        return int(alias)
+    return int(
         connection.execute(
-            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
-            "SELECT entity_no, ? FROM entities WHERE space = ? AND key = ?",
-            (memory_no, memory.space, name.casefold()),
-        )
+            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) ON CONFLICT (space, key) "
+            "DO UPDATE SET name = iif(length(excluded.name) > length(name), excluded.name, name) "
+            "RETURNING entity_no",
+            (space, key, name),
+        ).get
+    )
 
 
 def activate(connection: apsw.Connection, model: Model) -> int | None:
@@ -179,6 +231,13 @@ def activate(connection: apsw.Connection, model: Model) -> int | None:
     vectors would never be searched, so its chunks wait for vectors of the store's model.
     """
     connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (model.name,))
+    if connection.changes():
+        # The first one may find vectors of its own, made beside none or imported.
+        connection.execute(
+            "DELETE FROM pending_vectors WHERE chunk_no IN (SELECT chunk_no FROM vectors "
+            "JOIN models USING (model_no) WHERE name = ? AND dimensions = ?)",
+            model,
+        )
     connection.execute(
         "INSERT OR IGNORE INTO models (name, dimensions) "
         "SELECT ?1, ?2 FROM store WHERE key = 'model' AND value = ?1",
@@ -211,22 +270,62 @@ def add_vectors(
     return len(added)
 
 
+def remove_texts(connection: apsw.Connection, memory_id: str) -> None:
+    """Take a memory out with its earlier texts."""
+    rows: list[Any] = connection.execute(
+        "SELECT memory_no FROM memories WHERE memory_id = ?1 OR version_of = ?1", (memory_id,)
+    ).fetchall()
+    for (memory_no,) in rows:
+        remove(connection, memory_no)
+
+
 def remove(connection: apsw.Connection, memory_no: int) -> None:
     """Take a memory out with everything that belongs to it; FTS5 knows no foreign keys."""
     connection.execute(
         "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_no FROM chunks WHERE memory_no = ?)",
         (memory_no,),
     )
+    remove_labels(connection, memory_no)
+    connection.execute("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
+    record_change(connection, [memory_no])
+
+
+def remove_labels(connection: apsw.Connection, memory_no: int) -> None:
+    """Take a memory's tags and entities away, and the entities that nothing else names."""
+    _remove_unnamed(connection, _detach_labels(connection, memory_no))
+
+
+def replace_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+    """Give a memory other tags and entities; an entity that stays keeps its aliases."""
+    named = _detach_labels(connection, memory_no)
+    insert_labels(connection, memory_no, memory)
+    _remove_unnamed(connection, named)
+
+
+def _detach_labels(connection: apsw.Connection, memory_no: int) -> list[Any]:
+    connection.execute("DELETE FROM tags WHERE memory_no = ?", (memory_no,))
     named = connection.execute(
         "SELECT entity_no FROM memory_entities WHERE memory_no = ?", (memory_no,)
     ).fetchall()
-    connection.execute("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
+    connection.execute("DELETE FROM memory_entities WHERE memory_no = ?", (memory_no,))
+    return named
+
+
+def _remove_unnamed(connection: apsw.Connection, entity_nos: Sequence[Any]) -> None:
+    """Remove entities that no memory names any more; their aliases go with them."""
     connection.executemany(
         "DELETE FROM entities WHERE entity_no = ?1 "
         "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_no = ?1)",
-        named,
+        entity_nos,
     )
-    record_change(connection, [memory_no])
+
+
+def record_switch(connection: apsw.Connection) -> None:
+    """Tell every process's index that all vectors are to be read again: they are of another model.
+
+    No memory has the number 0.
+    """
+    record_change(connection, [0])
 
 
 def record_change(connection: apsw.Connection, memory_nos: Sequence[int]) -> None:

@@ -60,6 +60,13 @@ class Codes:
             return NONE
         return self.numbers.setdefault(name, len(self.numbers))
 
+    def without_unused(self, rows: NDArray[np.int32]) -> tuple[Codes, NDArray[np.int32]]:
+        """Number anew the texts that rows still carry."""
+        names = list(self.numbers)
+        used = np.unique(rows[rows != NONE])
+        fresh = np.where(rows == NONE, NONE, np.searchsorted(used, rows))
+        return Codes([names[number] for number in used.tolist()]), fresh.astype(np.int32)
+
     def find(self, name: str) -> int:
         """Give the number of a text, or one that no row has."""
         return self.numbers.get(name, -2)
@@ -80,6 +87,9 @@ class MemoryColumns:
     importance: NDArray[np.float64]
     created: NDArray[np.int64]
     expires: NDArray[np.int64]
+    since: NDArray[np.int64]
+    replaced: NDArray[np.int64]
+    superseded: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +115,9 @@ MEMORY_TYPES: dict[str, type] = {
     "importance": np.float64,
     "created": np.int64,
     "expires": np.int64,
+    "since": np.int64,
+    "replaced": np.int64,
+    "superseded": np.int64,
 }
 CHUNK_TYPES: dict[str, type] = {
     "chunk_nos": np.int64,
@@ -114,6 +127,8 @@ CHUNK_TYPES: dict[str, type] = {
     "embedded": np.bool_,
 }
 CODED = ("space", "session", "kind", "agent", "task")
+# Moments that may never come.
+OPEN_ENDED = ("expires", "replaced", "superseded")
 
 assert tuple(MEMORY_TYPES) == tuple(each.name for each in fields(MemoryColumns))
 assert tuple(CHUNK_TYPES) == tuple(each.name for each in fields(ChunkColumns))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from byheart.storage.sqlite.index.columns import (
     MEMORY_TYPES,
     NEVER,
     NONE,
+    OPEN_ENDED,
     ChunkColumns,
     Codes,
     Growing,
@@ -41,6 +43,7 @@ from byheart.storage.sqlite.index.segment import (
     build_vectors,
     empty_segment,
     merge,
+    without_vectors,
 )
 from byheart.storage.sqlite.index.view import View
 
@@ -48,10 +51,11 @@ from byheart.storage.sqlite.index.view import View
 _BATCH = 2000
 # An index file is worth writing again when this many chunks are not in it.
 _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
+_MOST_ATTEMPTS = 50
 
 _MEMORIES = """
     SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, agent_id, task_code,
-           session_iter, importance, created_at, expires_at
+           session_iter, importance, created_at, expires_at, since_at, replaced_at, superseded_at
     FROM memories"""
 _CHUNKS = """
     SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived
@@ -72,6 +76,7 @@ class Index:
         renew_after_fork(self._renew)
         self._contents: _Contents | None = None
         self._view: View | None = None
+        self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
@@ -88,13 +93,16 @@ class Index:
             contents = self._contents
             if contents is not None and contents.change_no > change_no:
                 return None
+            started = time.perf_counter()
             if contents is None or not contents.can_follow(connection):
                 contents = self._load(connection)
+            work = "catch_up" if contents.change_no else "rebuild"
             # Interrupted halfway, it is neither the old nor the new: then begin from the file.
             self._contents = self._view = None
             contents.catch_up(connection, change)
             self._contents = contents
             self._view = contents.view()
+            self.on_work(work, time.perf_counter() - started)
             return self._view
 
     def _load(self, connection: apsw.Connection) -> _Contents:
@@ -127,11 +135,13 @@ class Index:
             if contents is None:
                 return
             newer = self._newer_file(contents)
+            started = time.perf_counter()
             if newer is None:
                 mode = self._database.path.stat().st_mode & 0o777
                 file.write(self.path, contents.compacted().to_file(), mode)
                 written = file.read(self.path)
                 newer = None if written is None else _Contents.from_file(written)
+                self.on_work("publish", time.perf_counter() - started)
             with self._lock:
                 if newer is not None:
                     self._contents = newer
@@ -155,6 +165,17 @@ class Index:
     def _publish_quietly(self) -> None:
         # The file saves time and holds no truth: a full disk must not fail anything.
         with contextlib.suppress(OSError, StoreError):
+            self.publish()
+
+    def rewrite(self) -> None:
+        """Write the file anew now, so that nothing of what is gone stays in it."""
+        for _ in range(_MOST_ATTEMPTS):
+            with self._database.reading() as connection:
+                if self.view(connection) is not None:
+                    break  # otherwise another thread is ahead: look from its moment or later
+        else:
+            self.discard()
+        with contextlib.suppress(OSError):
             self.publish()
 
     def start_anew(self) -> None:
@@ -222,6 +243,7 @@ class _Contents:
         self._model_no: int | None = state["model_no"]
         self._dimensions: int = state["dimensions"]
         self.published = len(chunks["chunk_nos"]) if state["published"] else 0
+        self._unpublished_vectors = False
 
     @classmethod
     def empty(cls, connection: apsw.Connection) -> _Contents:
@@ -245,12 +267,7 @@ class _Contents:
         )
 
     def can_follow(self, connection: apsw.Connection) -> bool:
-        """Say whether the store's log leads on from here: same store, same past, same model."""
-        model = active_model(connection)
-        if self._model_no is None and model is not None:
-            self._model_no, self._dimensions = model  # the first vectors: nothing to compare yet
-        if (self._model_no, self._dimensions) != (model or (None, 0)):
-            return False
+        """Say whether the store's log leads on from here: same store, same past."""
         if self.store_id != _store_id(connection):
             return False
         if self.change_no == 0:
@@ -264,6 +281,7 @@ class _Contents:
         """Read everything that was committed up to a change."""
         if change == (self.change_no, self._stamp):
             return
+        self._follow_model(connection)
         self._refresh_known_memories(connection)
         self._append_memories(connection)
         for segment in self._read_segments(connection):
@@ -271,14 +289,30 @@ class _Contents:
             self._merge_small_segments()
         self.change_no, self._stamp = change
 
+    def _follow_model(self, connection: apsw.Connection) -> None:
+        """Let go of all vectors if others are searched by now; words are the same by any model."""
+        model_no, dimensions = active_model(connection) or (None, 0)
+        switched = connection.execute(
+            "SELECT 1 FROM changes WHERE change_no > ? AND memory_no = 0 LIMIT 1",
+            (self.change_no,),
+        ).get
+        # Switched away and back again, some may have been dropped and made anew meanwhile.
+        if not switched and (model_no, dimensions) == (self._model_no, self._dimensions):
+            return
+        self._model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
+        self._segments = [without_vectors(each, dimensions) for each in self._segments]
+        embedded = self._chunks["embedded"].view
+        self._unpublished_vectors |= bool(embedded.any())
+        self._chunks["embedded"] = Growing(np.zeros(len(embedded), np.bool_))
+
     def _refresh_known_memories(self, connection: apsw.Connection) -> None:
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
         changed = [
             row[0]
             for row in connection.execute(
-                "SELECT DISTINCT memory_no FROM changes WHERE change_no > ? AND memory_no <= ? "
-                "ORDER BY memory_no",
+                "SELECT DISTINCT memory_no FROM changes "
+                "WHERE change_no > ? AND memory_no BETWEEN 1 AND ? ORDER BY memory_no",
                 (self.change_no, last),
             )
         ]
@@ -324,7 +358,8 @@ class _Contents:
         for name in CODED:
             named[name] = [self._codes[name].encode(each) for each in named[name]]
         named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
-        named["expires"] = [NEVER if each is None else each for each in named["expires"]]
+        for name in OPEN_ENDED:
+            named[name] = [NEVER if each is None else each for each in named[name]]
         return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
 
     def _read_segments(self, connection: apsw.Connection) -> Iterator[Segment]:
@@ -341,6 +376,9 @@ class _Contents:
             batch = (self._last_vector, self._model_no, _BATCH)
             vectors: list[Any] = connection.execute(_VECTORS, batch).fetchall()
             if not vectors:
+                # Those of a model that is being made beside are not to be passed over each time.
+                last = connection.execute("SELECT max(vector_no) FROM vectors").get
+                self._last_vector = max(self._last_vector, last or 0)
                 break
             yield Segment(
                 nothing.terms,
@@ -392,6 +430,8 @@ class _Contents:
     @property
     def unpublished(self) -> int:
         """Count the chunks that came or went since the file was written."""
+        if self._unpublished_vectors:
+            return len(self._chunks["chunk_nos"].view)
         came = len(self._chunks["chunk_nos"].view) - self.published
         return came + int(np.count_nonzero(~self._chunks["alive"].view))
 
@@ -435,10 +475,15 @@ class _Contents:
         chunks = {name: rows.view[alive] for name, rows in self._chunks.items()}
         chunks["owner"] = new_owner[chunks["owner"]].astype(np.int32)
         segments = self._segments or [empty_segment(self._dimensions)]
+        memories = {name: rows.view[memory_alive] for name, rows in self._memories.items()}
+        # Names that nothing carries any more go as well: they may be what was to be forgotten.
+        codes = {}
+        for name in CODED:
+            codes[name], memories[name] = self._codes[name].without_unused(memories[name])
         return _Contents(
-            {name: rows.view[memory_alive] for name, rows in self._memories.items()},
+            memories,
             chunks,
-            self._codes,
+            codes,
             [merge(segments, renumber)],
             self._state(published=True),
         )

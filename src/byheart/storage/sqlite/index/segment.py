@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -60,24 +60,24 @@ def hash_term(term: str) -> int:
 
 
 @lru_cache(maxsize=8)
-def _flips(dimensions: int) -> tuple[NDArray[np.float64], ...]:
-    return tuple(
-        np.where(np.random.default_rng([seed, dimensions]).random(dimensions) < 0.5, -1.0, 1.0)
-        for seed in range(2)
-    )
+def _flips(dimensions: int) -> tuple[NDArray[np.float32], ...]:
+    heads = [np.random.default_rng([seed, dimensions]).random(dimensions) for seed in range(2)]
+    return tuple(np.where(head < 0.5, -1, 1).astype(np.float32) for head in heads)
 
 
-def _mix(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+def _mix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Turn all vectors alike, so that every dimension tells something of each.
 
     Signs of sparse vectors tell little: without this, of the true first 10 of 20,000 vectors of the
     `hash` embedder 3 were found, with it all; real models lose nothing. Two Hartley transforms of
     randomly flipped dimensions are a rotation that needs no matrix.
     """
-    mixed: NDArray[np.float64] = vectors.astype(np.float64)
-    for flips in _flips(vectors.shape[1]):
-        waves = np.fft.fft(mixed * flips, axis=1)
-        mixed = waves.real - waves.imag
+    mixed, dimensions = vectors, vectors.shape[1]
+    for flips in _flips(dimensions):
+        # The second half of the waves is the first one mirrored: rfft is three times as fast.
+        waves = np.fft.rfft(mixed * flips, axis=1)
+        mirrored = waves[:, (dimensions - 1) // 2 : 0 : -1]
+        mixed = np.concatenate([waves.real - waves.imag, mirrored.real + mirrored.imag], axis=1)
     return mixed
 
 
@@ -222,6 +222,17 @@ def _merge_vectors(
     if np.array_equal(order, np.arange(len(slots))):
         return slots.astype(np.uint32), signs, embeddings
     return slots[order].astype(np.uint32), np.ascontiguousarray(signs[:, order]), embeddings[order]
+
+
+def without_vectors(segment: Segment, dimensions: int) -> Segment:
+    """Keep the words of a segment, with room for vectors of a model of so many dimensions."""
+    nothing = empty_segment(dimensions)
+    return replace(
+        segment,
+        vector_slots=nothing.vector_slots,
+        signs=nothing.signs,
+        embeddings=nothing.embeddings,
+    )
 
 
 def empty_segment(dimensions: int) -> Segment:

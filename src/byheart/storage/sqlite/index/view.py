@@ -76,8 +76,7 @@ class View:
         known = self._spaces.get(name)
         if known is None or now >= known.valid_until:
             rows = self.memories
-            own = rows.present & (rows.space == self.codes["space"].find(name))
-            alive = own & (rows.expires > now)
+            alive = self._own(name) & (rows.replaced == NEVER) & (rows.expires > now)
             selection = self._select(alive)
             bare = np.count_nonzero(selection.chunks & ~self.chunks.embedded)
             until = int(rows.expires[alive].min(initial=NEVER))
@@ -92,13 +91,17 @@ class View:
         space = self.space(where.space, now)
         conditions = [*self._conditions(where), *map(self._inside, among)]
         if where.include_expired or where.as_of is not None:
-            rows = self.memories
-            start = rows.present & (rows.space == self.codes["space"].find(where.space))
+            start = self._own(where.space)
         elif not conditions:
             return space.selection
         else:
             start = space.memories
         return self._select(np.logical_and.reduce([start, *conditions]))
+
+    def _own(self, space: str) -> Mask:
+        """Mark every text of a space, earlier ones too."""
+        own: Mask = self.memories.space == self.codes["space"].find(space)
+        return self.memories.present & own
 
     def _select(self, memories: Mask) -> Selection:
         chunks = self.chunks.alive & memories[self.chunks.owner]
@@ -128,10 +131,20 @@ class View:
             yield rows.created >= to_micros(where.created_after)
         if where.created_before is not None:
             yield rows.created < to_micros(where.created_before)
+        at = NEVER if where.as_of is None else to_micros(where.as_of)
         if where.as_of is not None:
-            yield rows.created <= to_micros(where.as_of)
+            yield (rows.since <= at) & (rows.replaced > at)
             if not where.include_expired:
-                yield rows.expires > to_micros(where.as_of)
+                yield rows.expires > at
+        elif where.include_expired:
+            yield rows.replaced == NEVER
+        if where.superseded is not None:
+            # At no given moment, whatever was superseded at all is.
+            superseded = rows.superseded <= min(at, NEVER - 1)
+            if where.superseded:
+                yield superseded
+            elif superseded.any():
+                yield ~superseded
 
     def _inside(self, memory_nos: NDArray[np.int64]) -> Mask:
         inside = np.zeros(len(self.memories.memory_nos), np.bool_)

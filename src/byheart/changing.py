@@ -1,0 +1,199 @@
+"""Changing: from what a caller wants different to a revision of the memory.
+
+read → merge → check → chunk and embed if the text changed → write, if nobody else wrote meanwhile
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypedDict
+
+from byheart import fields as check
+from byheart.contracts import Model, Revision, Storage
+from byheart.errors import InvalidInput, NotFound, VersionConflict
+from byheart.model import Memory, SaveResult, to_wire
+from byheart.saving import Saver, SaveRequest, check_request, notice
+from byheart.settings import Settings
+from byheart.vectorizing import Vectorizer, passages
+
+# What is derived from the text when it is not given.
+_DERIVED = ("summary", "entities", "importance")
+_COMPARED = (
+    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
+    *("task_code", "path", "tags", "entities", "importance", "metadata", "expires_at"),
+)
+_MOST_ATTEMPTS = 20
+
+
+class ChangedFields(TypedDict, total=False):
+    """What `update` can change; a field that is not named stays as it is."""
+
+    content: str
+    kind: str
+    title: str | None
+    summary: str | None
+    source: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | str | None
+    task_code: str | None
+    tags: Iterable[str] | None
+    entities: Iterable[str] | None
+    importance: float | None
+    ttl_days: float | None
+    expires_at: datetime | str | None
+    metadata: Mapping[str, Any] | None
+    path: str | None
+
+
+class Changer:
+    """Turn what is to be different into revisions."""
+
+    def __init__(
+        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def update(
+        self,
+        memory_id: str,
+        space: str,
+        given: Mapping[str, Any],
+        expected_version: int | None,
+        who: str,
+    ) -> SaveResult:
+        """Change what is given and nothing else.
+
+        Who names the version they saw is told if it is no longer the last one. Otherwise a change
+        that somebody else makes at the same moment is taken in, and both stand in the history.
+        """
+        check.check_names(given, tuple(ChangedFields.__annotations__), "field")
+        if not given:
+            raise InvalidInput("nothing to change was given", "name at least one field")
+        for attempt in range(_MOST_ATTEMPTS):
+            current = self._read(memory_id, space)
+            revision, model = self._revision(current, given, who)
+            revision = replace(
+                revision,
+                expected_version=current.version if expected_version is None else expected_version,
+            )
+            if not revision.changes and revision.expected_version == current.version:
+                return _unchanged(current)
+            try:
+                return self._storage.revise(revision, model)
+            except VersionConflict:
+                if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
+                    raise
+        raise AssertionError("unreachable")
+
+    def _read(self, memory_id: str, space: str) -> Memory:
+        with self._storage.reading() as reader:
+            memory = reader.memory(memory_id, space)
+        if memory is None:
+            raise NotFound(f"there is no {memory_id} in this space", "look with: byheart list")
+        if memory.replaced_at is not None:
+            raise InvalidInput(
+                f"{memory_id} is an earlier text and cannot be changed",
+                f"change the current one: {memory.memory_id}",
+            )
+        return memory
+
+    def _revision(
+        self, current: Memory, given: Mapping[str, Any], who: str
+    ) -> tuple[Revision, Model | None]:
+        request = check_request(_merged(current, given), self._settings)
+        changed_text = request.content_hash != current.content_hash
+        noticed, derived = _noticed(current, request, given, changed_text)
+        expiry_given = "ttl_days" in given or "expires_at" in given
+        memory = replace(
+            current,
+            **{name: getattr(request, name) for name in _COMPARED if name not in _DERIVED},
+            **noticed,
+            content_hash=request.content_hash,
+            updated_at=request.at,
+        )
+        if not expiry_given:
+            memory = replace(memory, expires_at=current.expires_at)
+        text, model = None, None
+        if changed_text:
+            chunks, format_ = self._saver.chunk(request)
+            windows, model, _ = self._vectorizer.windows(passages(chunks, request.title))
+            text = (tuple(chunks), tuple(windows))
+            memory = replace(memory, format=format_, chunks=len(chunks))
+        return Revision(
+            memory, current.version, derived, who, _changes(current, memory, derived), text
+        ), model
+
+
+def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Say the whole memory again, with what is given in place of what was."""
+    fields = {name: getattr(current, name) for name in _COMPARED}
+    for name in current.derived:
+        fields[name] = None
+    if "ttl_days" in given or "expires_at" in given:
+        del fields["expires_at"]
+    fields |= given
+    if given.get("metadata") is not None:
+        # Key by key, so that two who know different keys do not wipe out each other's.
+        changed = check.check_metadata(given["metadata"])
+        kept = {key: value for key, value in current.metadata.items() if key not in changed}
+        set_ = {key: value for key, value in changed.items() if value is not None}
+        fields["metadata"] = {**kept, **set_}
+    return {**fields, "space": current.space}
+
+
+def _noticed(
+    current: Memory, request: SaveRequest, given: Mapping[str, Any], changed_text: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Derive anew what depends on a text that changed, or what is asked for with `None`."""
+    noticed, derived = notice(request)
+    for name in derived:
+        if not changed_text and name in current.derived and name not in given:
+            noticed[name] = getattr(current, name)
+    return noticed, derived
+
+
+def _changes(
+    current: Memory, changed: Memory, derived: tuple[str, ...]
+) -> dict[str, tuple[Any, Any]]:
+    """Say what differs; a text by its hash, since both texts are kept elsewhere.
+
+    What was derived and is now given alike counts too: it is not made anew with the next text.
+    """
+    differences = {
+        name: (to_wire(getattr(current, name)), to_wire(getattr(changed, name)))
+        for name in _COMPARED
+        if _comparable(name, current) != _comparable(name, changed)
+        or (name in current.derived) != (name in derived)
+    }
+    if "content" in differences:
+        differences["content"] = (current.content_hash, changed.content_hash)
+    return differences
+
+
+def _comparable(name: str, memory: Memory) -> Any:
+    value = getattr(memory, name)
+    if name == "metadata":
+        return json.dumps(value, sort_keys=True)  # to Python, true is 1
+    if name == "entities":
+        return {each.casefold() for each in value}  # one entity, however it is spelled
+    # Tags are a set: the order they are given in says nothing.
+    return frozenset(value) if name == "tags" else value
+
+
+def _unchanged(current: Memory) -> SaveResult:
+    return SaveResult(
+        current.memory_id,
+        "unchanged",
+        current.chunks,
+        current.content_hash,
+        current.created_at,
+        0,
+        current.version,
+    )

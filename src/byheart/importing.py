@@ -1,0 +1,347 @@
+"""Importing: from a file or folder to memories, batch by batch, and what cannot be read by name.
+
+An export is loaded as it is; lines with the fields of `save` and Markdown files are saved like
+anything else. Whatever stops an import, running it again goes on without doing anything twice.
+The search index is left to the next search: publishing it takes more memory than all the rest.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeVar
+
+from byheart.contracts import DedupKey, MemoryRecord, Record, Storage
+from byheart.errors import ByheartError, Conflict, InvalidInput, NotFound
+from byheart.model import Imported, Memory, SaveResult, Skipped, TransferProgress
+from byheart.saving import Saver, SaveRequest, check_request
+from byheart.settings import Settings
+from byheart.upkeep import jsonl, vault
+from byheart.upkeep.exporting import Format
+from byheart.upkeep.lines import parse_object
+
+OnError = Literal["stop", "skip"]
+ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
+OnProgress = Callable[[TransferProgress], None]
+# `Changer.update`: id, space, fields, the version they were compared with, who.
+Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
+# How much one transaction takes in: large enough to be fast, small enough to lose only seconds.
+_BATCH_MEMORIES, _BATCH_CHARS = 64, 1_000_000
+_WHO = "import"
+
+# Where a line stands, and the object on it or what is wrong with it.
+_Line = tuple[str, dict[str, Any] | InvalidInput]
+_Item = TypeVar("_Item", bound=Record | SaveRequest)
+
+
+@dataclass(slots=True)
+class _Counts:
+    imported: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    refused: int = 0
+    skipped: list[Skipped] = field(default_factory=list)
+
+    @property
+    def memories(self) -> int:
+        return self.imported + self.updated + self.unchanged + self.refused
+
+
+class Importer:
+    """Take in what was exported, here or elsewhere."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        saver: Saver,
+        update: Update,
+        settings: Settings,
+        *,
+        force: bool,
+        on_error: OnError,
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._update = update
+        self._settings = settings
+        self._force = force
+        self._on_error = on_error
+        self._on_progress = on_progress
+        self._counts = _Counts()
+        self._done = 0
+        self._total: int | None = None
+
+    @property
+    def progress(self) -> TransferProgress:
+        """Say how far it has come."""
+        return TransferProgress(self._counts.memories, self._done, self._total)
+
+    def run(self, path_or_file: str | Path | BinaryIO, format: Format | None) -> Imported:
+        """Take everything in and count what became of it."""
+        path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
+        if path is not None and (format or _guess(path)) == "markdown":
+            self._import_vault(path)
+        elif format == "markdown":
+            raise InvalidInput("Markdown is imported from a folder or file", "give its path")
+        else:
+            with _opened(path_or_file) as (stream, name):
+                self._total = _size(stream)
+                self._import_lines(stream, name)
+        counts = self._counts
+        return Imported(
+            counts.imported,
+            counts.updated,
+            counts.unchanged,
+            counts.refused,
+            tuple(counts.skipped),
+            pending_vectors=0,
+            degraded=None,
+        )
+
+    # --- Lines --------------------------------------------------------------------------------
+
+    def _import_lines(self, stream: BinaryIO, name: str) -> None:
+        lines = self._lines(stream, name)
+        first = next(lines, None)
+        if first is None:
+            return
+        place, item = first
+        if isinstance(item, InvalidInput) or not jsonl.is_header(item):
+            self._gather(chain([first], lines), self._check, self._save)
+            return
+        try:
+            header = jsonl.read_header(item)
+        except InvalidInput as error:
+            # Without it nothing that follows can be understood.
+            error.message = f"{place}: {error.message}"
+            raise
+        self._import_records(lines, header, name)
+
+    def _lines(self, stream: BinaryIO, name: str) -> Iterator[_Line]:
+        for number, line in enumerate(stream, start=1):
+            self._done += len(line)
+            if line.strip():
+                place = f"{name} line {number}"
+                try:
+                    yield place, parse_object(line, "it")
+                except InvalidInput as error:
+                    yield place, error
+
+    def _gather(
+        self,
+        lines: Iterable[_Line],
+        read: Callable[[dict[str, Any]], _Item | None],
+        keep: Callable[[list[_Item]], None],
+    ) -> None:
+        """Read line by line and keep batch by batch; what came before a bad line is kept first."""
+        batch: list[_Item] = []
+        chars = 0
+        for place, line in lines:
+            try:
+                if isinstance(line, InvalidInput):
+                    raise line
+                item = read(line)
+            except (InvalidInput, Conflict, NotFound) as error:
+                keep(batch)
+                batch, chars = [], 0
+                self._complain(place, error)
+                continue
+            if item is not None:
+                batch.append(item)
+                chars += _chars(item)
+            if len(batch) >= _BATCH_MEMORIES or chars >= _BATCH_CHARS:
+                keep(batch)
+                batch, chars = [], 0
+        keep(batch)
+
+    def _complain(self, place: str, error: ByheartError) -> None:
+        if self._on_error == "skip":
+            self._counts.skipped.append(Skipped(place, error.message))
+            return
+        count = self._counts.imported + self._counts.updated
+        kept = f"what came before it is kept ({count:,} new or changed): " if count else ""
+        advice = f"{kept}correct it and run this again, or leave it out with on_error=skip"
+        error.message = f"{place}: {error.message}"
+        error.hint = f"{error.hint}; {advice}" if error.hint else advice
+        raise error
+
+    def _import_records(self, lines: Iterator[_Line], header: jsonl.Header, name: str) -> None:
+        if header.models:
+            self._storage.adopt_models(header.models, header.model)
+        renamed: dict[str, str] = {}
+        memories, said = 0, None
+
+        def read(line: dict[str, Any]) -> Record | None:
+            nonlocal memories, said
+            memories += line.get("type") == "memory"
+            record = jsonl.read_record(line, header)
+            if not isinstance(record, jsonl.End):
+                return record
+            said = record.memories
+            return None
+
+        def keep(records: list[Record]) -> None:
+            self._load(records, renamed)
+
+        try:
+            self._gather(lines, read, keep)
+        finally:
+            self._storage.finish_loading(renamed)
+        if said is None:
+            self._complain(name, InvalidInput("its last line is missing: the file was cut off"))
+        elif said != memories:
+            found = f"it should have {said:,} memories, but has {memories:,}"
+            self._complain(name, InvalidInput(found))
+
+    def _load(self, records: list[Record], renamed: dict[str, str]) -> None:
+        if not records:
+            return
+        loaded = self._storage.load(records, force=self._force)
+        for record, (status, memory_id, refused) in zip(records, loaded, strict=True):
+            if isinstance(record, MemoryRecord):
+                self._counts.imported += status == "imported"
+                self._counts.unchanged += status == "unchanged"
+                self._counts.refused += refused
+                if memory_id != record.text.memory.memory_id:
+                    renamed[record.text.memory.memory_id] = memory_id
+        self._report()
+
+    def _check(self, item: dict[str, Any]) -> SaveRequest:
+        return check_request(item, self._settings)
+
+    def _save(self, requests: list[SaveRequest]) -> None:
+        """Save texts, except those that were forgotten for good."""
+        if not requests:
+            return
+        erased = self._erased([request.key for request in requests])
+        wanted = [request for request in requests if request.key not in erased]
+        self._counts.refused += len(requests) - len(wanted)
+        for result in self._saver.save(wanted):
+            self._counts.imported += result.status == "created"
+            self._counts.unchanged += result.status == "unchanged"
+        self._report()
+
+    def _erased(self, keys: list[DedupKey]) -> set[DedupKey]:
+        return set() if self._force else self._storage.tombstoned(keys)
+
+    def _report(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self.progress)
+
+    # --- Markdown -----------------------------------------------------------------------------
+
+    def _import_vault(self, folder: Path) -> None:
+        files = vault.list_files(folder)
+        self._total = len(files)
+        lines = ((vault.place_of(path, folder), {"path": path}) for path in files)
+        self._gather(lines, lambda line: self._take_file(line["path"], folder), self._save)
+        self._report()
+
+    def _take_file(self, path: Path, folder: Path) -> SaveRequest | None:
+        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+        self._done += 1
+        file = vault.read(path, folder)
+        request = check_request(file.fields, self._settings)
+        if file.memory_id is None:
+            return request
+        with self._storage.reading() as reader:
+            memory = reader.memory(file.memory_id, request.space)
+            hidden = reader.forgotten_at(file.memory_id, request.space)
+        if memory is not None:
+            self._revise(memory, file, request)
+            return None
+        if hidden is not None:
+            raise Conflict(
+                f"{file.memory_id} was forgotten here",
+                f"bring it back with: byheart restore {file.memory_id}, or remove the file",
+            )
+        taken = bool(self._storage.taken([file.memory_id]))
+        return replace(
+            request,
+            memory_id=None if taken else file.memory_id,
+            created_at=file.created_at,
+        )
+
+    def _revise(self, memory: Memory, file: vault.VaultFile, request: SaveRequest) -> None:
+        """Change a memory as its file was changed, unless the memory changed elsewhere as well."""
+        rewritten = sha256(request.content.encode()).hexdigest() != file.content_hash
+        differing = {
+            name: value
+            for name, value in file.fields.items()
+            if name != "space" and _differs(memory, name, request)
+        }
+        moved_on = self._changed_elsewhere(memory, file) and not self._force
+        if not differing or (moved_on and not rewritten):
+            # Either both say the same, or the file is merely older than the memory.
+            self._counts.unchanged += 1
+            return
+        if moved_on:
+            raise Conflict(
+                f"{memory.memory_id} has changed since this file was written, and so has the file",
+                "export it again and make the change there, or let the file win with force",
+            )
+        if "content" in differing and request.key in self._erased([request.key]):
+            self._counts.refused += 1
+            return
+        self._update(memory.memory_id, memory.space, differing, memory.version, _WHO)
+        self._counts.updated += 1
+
+    def _changed_elsewhere(self, memory: Memory, file: vault.VaultFile) -> bool:
+        """Say whether anybody but earlier imports changed the memory since its file was written."""
+        if memory.version == file.version:
+            return False
+        with self._storage.reading() as reader:
+            entries = reader.history(memory.memory_id, memory.space)
+        return any(each.version > (file.version or 0) and each.who != _WHO for each in entries)
+
+
+def _differs(memory: Memory, name: str, request: SaveRequest) -> bool:
+    old, new = getattr(memory, name), getattr(request, name)
+    if isinstance(old, tuple):
+        return set(old) != set(new or ())
+    return bool(old != new)
+
+
+def _chars(item: Record | SaveRequest) -> int:
+    if isinstance(item, SaveRequest):
+        return len(item.content)
+    if isinstance(item, MemoryRecord):
+        return sum(len(text.memory.content) for text in (item.text, *item.earlier))
+    return 0
+
+
+def _guess(path: Path) -> Format:
+    return "markdown" if path.is_dir() or path.suffix.lower() == ".md" else "jsonl"
+
+
+@contextmanager
+def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
+    """Open a file, or take one that is open, and name it."""
+    if not isinstance(path_or_file, str | Path):
+        name = getattr(path_or_file, "name", None)
+        yield path_or_file, name.strip("<>") if isinstance(name, str) else "the file"
+        return
+    try:
+        stream = Path(path_or_file).expanduser().open("rb")
+    except OSError as error:
+        raise InvalidInput(
+            f"{path_or_file} cannot be read: {error.strerror}", "check the path"
+        ) from error
+    with stream:
+        yield stream, str(path_or_file)
+
+
+def _size(stream: BinaryIO) -> int | None:
+    """Give the size of what is to be read, if that is known before the end."""
+    try:
+        status = os.fstat(stream.fileno())
+    except OSError:  # not a file of the operating system
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,171 @@
+"""`update`, `history`, `supersede` and `restore`: what becomes of a memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import flag, name_list
+from byheart.interfaces.cli.saving import fields, given_fields, read_content, read_file
+from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import HistoryEntry, to_wire
+
+_SHOWN_CHARS = 200
+
+who = flag("--who", metavar="NAME", default="manual", help="Who does it, for the history.")
+reason = flag("--reason", metavar="TEXT", help="Why, for the history.")
+
+
+@click.command(
+    "update",
+    cls=Verb,
+    examples=(
+        'byheart update "$ID" "Anna prefers coffee by now."',
+        'byheart update "$ID" --tags people,drinks --importance 8',
+        'byheart update "$ID" --file report.md --expected-version 1',
+        'byheart update "$ID" --clear ttl-days --clear title',
+    ),
+)
+@click.argument("memory_id", metavar="ID")
+@click.argument("text", nargs=-1)
+@flag("--file", "-f", metavar="PATH", help="Take the new text from this file.")
+@name_list("--clear", help="Take these fields away; without ttl-days it is kept for ever.")
+@flag(
+    "--expected-version", type=int, metavar="N", help="Only if this is still its version (see get)."
+)
+@who
+@fields
+@click.pass_obj
+def update_command(
+    invocation: Invocation,
+    /,
+    memory_id: str,
+    text: tuple[str, ...],
+    file: str | None,
+    clear: list[str] | None,
+    expected_version: int | None,
+    who: str,
+    **given: Any,
+) -> None:
+    """Change what is given of a memory and leave the rest.
+
+    TEXT replaces its text ("-" reads stdin); the one before stays in the history and answers
+    searches --as-of then. Summary, entities and importance that were not given are made anew.
+    """
+    changed: dict[str, Any] = {name.replace("-", "_"): None for name in clear or ()}
+    changed |= given_fields(given)
+    if text and file:
+        raise click.UsageError("a text and --file were given together: give one of them")
+    if text:
+        changed["content"] = read_content(text)
+    elif file:
+        changed["content"] = read_file(file)
+    with open_embedding_store(invocation) as store:
+        result = store.update(memory_id, expected_version, who, **changed)
+    if invocation.json:
+        print_json(result)
+        return
+    done = "nothing to change in" if result.status == "unchanged" else "updated"
+    version = Part(f"(version {result.version})", "dim")
+    open_screen().line(Part("✓", "good"), done, Part(result.memory_id, "name"), version)
+
+
+@click.command(
+    "history",
+    cls=Verb,
+    examples=('byheart history "$ID"', 'byheart history "$ID" --json'),
+)
+@click.argument("memory_id", metavar="ID")
+@click.pass_obj
+def history_command(invocation: Invocation, memory_id: str) -> None:
+    """Tell what happened to a memory: who, when, from and to.
+
+    An earlier text is fetched by its version: byheart get ID@VERSION.
+    """
+    with open_store(invocation) as store:
+        entries = store.history(memory_id)
+    if invocation.json:
+        print_json(entries)
+        return
+    screen = open_screen()
+    for entry in entries:
+        _show(screen, entry)
+
+
+def _show(screen: Screen, entry: HistoryEntry) -> None:
+    screen.line(
+        Part(f"{entry.at.astimezone():%Y-%m-%d %H:%M:%S}", "dim"),
+        Part(entry.operation, "name"),
+        f"by {entry.who}",
+        Part(f"(version {entry.version})", "dim"),
+        entry.reason or "",
+    )
+    for name, change in entry.changes.items():
+        screen.line(Part(f"{name}:", "dim"), _brief(change), indent=1)
+
+
+def _brief(change: Mapping[str, Any]) -> str:
+    old, new = (_said(change[side]) for side in ("from", "to"))
+    cut = (each if len(each) <= _SHOWN_CHARS else f"{each[:_SHOWN_CHARS]}…" for each in (old, new))
+    return "  →  ".join(cut)
+
+
+def _said(value: Any) -> str:
+    if value in (None, []):
+        return "nothing"
+    wire = to_wire(value)
+    return one_line(", ".join(map(str, wire)) if isinstance(wire, list) else str(wire))
+
+
+@click.command(
+    "supersede",
+    cls=Verb,
+    examples=('byheart supersede "$ID" "$NEW"', 'byheart supersede "$ID" --undo'),
+)
+@click.argument("memory_id", metavar="ID")
+@click.argument("by", metavar="NEW", required=False)
+@flag("--undo", is_flag=True, help="Say that it holds again.")
+@reason
+@who
+@click.pass_obj
+def supersede_command(
+    invocation: Invocation, memory_id: str, by: str | None, undo: bool, reason: str | None, who: str
+) -> None:
+    """Say that another memory holds instead of this one.
+
+    What is superseded is still found, but below everything that holds, and says so.
+    """
+    if bool(by) == undo:
+        raise click.UsageError("give the memory that holds now, or --undo")
+    with open_store(invocation) as store:
+        memory = store.supersede(memory_id, by, reason, who)
+    if invocation.json:
+        print_json(memory)
+        return
+    said = f"is superseded by {by}" if by else "holds again"
+    open_screen().line(Part("✓", "good"), Part(memory.memory_id, "name"), said)
+
+
+@click.command("restore", cls=Verb, examples=('byheart restore "$ID"', "byheart list --forgotten"))
+@click.argument("memory_id", metavar="ID")
+@who
+@click.pass_obj
+def restore_command(invocation: Invocation, memory_id: str, who: str) -> None:
+    """Show a memory again that was forgotten.
+
+    What was forgotten with --hard is gone.
+    """
+    with open_store(invocation) as store:
+        memory = store.restore(memory_id, who)
+    if invocation.json:
+        print_json(memory)
+    elif sys.stdout.isatty():
+        open_screen().line(Part("✓", "good"), "restored", Part(memory.memory_id, "name"))
+    else:
+        open_screen().line(memory.memory_id)

@@ -1,0 +1,190 @@
+"""`forget` and `cleanup`: what is to be found no longer."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from byheart.interfaces.cli.changing import reason, who
+from byheart.interfaces.cli.errors import FAILURE
+from byheart.interfaces.cli.options import flag, own_filters
+from byheart.interfaces.cli.screen import Part, count, open_screen, print_json, remark
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Forgotten
+
+_SHOWN_IDS = 10
+
+yes = flag("--yes", "-y", is_flag=True, help="Do it without asking.")
+
+
+@click.command(
+    "forget",
+    cls=Verb,
+    examples=(
+        'byheart forget "$ID" --reason "no longer true"',
+        'byheart forget "$ID" --hard',
+        "byheart forget --session-id s1 --older-than 30d",
+        "byheart forget --kind tool_output --older-than 2w --yes",
+    ),
+)
+@click.argument("memory_ids", metavar="[ID]...", nargs=-1)
+@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
+@flag("--dry-run", is_flag=True, help="Only count.")
+@flag("--older-than", metavar="AGE", help="Made longer ago than this: 12h, 30d, 2w, 6m, 1y.")
+@yes
+@reason
+@who
+@own_filters
+@click.pass_context
+def forget_command(
+    ctx: click.Context,
+    /,
+    memory_ids: tuple[str, ...],
+    hard: bool,
+    dry_run: bool,
+    older_than: str | None,
+    yes: bool,
+    reason: str | None,
+    who: str,
+    **given: Any,
+) -> None:
+    """Hide memories everywhere at once, until they are restored.
+
+    By filter, what would be forgotten is counted first, and done after a yes. With --session-id
+    only that session's own memories are meant. --hard also leaves a mark (a hash, not the text)
+    by which import and re-index know the text and refuse it.
+    """
+    invocation: Invocation = ctx.obj
+    chosen = _given_filters(ctx, given)
+    about = {"reason": reason, "hard": hard, "older_than": older_than, "who": who, **chosen}
+    with open_store(invocation) as store:
+        if memory_ids:
+            asked = hard and not yes and not dry_run and sys.stdin.isatty()
+            if asked and not _confirmed(len(memory_ids), hard):
+                return
+            done = store.forget(memory_ids, dry_run=dry_run, **about)
+        else:
+            done = store.forget(dry_run=True, **about)
+            if done.count and not dry_run and _agreed(invocation, done, yes):
+                done = store.forget(dry_run=False, **about)
+    _end(ctx, done)
+
+
+@click.command(
+    "cleanup",
+    cls=Verb,
+    examples=("byheart cleanup", "byheart cleanup --days-old 365 --kind tool_output --yes"),
+)
+@flag(
+    "--days-old",
+    type=float,
+    default=90,
+    show_default=True,
+    metavar="DAYS",
+    help="Neither changed nor recalled for so long.",
+)
+@flag("--dry-run", is_flag=True, help="Only count.")
+@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
+@yes
+@flag("--who", metavar="NAME", default="cleanup", help="Who does it, for the history.")
+@own_filters
+@click.pass_context
+def cleanup_command(
+    ctx: click.Context,
+    /,
+    days_old: float,
+    dry_run: bool,
+    hard: bool,
+    yes: bool,
+    who: str,
+    **given: Any,
+) -> None:
+    """Forget what nobody has needed for long.
+
+    What has expired is taken out as well. It is counted first, and done after a yes.
+    """
+    invocation: Invocation = ctx.obj
+    about = {"hard": hard, "who": who, **_given_filters(ctx, given)}
+    with open_store(invocation) as store:
+        done = store.cleanup(days_old, **about)
+        if (done.count or done.expired) and not dry_run and _agreed(invocation, done, yes):
+            done = store.cleanup(days_old, dry_run=False, **about)
+    _end(ctx, done)
+
+
+def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in given.items()
+        if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT and value is not None
+    }
+
+
+def _agreed(invocation: Invocation, done: Forgotten, yes: bool) -> bool:
+    if yes:
+        return True
+    if invocation.json or not sys.stdin.isatty():
+        remark(invocation, "nothing was forgotten yet: add --yes to do it")
+        return False
+    return _confirmed(done.count + done.expired, done.hard)
+
+
+def _confirmed(number: int, hard: bool) -> bool:
+    how = ", with every trace and for good" if hard else ""
+    return click.confirm(f"Forget {count(number, 'memory')}{how}?", err=True)
+
+
+def _end(ctx: click.Context, done: Forgotten) -> None:
+    """Show what was done; what should be gone and is not is a failure."""
+    _show(ctx.obj, done)
+    if done.still_found or (done.removal and done.removal.traces):
+        ctx.exit(FAILURE)
+
+
+def _show(invocation: Invocation, done: Forgotten) -> None:
+    if invocation.json:
+        print_json(done)
+        return
+    screen = open_screen()
+    would = "would forget" if done.dry_run else "forgot"
+    screen.line(Part("✓", "good"), f"{would} {count(done.count, 'memory')}", _span(done))
+    for memory_id in done.memory_ids[:_SHOWN_IDS]:
+        screen.line(Part(memory_id, "name"), indent=1)
+    if done.count > _SHOWN_IDS:
+        screen.line(Part(f"and {done.count - _SHOWN_IDS:,} more", "dim"), indent=1)
+    if done.expired:
+        would = "would take out" if done.dry_run else "took out"
+        screen.line(Part("✓", "good"), f"{would} {count(done.expired, 'memory')} that had expired")
+    if done.removal is not None:
+        _show_removal(done)
+
+
+def _span(done: Forgotten) -> Part:
+    if done.oldest is None or done.newest is None:
+        return Part("", "dim")
+    return Part(f"(made {done.oldest:%Y-%m-%d} to {done.newest:%Y-%m-%d})", "dim")
+
+
+def _show_removal(done: Forgotten) -> None:
+    screen, removal = open_screen(), done.removal
+    assert removal is not None
+    screen.line(
+        Part("removed", "dim"),
+        f"{count(removal.texts, 'text')}, {count(removal.chunks, 'chunk')}, "
+        f"{count(removal.vectors, 'vector')}, {count(removal.history, 'history entry')}",
+    )
+    for path in removal.files_removed:
+        screen.line(Part("removed", "dim"), f"the backup {path}")
+    if removal.traces or done.still_found:
+        for path in removal.traces:
+            screen.line(Part("✗", "bad"), f"{path} still holds some of it: close other programs")
+            screen.line(Part("that use the store, then run: byheart doctor --optimize", "dim"))
+        for memory_id in done.still_found:
+            screen.line(Part("✗", "bad"), f"a search still finds {memory_id}")
+        return
+    looked = f"searched {count(len(removal.files_searched), 'file')} of the store for its text"
+    screen.line(Part("checked", "dim"), f"{looked} and asked for it in every mode: nothing found")

@@ -1,0 +1,191 @@
+"""`export`, `import` and `backup`: out of the store, and in again."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import byheart
+from byheart.errors import InvalidInput
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.progress import Bar
+from byheart.interfaces.cli.screen import (
+    count,
+    open_screen,
+    print_json,
+    remark,
+    size,
+    warn,
+)
+from byheart.interfaces.cli.store import check_store, open_store, settings_of
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Exported, Imported, TransferProgress
+
+if TYPE_CHECKING:  # help is to be there before numpy is
+    from byheart.memory_store import MemoryStore
+
+FORMATS = ("jsonl", "markdown")
+_SHOWN_SKIPPED = 20
+
+overwrite = flag("--overwrite", is_flag=True, help="Replace what is there.")
+
+
+@click.command(
+    "export",
+    cls=Verb,
+    examples=(
+        "byheart export memories.jsonl",
+        "byheart export - --vectors | gzip > memories.jsonl.gz",
+        "byheart export vault --format markdown",
+    ),
+)
+@click.argument("path_or_file", metavar="[PATH|-]", required=False)
+@flag("--vectors", is_flag=True, help="With vectors, so that nothing has to be embedded again.")
+@flag(
+    "--format",
+    type=click.Choice(FORMATS),
+    default="jsonl",
+    show_default=True,
+    help="A lossless file, or a folder of Markdown for people.",
+)
+@flag("--all-spaces", is_flag=True, help="Every space, not only this one.")
+@overwrite
+@click.pass_obj
+def export_command(invocation: Invocation, /, path_or_file: str | None, **given: Any) -> None:
+    """Write memories to a JSONL file, or to a folder of Markdown.
+
+    A JSONL export holds everything: earlier texts, history, what is hidden. Without PATH, or with
+    "-", it goes to stdout. The Markdown folder has one file per memory, with front matter; Obsidian
+    opens it, and byheart import reads back what was changed in it.
+    """
+    to_stdout = path_or_file in (None, "-")
+    if to_stdout and (invocation.json or given["format"] != "jsonl"):
+        raise click.UsageError("name a PATH: stdout is taken by what is exported")
+    if path_or_file is None and sys.stdout.isatty():
+        raise click.UsageError("name a PATH, or write to the terminal with: byheart export -")
+    with open_store(invocation) as store, Bar("exporting") as bar:
+
+        def show(progress: TransferProgress) -> None:
+            bar.show(progress.done, progress.total, count(progress.memories, "memory"))
+
+        target: Any = sys.stdout.buffer if to_stdout else path_or_file
+        exported = store.export(target, on_progress=show, **given)
+    if invocation.json:
+        print_json(exported)
+    elif not to_stdout:
+        open_screen().line(f"{_describe(exported)} to {exported.path}")
+
+
+def _describe(exported: Exported) -> str:
+    vectors = ", with vectors" if exported.vectors else ""
+    return f"exported {count(exported.memories, 'memory')}{vectors}"
+
+
+@click.command(
+    "import",
+    cls=Verb,
+    examples=(
+        "byheart import facts.jsonl",
+        "byheart export - | byheart --db other.db import -",
+        "byheart import facts.jsonl --on-error skip --json",
+    ),
+)
+@click.argument("path_or_file", metavar="PATH|-")
+@flag(
+    "--on-error",
+    type=click.Choice(["stop", "skip"]),
+    default="stop",
+    show_default=True,
+    help="What to do about what cannot be read.",
+)
+@flag("--force", is_flag=True, help="Also what was forgotten for good, and over later changes.")
+@flag("--format", type=click.Choice(FORMATS), help="What it is; guessed if not given.")
+@flag("--embed/--no-embed", default=True, help="Make missing vectors at once (the default).")
+@click.pass_obj
+def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -> None:
+    """Take in an export, lines with the fields of save, or Markdown.
+
+    What is there already is left as it is, so an import that was interrupted goes on when it is run
+    again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its
+    memory if it was changed; any other becomes a new note.
+    """
+    if path_or_file != "-" and not Path(path_or_file).expanduser().exists():
+        # Before a store is made for it.
+        raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
+    with _open(invocation, given["embed"]) as store, Bar("importing") as bar:
+
+        def show(progress: TransferProgress) -> None:
+            note = count(progress.memories, "memory")
+            if progress.embedded:
+                note += f", {progress.embedded:,} of {progress.total:,} chunks embedded"
+            bar.show(progress.done, progress.total, note)
+
+        source: Any = sys.stdin.buffer if path_or_file == "-" else path_or_file
+        try:
+            imported = store.import_(source, on_progress=show, **given)
+        except KeyboardInterrupt:
+            bar.close()
+            remark(invocation, "\ninterrupted: run the same command again to go on")
+            raise
+    if invocation.json:
+        print_json(imported)
+        return
+    _show(invocation, imported)
+
+
+def _open(invocation: Invocation, embed: bool) -> MemoryStore:
+    if embed:
+        return open_embedding_store(invocation, create=True)
+    settings = settings_of(invocation)
+    check_store(settings, create=True)
+    return byheart.open(settings=settings)
+
+
+def _show(invocation: Invocation, imported: Imported) -> None:
+    parts = [f"imported {count(imported.imported, 'memory')}"]
+    if imported.updated:
+        parts.append(f"{imported.updated:,} changed")
+    if imported.unchanged:
+        parts.append(f"{imported.unchanged:,} there already")
+    if imported.refused:
+        parts.append(f"{imported.refused:,} refused: forgotten for good (--force takes them in)")
+    if imported.skipped:
+        parts.append(f"{len(imported.skipped):,} skipped")
+    open_screen().line(", ".join(parts))
+    for each in imported.skipped[:_SHOWN_SKIPPED]:
+        warn(invocation, f"{each.place}: {each.reason}")
+    if len(imported.skipped) > _SHOWN_SKIPPED:
+        warn(invocation, f"and {len(imported.skipped) - _SHOWN_SKIPPED:,} more: see --json")
+    if imported.pending_vectors:
+        because = f" ({imported.degraded})" if imported.degraded else ""
+        waiting = count(imported.pending_vectors, "chunk")
+        warn(
+            invocation,
+            f"{waiting} can be found by keyword only, until byheart doctor --fix makes the "
+            f"vectors{because}",
+        )
+
+
+@click.command(
+    "backup",
+    cls=Verb,
+    examples=("byheart backup memory-backup.db", "byheart backup memory-backup.db --overwrite"),
+)
+@click.argument("path", metavar="PATH")
+@overwrite
+@click.pass_obj
+def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
+    """Copy the whole store to one file, even while it is in use.
+
+    The copy is a store like any other: look at it with --db PATH, or put it in the store's place.
+    """
+    with open_store(invocation) as store:
+        backup = store.backup(path, overwrite=overwrite)
+    if invocation.json:
+        print_json(backup)
+    else:
+        open_screen().line(f"copied to {backup.path} ({size(backup.size_bytes)})")

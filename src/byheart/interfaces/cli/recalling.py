@@ -1,0 +1,140 @@
+"""`recall`: what is known about something, within a token budget."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import filters, flag, page
+from byheart.interfaces.cli.screen import (
+    Column,
+    Part,
+    Screen,
+    count,
+    one_line,
+    open_screen,
+    print_json,
+    remark,
+    warn,
+)
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import MODES, RecallAnswer, RecalledMemory, RecallExplanation
+from byheart.upkeep.lines import decode
+
+_PARTS = ("relevance", "importance", "recency", "frequency", "score")
+
+
+@click.command(
+    "recall",
+    cls=Verb,
+    examples=(
+        'byheart recall "what does Anna like?"',
+        "byheart recall deploy key --max-tokens 300 --kind fact",
+        "byheart recall slow queries --min-importance 6 --explain",
+        "byheart recall tea --session-id s1 --json",
+    ),
+)
+@click.argument("query", nargs=-1)
+@flag(
+    "--max-tokens",
+    type=int,
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="How many tokens the answer may take.",
+)
+@page(limit=20)
+@flag(
+    *("--mode", "-m"),
+    type=click.Choice(MODES),
+    default="hybrid",
+    show_default=True,
+    help="By meaning and keyword, by meaning, or by keyword.",
+)
+@flag("--explain", is_flag=True, help="Show what each score is made of.")
+@filters
+@click.pass_obj
+def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: Any) -> None:
+    """Bring the memories that matter most for a question, within a token budget.
+
+    QUERY is any text, joined by spaces; "-" reads it from stdin. Memories are weighed by relevance,
+    importance, recency and frequency of use; first all are listed, then those that fit are shown
+    in full. What is shown in full counts as used.
+    """
+    text = " ".join(query)
+    if query == ("-",):
+        text = decode(sys.stdin.buffer.read(), "stdin")
+    with open_embedding_store(invocation) as store:
+        answer = store.recall(text, **given)
+    if invocation.json:
+        print_json(answer)
+        return
+    warn(invocation, answer.degraded)
+    if answer.remark:
+        remark(invocation, answer.remark)
+    if not answer.total_count:
+        click.echo("Nothing comes to mind. Try other words, fewer filters, or --mode hybrid.")
+        return
+    _show(answer, given["max_tokens"])
+    if answer.has_more:
+        _point_on(invocation, answer, given["offset"], given["limit"])
+
+
+def _show(answer: RecallAnswer, max_tokens: int) -> None:
+    screen = open_screen()
+    if answer.index:
+        _show_index(screen, answer)
+    for memory in answer.details:
+        screen.line("")
+        _show_memory(screen, memory)
+    if answer.index or answer.details:
+        screen.line("")
+    shown = f"{len(answer.index)} listed, {len(answer.details)} in full"
+    tokens = f"{answer.tokens_used:,} of {count(max_tokens, 'token')}"
+    screen.line(Part(f"{shown}, of {count(answer.total_count, 'memory')}; {tokens}", "dim"))
+
+
+def _show_index(screen: Screen, answer: RecallAnswer) -> None:
+    why = {each.id: _parts(each) for each in answer.explanations or ()}
+    screen.table(
+        (
+            Column("ID", style="dim"),
+            *(Column(name.upper(), right=True) for name in (_PARTS if why else ())),
+            Column("TEXT", wide=True, style="name"),
+        ),
+        [(each.id, *why.get(each.id, ()), one_line(each.summary)) for each in answer.index],
+    )
+
+
+def _parts(why: RecallExplanation) -> list[str]:
+    return [f"{getattr(why, name):.3f}" for name in _PARTS]
+
+
+def _show_memory(screen: Screen, memory: RecalledMemory) -> None:
+    screen.line(
+        Part(one_line(memory.title or ""), "name"),
+        memory.kind,
+        f"session {memory.session_id}" if memory.session_id else "",
+        f"importance {memory.importance:.1f}",
+        Part(screen.moment(memory.created_at), "dim"),
+        Part(f"score {memory.score:.4f}", "dim"),
+    )
+    screen.passage(memory.content.strip("\n"))
+    superseded = f"superseded by {memory.superseded_by}" if memory.superseded_by else ""
+    screen.line(Part(memory.id, "dim"), Part(superseded, "bad"), indent=1)
+
+
+def _point_on(invocation: Invocation, answer: RecallAnswer, offset: int, limit: int) -> None:
+    """Say how to get at what the answer leaves out."""
+    listed = len(answer.index)
+    if offset >= answer.total_count:
+        return
+    if not listed:
+        remark(invocation, "nothing fits: allow more with --max-tokens N")
+        return
+    whole = listed == min(limit, answer.total_count - offset)
+    also = "" if whole else ", or allow more with --max-tokens N"
+    remark(invocation, f"more: byheart recall … --offset {offset + listed}{also}")

@@ -1,0 +1,80 @@
+"""`reembed`: to another embedding model, while everything goes on."""
+
+from __future__ import annotations
+
+import click
+
+from byheart.interfaces.cli.model_files import get_missing_model
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.progress import Bar
+from byheart.interfaces.cli.screen import count, open_screen, print_json, remark
+from byheart.interfaces.cli.store import open_store, settings_of
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Reembedding
+
+
+@click.command(
+    "reembed",
+    cls=Verb,
+    examples=("byheart reembed", "byheart reembed --rollback", "byheart reembed --discard-old"),
+)
+@flag("--rollback", is_flag=True, help="Go back to the model before, at once.")
+@flag(
+    "--keep-old/--discard-old",
+    default=True,
+    help="Keep the vectors of other models until doctor --optimize (the default), or drop them.",
+)
+@click.pass_obj
+def reembed_command(invocation: Invocation, rollback: bool, keep_old: bool) -> None:
+    """Switch the store to the embedding model that the settings name.
+
+    Name it first, for example with: byheart config set embedding_model BAAI/bge-small-en-v1.5
+
+    Its vectors are made beside the old ones, and searches and saves go on with those until none is
+    missing. Interrupted, it goes on when it is run again.
+    """
+    if not rollback:
+        get_missing_model(invocation, settings_of(invocation))
+    with open_store(invocation) as store, Bar("embedding") as bar:
+        watch = _Watch(bar)
+        try:
+            done = store.reembed(on_progress=watch.show, rollback=rollback, keep_old=keep_old)
+        except KeyboardInterrupt:
+            bar.close()
+            remark(
+                invocation,
+                f"\ninterrupted: {watch.said}; the store is searched as before, and "
+                "byheart reembed goes on from here",
+            )
+            raise
+    if invocation.json:
+        print_json(done)
+    else:
+        _show(done)
+
+
+class _Watch:
+    """Show how far the work has come, how fast it goes, and how long it will take."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self._first: int | None = None
+        self.said = "nothing done yet"
+
+    def show(self, done: int, total: int) -> None:
+        """Move the bar; what an earlier run has done says nothing about the speed of this one."""
+        if self._first is None:
+            self._first = done
+        now = done - self._first
+        self.said = f"{done:,} of {count(total, 'chunk')} done"
+        rate = f", {now / self._bar.seconds:,.0f}/s" if now else ""
+        self._bar.show(now, total - self._first, f"{done:,} of {count(total, 'chunk')}{rate}")
+
+
+def _show(done: Reembedding) -> None:
+    screen = open_screen()
+    if done.made or done.reused:
+        known = f", {done.reused:,} were known" if done.reused else ""
+        screen.line(f"embedded {count(done.made, 'text')} of {count(done.chunks, 'chunk')}{known}")
+    for sentence in done.message.split("; "):
+        screen.line(sentence)

@@ -1,0 +1,181 @@
+"""Recalling: the memories behind the hits, weighed, and as many of them as a budget holds.
+
+Every memory among the first tier of the ranking is weighed, so that one that matters much is not
+cut off because others matched a little better. Superseded memories come after all that still hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import NamedTuple
+
+from byheart.contracts import Reader, Standing, TokenCounter, Vectors
+from byheart.model import (
+    Memory,
+    Mode,
+    RecallAnswer,
+    RecalledMemory,
+    RecalledSummary,
+    RecallExplanation,
+)
+from byheart.search.budget import Budget
+from byheart.search.fusion import Fused, reciprocal_rank
+from byheart.search.ranking import Ranking
+from byheart.search.request import RecallRequest, Weights
+
+RECENCY_DAYS = 30
+# A long document can fill the first tier alone: below so many memories, one more is looked at.
+_FEW_MEMORIES, _MOST_TIERS = 100, 2
+_BEST_FUSED = 2 * reciprocal_rank(0)
+_DIGITS = 6
+_DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
+
+
+def relevance_of(score: float, mode: Mode) -> float:
+    """Map a chunk's score to 0…1; a better one is never less relevant."""
+    if mode == "hybrid":
+        return min(1.0, score / _BEST_FUSED)
+    if mode == "vector":
+        return max(0.0, score)
+    return score / (1 + score)
+
+
+def recency_of(age: timedelta) -> float:
+    """Let what was used last fade: 0.37 after 30 days, 0.05 after 90; the future counts as now."""
+    days = max(0.0, age / timedelta(days=1))
+    return math.exp(-days / RECENCY_DAYS)
+
+
+def frequency_of(accesses: int) -> float:
+    """Let each access count for less than the one before: 0.5 after 9, 1 after 99."""
+    return min(1.0, math.log10(accesses + 1) / 2)
+
+
+class _Match(NamedTuple):
+    """A memory that was found, its place by relevance alone, and what it is worth."""
+
+    standing: Standing
+    superseded: bool
+    rank: int
+    parts: Weights
+    score: float
+
+    @property
+    def order(self) -> tuple[bool, float, int, str]:
+        return self.superseded, -self.score, self.rank, self.standing.memory_id
+
+    def explain(self) -> RecallExplanation:
+        parts = (round(part, _DIGITS) for part in self.parts)
+        return RecallExplanation(self.standing.memory_id, self.score, *parts)
+
+
+def recall(
+    request: RecallRequest,
+    reader: Reader,
+    vector: Vectors | None,
+    tokens: TokenCounter,
+    now: datetime,
+) -> RecallAnswer:
+    """Answer a request: the memories of its page, listed and in full as far as the budget goes."""
+    asked = request.question
+    ranking = Ranking(asked, reader, vector)
+    matches = [
+        match
+        for superseded in (False, True)
+        for match in _weigh(ranking, reader, request, superseded=superseded, now=now)
+    ]
+    matches.sort(key=lambda match: match.order)
+    page = matches[asked.offset : asked.offset + asked.limit]
+    budget = Budget(tokens, request.max_tokens)
+    index, details = _fill(page, budget, reader, asked.where.space)
+    return RecallAnswer(
+        query=asked.query,
+        mode=asked.mode,
+        index=index,
+        details=details,
+        total_count=len(matches),
+        has_more=len(index) < len(page) or asked.offset + len(page) < len(matches),
+        tokens_used=budget.used,
+        explanations=tuple(match.explain() for match in page) if asked.explain else None,
+    )
+
+
+def _weigh(
+    ranking: Ranking, reader: Reader, request: RecallRequest, *, superseded: bool, now: datetime
+) -> Iterator[_Match]:
+    moment = request.question.where.as_of or now
+    best = _best_chunks(ranking, reader, superseded=superseded)
+    for rank, (standing, fused) in enumerate(
+        zip(reader.standings(list(best)), best.values(), strict=True)
+    ):
+        parts = Weights(
+            relevance=relevance_of(fused.score, request.question.mode),
+            importance=standing.importance / 10,
+            recency=recency_of(moment - standing.used_at),
+            frequency=frequency_of(standing.access_count),
+        )
+        # Rounded, so that of two that are as good as equal the more relevant comes first.
+        score = round(weighed(parts, request.weights), _DIGITS)
+        yield _Match(standing, superseded, rank, parts, score)
+
+
+def weighed(parts: Weights, weights: Weights) -> float:
+    """Give the mean of the parts by their weights, from 0 to 1."""
+    total = sum(part * weight for part, weight in zip(parts, weights, strict=True))
+    return total / sum(weights)
+
+
+def _best_chunks(ranking: Ranking, reader: Reader, *, superseded: bool) -> dict[int, Fused]:
+    """Gather the memories of the first chunks, each with its best."""
+    best: dict[int, Fused] = {}
+    for tier in islice(ranking.tiers(superseded=superseded), _MOST_TIERS):
+        ranked = list(tier)
+        owners = reader.owners([each.chunk_no for each in ranked])
+        for owner, fused in zip(owners, ranked, strict=True):
+            best.setdefault(owner, fused)
+        if len(best) >= _FEW_MEMORIES:
+            break
+    return best
+
+
+def _fill(
+    page: Sequence[_Match], budget: Budget, reader: Reader, space: str
+) -> tuple[tuple[RecalledSummary, ...], tuple[RecalledMemory, ...]]:
+    """List what fits into half of the budget, give in full what fits then, and list the rest."""
+    entries = [RecalledSummary(each.standing.memory_id, each.standing.summary) for each in page]
+    costs = [budget.cost(entry, budget.left) for entry in entries]
+    half = budget.left // 2
+    listed = [budget.spend(cost, within=half) for cost in costs]
+    details = tuple(_details(page, budget, reader, space))
+    index = tuple(
+        entry
+        for entry, cost, done in zip(entries, costs, listed, strict=True)
+        if done or budget.spend(cost)
+    )
+    return index, details
+
+
+def _details(
+    page: Sequence[_Match], budget: Budget, reader: Reader, space: str
+) -> Iterator[RecalledMemory]:
+    least = budget.cost(dict.fromkeys(_DETAIL_FIELDS), budget.left)
+    for match in page:
+        if least is None or least > budget.left:
+            return  # not even the names of the fields fit any more: nothing need be read
+        memory = reader.memory(match.standing.text_id, space)
+        assert memory is not None, "a match and its memory come from one snapshot"
+        # No token holds two words: most that does not fit need not be counted.
+        if least - len(_DETAIL_FIELDS) + len(memory.content.split()) > budget.left:
+            continue
+        entry = _detail(memory, match.score)
+        if budget.spend(budget.cost(entry, budget.left)):
+            yield entry
+
+
+def _detail(memory: Memory, score: float) -> RecalledMemory:
+    named = {name: getattr(memory, name) for name in _DETAIL_FIELDS if name not in ("id", "score")}
+    return RecalledMemory(id=memory.memory_id, score=score, **named)

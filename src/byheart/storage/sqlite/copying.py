@@ -1,0 +1,56 @@
+"""Copying: a whole store in one file, as it was at one moment, while others go on using it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import apsw
+
+from byheart.errors import ByheartError, StoreFull
+from byheart.storage.sqlite.database import Database
+
+
+def copy(database: Database, path: Path) -> None:
+    """Write a compact copy under another name first: a copy that is there is whole."""
+    partial = path.with_name(f"{path.name}.partial")
+    # A connection of its own: this process's writers need not wait.
+    connection = database.connect()
+    try:
+        partial.unlink(missing_ok=True)
+        with database.translated():
+            connection.execute("VACUUM INTO ?", (str(partial),))
+        shutil.copymode(database.path, partial)
+        _sync(partial)
+        partial.replace(path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        cause = error.__cause__ or error
+        if isinstance(cause, apsw.FullError | apsw.CantOpenError | apsw.IOError | OSError):
+            raise _explain(cause, path) from error
+        raise
+    finally:
+        connection.close()
+
+
+def _sync(path: Path) -> None:
+    # VACUUM INTO leaves that to the operating system.
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _explain(error: apsw.Error | OSError, path: Path) -> ByheartError:
+    full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+    if full or isinstance(error, apsw.FullError):
+        return StoreFull(
+            f"the disk that should hold {path} is full; no copy was left",
+            "free some space, or choose another disk",
+        )
+    reason = error.strerror if isinstance(error, OSError) else error
+    return ByheartError(
+        f"cannot write {path}: {reason}", "choose a folder that exists and that you may write to"
+    )

@@ -1,0 +1,83 @@
+"""The files of a store: what stands beside it, what was left behind, and who has it open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from byheart.model import Sizes
+
+# Nothing takes that long to write: what is older was left behind by a process that was killed.
+_LONGEST_WRITE_SECONDS = 3600
+_BACKUP = re.compile(r"\.backup-schema-(\d+)")
+# Half-written copies of the store, and half-written index files.
+_UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index\.\w{8}")
+
+
+def beside(store: Path, ending: str) -> Path:
+    """Name a file that stands beside the store."""
+    return store.with_name(store.name + ending)
+
+
+def size(path: Path) -> int:
+    """Give the size of a file; one that is not there has none."""
+    with contextlib.suppress(OSError):
+        return path.stat().st_size
+    return 0
+
+
+def sizes(store: Path) -> Sizes:
+    """Give what each of a store's files takes."""
+    return Sizes(
+        store_bytes=size(store),
+        log_bytes=size(beside(store, "-wal")),
+        index_bytes=size(beside(store, "-index")),
+        stats_bytes=size(beside(store, "-stats")),
+        backup_bytes=sum(size(path) for path, _ in backups(store)),
+    )
+
+
+def backups(store: Path) -> list[tuple[Path, int]]:
+    """List the copies that were made before schema changes, with the schema of each."""
+    return [(path, int(match[1])) for path, match in _beside_matching(store, _BACKUP)]
+
+
+def leftovers(store: Path) -> list[Path]:
+    """List what was left behind half-written."""
+    return [
+        path
+        for path, _ in _beside_matching(store, _UNFINISHED)
+        if age(path) > _LONGEST_WRITE_SECONDS
+    ]
+
+
+def age(path: Path) -> float:
+    """Give the seconds since a file was written."""
+    with contextlib.suppress(OSError):
+        return time.time() - path.stat().st_mtime
+    return 0.0
+
+
+def _beside_matching(store: Path, ending: re.Pattern[str]) -> Iterator[tuple[Path, re.Match[str]]]:
+    for path in sorted(store.parent.iterdir()):
+        if path.name.startswith(store.name):
+            match = ending.fullmatch(path.name, len(store.name))
+            if match is not None:
+                yield path, match
+
+
+def processes_with(path: Path) -> list[str]:
+    """Name the other processes that have a file open, where the system tells (Linux)."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(process.name) != os.getpid() and any(
+                link.readlink() == path for link in (process / "fd").iterdir()
+            ):
+                name = (process / "comm").read_text(encoding="utf-8", errors="replace").strip()
+                found.append(f"{name} (process {process.name})")
+    return found

@@ -1,0 +1,133 @@
+"""Mending: what is derived from texts, metadata and vectors is made anew, all of it or in part."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import apsw
+
+from byheart.storage.sqlite import files, writing
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.index.index import Index
+from byheart.storage.sqlite.rows import CHUNK, to_chunk
+
+_BATCH = 2000
+# Rows that say something about a row, and mean nothing without it.
+BELONGINGS = {
+    "tags": ("memory_no", "memories"),
+    "memory_entities": ("memory_no", "memories"),
+    "history": ("memory_no", "memories"),
+    "vectors": ("chunk_no", "chunks"),
+    "pending_vectors": ("chunk_no", "chunks"),
+    "entity_aliases": ("entity_no", "entities"),
+}
+_WITHOUT_ENTITY = "entity_no NOT IN (SELECT entity_no FROM entities)"
+_UNEMBEDDED = """
+    SELECT chunk_no FROM chunks WHERE chunk_no NOT IN (
+        SELECT chunk_no FROM vectors JOIN models USING (model_no)
+        WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
+
+
+def rebuild_words(connection: apsw.Connection) -> None:
+    """Make the keyword entries anew from the chunks."""
+    connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
+    last = 0
+    while rows := _chunk_rows(connection, "c.chunk_no > ?", last):
+        last = _insert_words(connection, rows)
+
+
+def add_missing_words(connection: apsw.Connection) -> None:
+    """Make the keyword entries of chunks that have none, and remove those of no chunk."""
+    missing = "c.chunk_no > ? AND c.chunk_no NOT IN (SELECT rowid FROM chunk_words)"
+    last = 0
+    while rows := _chunk_rows(connection, missing, last):
+        last = _insert_words(connection, rows)
+    connection.execute(
+        "DELETE FROM chunk_words WHERE rowid IN "
+        "(SELECT id FROM chunk_words_docsize WHERE id NOT IN (SELECT chunk_no FROM chunks))"
+    )
+
+
+def _chunk_rows(connection: apsw.Connection, condition: str, after: int) -> list[Any]:
+    return connection.execute(
+        f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no) "
+        f"WHERE {condition} ORDER BY c.chunk_no LIMIT {_BATCH}",
+        (after,),
+    ).fetchall()
+
+
+def _insert_words(connection: apsw.Connection, rows: list[Any]) -> int:
+    for row in rows:
+        writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
+    return int(rows[-1][0])
+
+
+def rebuild_indexes(connection: apsw.Connection) -> None:
+    """Make SQLite's own indexes anew, where it can still read them well enough to replace them."""
+    with contextlib.suppress(apsw.CorruptError):  # the examination says what is left
+        connection.execute("REINDEX")
+
+
+def rebuild_pending(connection: apsw.Connection) -> None:
+    """Queue exactly the chunks that lack vectors of the store's model."""
+    connection.execute("DELETE FROM pending_vectors")
+    connection.execute(f"INSERT INTO pending_vectors {_UNEMBEDDED}")
+
+
+def drop_ill_sized_vectors(connection: apsw.Connection) -> None:
+    """Remove vectors that are not as long as their model says; they are made again."""
+    connection.execute(
+        "DELETE FROM vectors WHERE (chunk_no, model_no) IN "
+        "(SELECT chunk_no, model_no FROM vectors JOIN models USING (model_no) "
+        " WHERE length(embedding) != 4 * dimensions)"
+    )
+    rebuild_pending(connection)
+
+
+def drop_unused_entities(connection: apsw.Connection) -> None:
+    """Remove entities that no memory names."""
+    connection.execute(
+        "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
+    )
+
+
+def drop_belongings_of_nothing(connection: apsw.Connection) -> None:
+    """Remove tags, entities, history and vectors of memories and chunks that are gone."""
+    for table, (column, owner) in BELONGINGS.items():
+        connection.execute(
+            f"DELETE FROM {table} WHERE {column} NOT IN (SELECT {column} FROM {owner})"
+        )
+    connection.execute(f"DELETE FROM memory_entities WHERE {_WITHOUT_ENTITY}")
+
+
+def begin_history(connection: apsw.Connection) -> None:
+    """Write down that a memory was made, where its history does not begin."""
+    connection.execute(
+        "INSERT INTO history (memory_no, operation, at, who) "
+        "SELECT memory_no, 'create', created_at, ifnull(agent_id, source) FROM memories "
+        "WHERE version_of IS NULL AND memory_no NOT IN (SELECT memory_no FROM history)"
+    )
+
+
+def remove_leftovers(database: Database, _index: Index) -> None:
+    """Remove files that were left behind half-written."""
+    for path in files.leftovers(database.path):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def empty_log(database: Database, _index: Index) -> None:
+    """Move the log into the database and cut it, if nobody reads from it."""
+    with database.maintaining() as connection:
+        connection.set_busy_timeout(1000)
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+
+def rebuild_index_file(database: Database, index: Index) -> None:
+    """Make the search index anew."""
+    index.discard()
+    with database.reading() as connection:
+        index.view(connection)
+    with contextlib.suppress(OSError):
+        index.publish()

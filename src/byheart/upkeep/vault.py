@@ -1,0 +1,294 @@
+"""Vault: a folder of Markdown files for people, and for programs such as Obsidian.
+
+One file per memory, by kind: front matter that says what it is, then its text byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from byheart import fields as check
+from byheart.contracts import Dump, MemoryRecord, Record
+from byheart.errors import InvalidInput
+from byheart.model import Memory, to_wire
+from byheart.upkeep.lines import decode
+
+_LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
+_LONGEST_FRONT_MATTER = 100_000
+_FRONT_MATTER = re.compile(
+    r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+# What people see → the field of `save`. In files of others, anything else is metadata.
+_FIELDS = {
+    "kind": "kind",
+    "title": "title",
+    "summary": "summary",
+    "source": "source",
+    "session_id": "session_id",
+    "agent_id": "agent_id",
+    "session_iter": "session_iter",
+    "task_code": "task_code",
+    "tags": "tags",
+    "entities": "entities",
+    "importance": "importance",
+    "expires": "expires_at",
+    "path": "path",
+    "space": "space",
+    "metadata": "metadata",
+}
+_OURS = ("id", "version", "content_hash", "created", "updated")
+
+
+@dataclass(frozen=True, slots=True)
+class VaultFile:
+    """A file as it was read: what to save, and which memory it was made from, if any."""
+
+    fields: Mapping[str, Any]
+    memory_id: str | None
+    version: int | None
+    content_hash: str | None
+    created_at: datetime | None
+
+
+# --- Writing ------------------------------------------------------------------------------------
+
+
+def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Iterator[Record]:
+    """Write every memory that can be found now, giving each after its file went out."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file", "name a folder")
+    used = folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir())
+    if used and not overwrite:
+        raise InvalidInput(
+            f"{folder} is not empty",
+            "choose another folder; or, after importing what was changed in it, allow overwrite",
+        )
+    there, taken = _files_by_id(folder) if used else {}, set[str]()
+    now = datetime.now(UTC)
+    for record in dump.records():
+        if not isinstance(record, MemoryRecord):
+            continue
+        memory = record.text.memory
+        if memory.forgotten_at is not None or (memory.expires_at and memory.expires_at <= now):
+            continue
+        path = folder / _place(memory, by_space, taken)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes((_front_matter(memory, by_space) + memory.content).encode())
+        for old in there.get(memory.memory_id, ()):
+            # It had another title: two files of one memory would contradict each other.
+            if old != path:
+                old.unlink(missing_ok=True)
+        yield record
+
+
+def _files_by_id(folder: Path) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for path in _files(folder):
+        try:
+            memory_id = read(path, folder).memory_id
+        except InvalidInput:
+            continue  # not one of ours
+        if memory_id is not None:
+            found.setdefault(memory_id, []).append(path)
+    return found
+
+
+def _place(memory: Memory, by_space: bool, taken: set[str]) -> Path:
+    short_id = re.sub(r"[^0-9A-Za-z]", "", memory.memory_id)[-_ID_CHARS:]
+    name = f"{_slug(memory.title or memory.summary)}-{short_id}"
+    folder = Path(_slug(memory.space)) / memory.kind if by_space else Path(memory.kind)
+    number, place = 1, folder / f"{name}.md"
+    while str(place).casefold() in taken:  # many file systems do not tell a from A
+        number += 1
+        place = folder / f"{name}-{number}.md"
+    taken.add(str(place).casefold())
+    return place
+
+
+def _slug(text: str) -> str:
+    """Make a file name that people can read: letters and digits of any script, and hyphens."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    slug = re.sub(r"[\W_]+", "-", plain).encode()[:_LONGEST_SLUG_BYTES]
+    return slug.decode(errors="ignore").strip("-") or "untitled"
+
+
+def _front_matter(memory: Memory, by_space: bool) -> str:
+    values = {
+        "id": memory.memory_id,
+        "kind": memory.kind,
+        "title": memory.title,
+        "summary": None if "summary" in memory.derived else memory.summary,
+        "tags": memory.tags,
+        "entities": memory.entities,
+        "importance": memory.importance,
+        "session_id": memory.session_id,
+        "agent_id": memory.agent_id,
+        "session_iter": memory.session_iter,
+        "task_code": memory.task_code,
+        "source": memory.source,
+        "path": memory.path,
+        "space": memory.space if by_space else None,
+        "created": memory.created_at,
+        "updated": memory.updated_at,
+        "expires": memory.expires_at,
+        "metadata": memory.metadata or None,
+        "version": memory.version,
+        "content_hash": memory.content_hash,
+    }
+    lines = [
+        line
+        for name, value in values.items()
+        if value not in (None, ())
+        for line in _yaml(name, value)
+    ]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _yaml(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, tuple):
+        yield f"{name}:"
+        yield from (f"  - {_scalar(each)}" for each in value)
+    elif isinstance(value, datetime):
+        yield f"{name}: {to_wire(value)}"  # unquoted: a date to those who know dates
+    else:
+        yield f"{name}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    """Write a value as JSON, which is YAML too, but for characters that YAML wants escaped."""
+    text = json.dumps(to_wire(value), ensure_ascii=False)
+    return _TOO_STRANGE_FOR_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+# --- Reading ------------------------------------------------------------------------------------
+
+
+def list_files(path: Path) -> list[Path]:
+    """List the Markdown files of a folder, hidden ones aside, or the one file that was named."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidInput(f"{path} cannot be read: there is no such folder", "check the path")
+    return _files(path)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        path
+        for path in folder.rglob("*.md")
+        if path.is_file()
+        and not path.is_symlink()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def place_of(path: Path, folder: Path) -> str:
+    """Name a file as people see it in its folder."""
+    return path.name if path == folder else path.relative_to(folder).as_posix()
+
+
+def read(path: Path, folder: Path) -> VaultFile:
+    """Read one file: one of ours, or any Markdown with or without front matter."""
+    place = place_of(path, folder)
+    try:
+        text = decode(path.read_bytes(), "it")
+    except OSError as error:
+        raise InvalidInput(f"it cannot be read: {error.strerror}") from error
+    matter, body = _take_apart(text)
+    if isinstance(matter.get("id"), str) and "content_hash" in matter:
+        return _read_ours(matter, body)
+    fields: dict[str, Any] = {"kind": "note", "source": "markdown", **_known(matter)}
+    others = {name: value for name, value in matter.items() if name not in _FIELDS}
+    metadata = matter.get("metadata")
+    fields["metadata"] = _plain({**others, **(metadata if isinstance(metadata, dict) else {})})
+    fields.setdefault("path", place)
+    if not fields.get("title"):
+        heading = _HEADING.search(body)
+        fields["title"] = (heading[1] if heading else path.stem)[: check.LONGEST_TITLE // 4]
+    return VaultFile({**fields, "content": body}, None, None, None, None)
+
+
+def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
+    # One empty line stands between front matter and text.
+    content = re.sub(r"\A\r?\n", "", body, count=1)
+    version, content_hash = matter.get("version"), matter["content_hash"]
+    if not isinstance(version, int) or not isinstance(content_hash, str):
+        raise InvalidInput("version or content_hash in the front matter are not what was exported")
+    return VaultFile(
+        {**_known(matter), "content": content},
+        check.check_label("id", matter["id"]),
+        version,
+        content_hash,
+        check.check_moment("created", _plain(matter.get("created"))),
+    )
+
+
+def _known(matter: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick the fields that `save` knows, in the shapes that people write them."""
+    fields = {
+        _FIELDS[name]: _plain(value)
+        for name, value in matter.items()
+        if name in _FIELDS and value is not None
+    }
+    for name in ("tags", "entities"):
+        if name in fields:
+            fields[name] = _labels(fields[name], hashes=name == "tags")
+    for name in ("title", "session_id", "agent_id", "task_code", "source", "path", "summary"):
+        if isinstance(fields.get(name), int | float):
+            fields[name] = str(fields[name])  # `title: 2026` is a title
+    return fields
+
+
+def _labels(value: Any, *, hashes: bool) -> list[str]:
+    values = value if isinstance(value, list) else re.split(r"[,\s]+", str(value))
+    labels = [str(each).strip() for each in values if each is not None]
+    return [name for each in labels if (name := each.removeprefix("#") if hashes else each)]
+
+
+def _plain(value: Any) -> Any:
+    """Turn what YAML knows into what JSON knows."""
+    if isinstance(value, date):  # and datetime, which is one
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _take_apart(text: str) -> tuple[dict[str, Any], str]:
+    """Split front matter from text; what only looks like it belongs to the text."""
+    found = _FRONT_MATTER.match(text)
+    if found is None or len(found["yaml"]) > _LONGEST_FRONT_MATTER:
+        return {}, text
+    matter = _load_yaml(found["yaml"])
+    return (matter, text[found.end() :]) if isinstance(matter, dict) else ({}, text)
+
+
+def _load_yaml(text: str) -> Any:
+    # PyYAML is for this only: no other command waits for its import.
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                # A few lines of references to references can stand for gigabytes.
+                raise yaml.YAMLError("references are not followed")
+            return super().compose_node(parent, index)
+
+    try:
+        loaded = yaml.load(text, Loader) or {}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    if not isinstance(loaded, dict):
+        return None
+    return {str(name): value for name, value in loaded.items()}

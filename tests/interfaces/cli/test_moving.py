@@ -1,0 +1,175 @@
+"""`export`, `import` and `backup` on the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import byheart
+from tests.interfaces.cli.conftest import PROGRAM, Run
+
+
+def test_an_export_goes_to_a_file_and_from_there_into_another_store(
+    run: Run, home: Path, report: str
+) -> None:
+    ran = run("export", "all.jsonl")
+    assert (ran.code, ran.out) == (0, "exported 1 memory to all.jsonl\n")
+    ran = run("--db", "other.db", "import", "all.jsonl")
+    assert (ran.code, ran.out, ran.err) == (0, "imported 1 memory\n", "")
+    assert run("--db", "other.db", "import", "all.jsonl").out == (
+        "imported 0 memories, 1 there already\n"
+    )
+    with byheart.open("other.db") as store, byheart.open() as first:
+        assert store.get(report).content == first.get(report).content
+        assert all(finding.ok for finding in store.doctor())
+
+
+def test_an_export_goes_through_a_pipe(process: Run, report: str) -> None:
+    exported = process("export", "-", "--vectors")
+    assert (exported.code, exported.err) == (0, "")
+    assert process("export", "--vectors").raw == exported.raw
+    ran = process("--db", "other.db", "import", "-", stdin=exported.raw)
+    assert (ran.code, ran.out, ran.err) == (0, "imported 1 memory\n", "")
+    assert process("--db", "other.db", "export", "-", "--vectors").raw == exported.raw
+
+
+def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> None:
+    assert run("export", "all.jsonl", "--json").json == {
+        "path": "all.jsonl",
+        "format": "jsonl",
+        "memories": 1,
+        "entities": run("export", "x.jsonl", "--json").json["entities"],
+        "tombstones": 0,
+        "vectors": False,
+    }
+    assert run("--db", "other.db", "import", "all.jsonl", "--no-embed", "--json").json == {
+        "imported": 1,
+        "updated": 0,
+        "unchanged": 0,
+        "refused": 0,
+        "skipped": [],
+        "pending_vectors": 4,
+        "degraded": None,
+    }
+    assert set(run("backup", "copy.db", "--json").json) == {"path", "size_bytes"}
+
+
+def test_stdout_is_for_one_thing_only(run: Run, report: str) -> None:
+    for arguments in (("export", "--json"), ("export", "-", "--format", "markdown")):
+        ran = run(*arguments)
+        assert ran.code == 2
+        assert "name a PATH" in ran.err
+
+
+def test_a_terminal_is_not_flooded_unless_asked(terminal: Run, report: str) -> None:
+    ran = terminal("export")
+    assert ran.code == 2
+    assert "byheart export -" in ran.out
+    assert "byheart-export" in terminal("export", "-").out
+
+
+def test_a_damaged_line_is_named_or_skipped(run: Run, home: Path) -> None:
+    run("save", "one")
+    run("save", "two")
+    run("export", "all.jsonl")
+    lines = (home / "all.jsonl").read_text().splitlines()
+    lines[-2] = lines[-2][:-9]
+    (home / "all.jsonl").write_text("\n".join(lines) + "\n")
+    ran = run("--db", "other.db", "import", "all.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: all.jsonl line {len(lines) - 1}: it is not JSON")
+    assert "what came before it is kept (1 new or changed)" in ran.err
+    ran = run("--db", "other.db", "import", "all.jsonl", "--on-error", "skip")
+    assert ran.code == 0
+    assert ran.out == "imported 0 memories, 1 there already, 2 skipped\n"
+    assert f"warning: all.jsonl line {len(lines) - 1}: it is not JSON" in ran.err
+
+
+def test_what_was_forgotten_for_good_is_refused_unless_forced(run: Run, report: str) -> None:
+    run("export", "all.jsonl")
+    run("forget", report, "--hard", "--yes")
+    assert "1 refused: forgotten for good (--force takes them in)" in run("import", "all.jsonl").out
+    assert run("import", "all.jsonl", "--force").out == "imported 1 memory\n"
+
+
+def test_plain_lines_and_markdown_are_taken_in(run: Run, home: Path) -> None:
+    (home / "facts.jsonl").write_text('{"content": "one", "kind": "fact"}\n')
+    assert run("import", "facts.jsonl").out == "imported 1 memory\n"
+    assert run("export", "vault", "--format", "markdown").out == "exported 1 memory to vault\n"
+    [path] = (home / "vault" / "fact").iterdir()
+    path.write_text(path.read_text().replace("\none", "\ntwo"))
+    assert run("import", "vault").out == "imported 0 memories, 1 changed\n"
+    assert run("search", "two", "--json").json["results"][0]["kind"] == "fact"
+
+
+def test_what_does_not_exist_is_named_and_no_store_is_made_for_it(run: Run, home: Path) -> None:
+    ran = run("--db", "new.db", "import", "missing.jsonl")
+    assert ran.code == 2
+    assert "missing.jsonl cannot be read" in ran.err
+    assert not (home / "new.db").exists()
+
+
+def test_without_a_provider_the_import_says_what_is_missing(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("save", "one")
+    run("export", "all.jsonl")
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "none")
+    ran = run("--db", "other.db", "import", "all.jsonl")
+    assert (ran.code, ran.out) == (0, "imported 1 memory\n")
+    assert "1 chunk can be found by keyword only" in ran.err
+
+
+def test_a_backup_is_a_store_and_replaces_nothing_unasked(run: Run, report: str) -> None:
+    assert run("backup", "copy.db").out.startswith("copied to ")
+    assert run("--db", "copy.db", "get", report).code == 0
+    ran = run("backup", "copy.db")
+    assert ran.code == 2
+    assert "exists already" in ran.err
+    assert run("backup", "copy.db", "--overwrite").code == 0
+
+
+def test_ctrl_c_says_how_to_go_on_and_running_it_again_does(run: Run, home: Path) -> None:
+    with byheart.open() as store:
+        store.save_many({"content": f"text number {number}"} for number in range(3000))
+    run("export", "all.jsonl")
+    running = subprocess.Popen(
+        [*PROGRAM, "--db", "other.db", "import", "all.jsonl"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(os.environ),
+    )
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        if (home / "other.db").exists():
+            with byheart.open("other.db") as other:
+                if other.list(limit=1).total:
+                    break
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out) == (130, b"")
+    assert err.decode() == "\ninterrupted: run the same command again to go on\n"
+    answer = run("--db", "other.db", "import", "all.jsonl", "--json").json
+    assert answer["imported"] + answer["unchanged"] == 3000
+    assert answer["unchanged"] > 0
+    run("--db", "other.db", "export", "again.jsonl")
+    assert (home / "again.jsonl").read_bytes() == (home / "all.jsonl").read_bytes()
+
+
+def test_on_a_terminal_a_bar_shows_how_far_it_is(terminal: Run, home: Path) -> None:
+    with (home / "facts.jsonl").open("w") as file:
+        for number in range(600):
+            file.write(json.dumps({"content": f"fact {number}"}) + "\n")
+    ran = terminal("import", "facts.jsonl", COLUMNS="100")
+    assert ran.code == 0
+    assert "importing" in ran.out
+    assert " left" in ran.out
+    assert "imported 600 memories" in ran.out
+    assert "exporting" in terminal("export", "all.jsonl", COLUMNS="100").out

@@ -1,0 +1,76 @@
+"""A store in another process, spoken to as if it were here."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import ByheartError
+from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+
+def open_here(path: Path) -> MemoryStore:
+    """Open a store of small chunks with the `hash` embedder."""
+    settings = load_settings({"chunk_tokens": 64}, environ={}, config_path=path.parent / "none")
+    return MemoryStore(SqliteStorage(path), HashEmbedder(32), settings)
+
+
+class OtherProcess:
+    """Call a store's verbs in a process of its own: this file, run as a program."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def open(self, path: Path) -> None:
+        """Open a store there."""
+        self._ask("open", (path,), {})
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return lambda *args, **given: self._ask(name, args, given)
+
+    def _ask(self, name: str, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        pickle.dump((name, args, given), self._process.stdin)
+        self._process.stdin.flush()
+        answer = pickle.load(self._process.stdout)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def leave(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(10)
+
+
+def _serve() -> None:
+    store: MemoryStore | None = None
+    while True:
+        try:
+            name, args, given = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            if name == "open":
+                store, answer = open_here(*args), None
+            else:
+                answer = getattr(store, name)(*args, **given)
+        except ByheartError as error:
+            answer = error
+        pickle.dump(answer, sys.stdout.buffer)
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _serve()

@@ -1,0 +1,137 @@
+"""The token budget of a recall holds, whatever is saved and however it is counted."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import byheart
+from byheart.contracts import Embedder, TokenCounter
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.memory_store import MemoryStore
+from byheart.model import RecallAnswer, to_wire
+from byheart.search.budget import Budget
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+WORD = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=60)
+TEXTS = st.lists(st.tuples(WORD, WORD, st.integers(0, 10)), max_size=12)
+
+
+class CountingHash(HashEmbedder):
+    """Count tokens in another way than the vectors know."""
+
+    def __init__(self, pattern: str) -> None:
+        super().__init__(16)
+        self._pattern = re.compile(pattern, re.DOTALL)
+
+    def token_starts(self, text: str) -> list[int]:
+        return [match.start() for match in self._pattern.finditer(text)]
+
+
+EMBEDDERS: dict[str, Embedder] = {
+    "estimate": HashEmbedder(16),
+    "words": CountingHash(r"\S+"),
+    "characters": CountingHash(r"."),
+    "hundreds": CountingHash(r".{1,100}"),
+}
+
+
+def count(tokens: TokenCounter, entries: Iterable[object]) -> int:
+    written = json.dumps(to_wire(list(entries)), ensure_ascii=False)[1:-1]
+    return len(tokens.token_starts(written))
+
+
+def tokens_of(answer: RecallAnswer, tokens: TokenCounter) -> int:
+    return count(tokens, answer.index) + count(tokens, answer.details)
+
+
+@pytest.fixture(scope="module")
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, MemoryStore]]:
+    """Open one store for each way of counting."""
+    folder, chosen = tmp_path_factory.mktemp("stores"), load_settings({})
+    with contextlib.ExitStack() as stack:
+        yield {
+            name: stack.enter_context(
+                MemoryStore(SqliteStorage(folder / f"{name}.db"), embedder, chosen)
+            )
+            for name, embedder in EMBEDDERS.items()
+        }
+
+
+# Each example has a space of its own: a store takes longer to open than an example takes.
+SPACES = map(str, itertools.count())
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts=TEXTS, max_tokens=st.integers(1, 3000), limit=st.integers(1, 15))
+@example(texts=[("", "", 5)], max_tokens=1, limit=1)
+@example(texts=[("x " * 5000, "y", 5), ("z", "", 0)], max_tokens=400, limit=5)
+@example(texts=[("", "", 0)] * 3, max_tokens=183, limit=3)
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_a_recall_never_takes_more_tokens_than_it_may(
+    stores: dict[str, MemoryStore],
+    name: str,
+    texts: Sequence[tuple[str, str, int]],
+    max_tokens: int,
+    limit: int,
+) -> None:
+    store, space = stores[name], next(SPACES)
+    store.save_many(
+        {
+            "content": f"tea {number} {text}",
+            "summary": summary.strip() or None,
+            "importance": importance,
+            "space": space,
+        }
+        for number, (text, summary, importance) in enumerate(texts)
+    )
+    answer = store.recall("tea", max_tokens=max_tokens, limit=limit, space=space)
+    assert tokens_of(answer, EMBEDDERS[name]) <= answer.tokens_used <= max_tokens
+    assert answer.total_count == len(texts)
+    assert len(answer.index) <= min(limit, len(texts))
+    unlisted = min(limit, len(texts)) - len(answer.index)
+    assert answer.has_more == (unlisted > 0 or limit < len(texts))
+
+
+@given(
+    entries=st.lists(WORD | st.dictionaries(WORD, WORD | st.integers())), most=st.integers(1, 90)
+)
+@pytest.mark.parametrize("name", EMBEDDERS)
+def test_a_budget_takes_an_entry_exactly_when_it_fits(
+    name: str, entries: list[object], most: int
+) -> None:
+    budget = Budget(EMBEDDERS[name], most)
+    for entry in entries:
+        written = json.dumps(entry, ensure_ascii=False) + ", "
+        cost = len(EMBEDDERS[name].token_starts(written))
+        before, fits = budget.used, cost <= budget.left
+        assert budget.spend(budget.cost(entry, budget.left)) == fits
+        assert budget.used == before + (cost if fits else 0)
+    assert budget.used <= most
+
+
+@pytest.mark.model
+def test_the_budget_holds_with_the_tokens_of_the_model(tmp_path: Path) -> None:
+    texts = [
+        "naïve café ☕",
+        "東京タワー " * 30,
+        "x" * 9000,
+        "a_b-c.d/e " * 50,
+        "\n\n# Tea\n\n- tea",
+    ]
+    with byheart.open(tmp_path / "memory.db", embedding_provider="onnx") as store:
+        store.save_many({"content": f"tea {text}"} for text in texts)
+        for max_tokens in (1, 60, 100, 333, 1000, 20_000):
+            answer = store.recall("tea", max_tokens=max_tokens)
+            assert answer.degraded is None
+            assert tokens_of(answer, store._vectorizer.tokens()) <= answer.tokens_used <= max_tokens
+        assert len(answer.details) == len(texts)
