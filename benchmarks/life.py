@@ -59,7 +59,7 @@ def measure(
         chosen = store.list(limit=UPDATES).memories
         row["update text"] = median(
             [
-                milliseconds(lambda m=m: store.update(m.memory_id, content=next(data["passages"])))
+                milliseconds(lambda m=m: store.update(m.memory_id, content=f"Later: {m.content}"))
                 for m in chosen
             ]
         )

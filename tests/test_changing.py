@@ -773,6 +773,18 @@ def test_a_search_as_of_then_answers_from_the_texts_current_then(
     assert sorted(found(listed)) == sorted([f"{lived[0]}@1", lived[1]])
 
 
+def test_a_clock_that_goes_back_leaves_every_text_its_time(store: MemoryStore, path: Path) -> None:
+    memory_id = store.save("The quokka smiles").memory_id
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE memories SET since_at = since_at + 3600000000")
+    [since] = connection.execute("SELECT since_at FROM memories").fetchall()[0]
+    store.update(memory_id, content="The quokka laughs")
+    then = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=since)
+    for moment, text in ((then, "smiles"), (then + timedelta(microseconds=1), "laughs")):
+        [hit] = store.search("quokka", as_of=moment).results
+        assert text in hit.snippet
+
+
 def test_a_listing_as_of_then_shows_the_texts_of_then(
     open_store: Callable[..., MemoryStore], lived: list[str], moments: dict[str, datetime]
 ) -> None:
@@ -906,3 +918,14 @@ def test_a_clock_that_goes_back_leaves_the_last_text_current(
     assert texts == ["quokka two", "quokka three"]
     later = now() + timedelta(days=2)
     assert found(store.search("quokka", as_of=later)) == [memory_id]
+
+
+def test_a_version_names_the_text_it_had_whatever_else_changed(store: MemoryStore) -> None:
+    memory_id = store.save("one text").memory_id
+    store.update(memory_id, title="A title")
+    store.update(memory_id, content="another text")
+    texts = [store.get(f"{memory_id}@{version}").content for version in (1, 2, 3)]
+    assert texts == ["one text", "one text", "another text"]
+    assert store.expand(f"{memory_id}@1#0").expanded_content == "one text"
+    with pytest.raises(NotFound):
+        store.get(f"{memory_id}@4")

@@ -16,6 +16,7 @@ import pytest
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreBusy
 from byheart.memory_store import MemoryStore
 from byheart.model import GRANULARITIES, MODES
+from tests.conftest import WatchedEmbedder
 from tests.storage.test_processes import OPEN, finish, start
 
 Open = Callable[..., MemoryStore]
@@ -537,17 +538,17 @@ def various(store: MemoryStore, path: Path) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("filters", "names"),
     [
-        ({"session_id": "s1"}, {"mine", "fact", "old"}),
-        ({"session_id": "s1", "include_global": True}, {"mine", "fact", "old", "global", "older"}),
-        ({"session_id": "s1", "kind": "fact"}, {"fact"}),
-        ({"agent_id": "a1"}, {"mine", "other"}),
-        ({"kind": ["fact", "tool_output"]}, {"fact", "older"}),
-        ({"tags": ["t"]}, {"global", "old"}),
-        ({"older_than": "30d"}, {"old", "older"}),
-        ({"older_than": 32}, {"older"}),
-        ({"older_than": "30d", "session_id": "s1"}, {"old"}),
-        ({"older_than": "2y"}, set()),
-        ({"created_before": "2020-01-01"}, set()),
+        ({"session_id": "s1"}, ["mine", "fact", "old"]),
+        ({"session_id": "s1", "include_global": True}, ["mine", "fact", "old", "global", "older"]),
+        ({"session_id": "s1", "kind": "fact"}, ["fact"]),
+        ({"agent_id": "a1"}, ["mine", "other"]),
+        ({"kind": ["fact", "tool_output"]}, ["fact", "older"]),
+        ({"tags": ["t"]}, ["global", "old"]),
+        ({"older_than": "30d"}, ["old", "older"]),
+        ({"older_than": 32}, ["older"]),
+        ({"older_than": "30d", "session_id": "s1"}, ["old"]),
+        ({"older_than": "2y"}, []),
+        ({"created_before": "2020-01-01"}, []),
     ],
     ids=str,
 )
@@ -555,7 +556,7 @@ def test_by_filter_it_is_counted_first_and_done_when_told(
     store: MemoryStore,
     various: dict[str, str],
     filters: dict[str, Any],
-    names: set[str],
+    names: list[str],
     hard: bool,
 ) -> None:
     chosen = {various[name] for name in names}
@@ -691,7 +692,7 @@ def test_cleanup_forgets_what_was_neither_changed_nor_recalled(
     assert store.restore(untouched)
 
 
-def test_cleanup_takes_out_what_has_expired_in_what_it_was_asked_to_clean(
+def test_cleanup_forgets_what_has_expired_in_what_it_was_asked_to_clean(
     store: MemoryStore,
 ) -> None:
     expired = store.save("one", ttl_days=0).memory_id
@@ -700,12 +701,13 @@ def test_cleanup_takes_out_what_has_expired_in_what_it_was_asked_to_clean(
     hidden = store.save("four").memory_id
     store.forget(hidden)
     counted = store.cleanup(kind="note")
-    assert (counted.expired, counted.count) == (1, 0)
+    assert (counted.expired, counted.memory_ids) == (1, (expired,))
     assert store.get(expired)
     done = store.cleanup(kind="note", dry_run=False)
-    assert (done.expired, done.count) == (1, 0)
+    assert (done.expired, done.memory_ids) == (1, (expired,))
     with pytest.raises(NotFound):
         store.get(expired)
+    assert store.restore(expired), "without hard, nothing is lost"
     assert store.get(kinds)
     assert store.get(spaces, space="other")
     assert store.restore(hidden)
@@ -784,6 +786,36 @@ def test_saves_take_out_what_ran_out_long_enough_ago(open_store: Open, path: Pat
     assert connection.execute("SELECT count(*) FROM memories").get == 5
     assert connection.execute("SELECT count(*) FROM tombstones").get == 0
     assert all(finding.ok for finding in store.doctor())
+
+
+def test_what_a_search_still_finds_is_named(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory_id = store.save(" " * 600 + "The quokka smiles").memory_id
+    kept = store._storage.remove([], "default", tombstones=True)
+    monkeypatch.setattr(store._storage, "remove", lambda *_, **__: kept)
+    assert store.forget(memory_id, hard=True).still_found == (memory_id,)
+    stats = store.stats().queries
+    assert (stats.total.count, stats.slowest) == (0, ()), "nobody asked for it"
+
+
+@pytest.mark.parametrize("how", ["save", "save_many", "unchanged"])
+def test_what_ran_out_is_taken_out_also_while_no_vectors_can_be_made(
+    open_store: Open, path: Path, how: str
+) -> None:
+    away = WatchedEmbedder()
+    away.down = True
+    store = open_store(embedder=away, prune_after_days=1)
+    store.save("The quokka smiles", ttl_days=0)
+    store.save("something known")
+    apsw.Connection(str(path)).execute(
+        "UPDATE memories SET expires_at = 1, updated_at = 1 WHERE expires_at IS NOT NULL"
+    )
+    if how == "save_many":
+        store.save_many([{"content": "something new"}])
+    else:
+        store.save("something known" if how == "unchanged" else "something new")
+    assert "quokka" not in str(store.list(include_expired=True))
 
 
 def test_pruning_waits_for_nobody_who_searches(open_store: Open, path: Path) -> None:

@@ -95,6 +95,12 @@ class Changer:
     def _read(self, memory_id: str, space: str) -> Memory:
         with self._storage.reading() as reader:
             memory = reader.memory(memory_id, space)
+            forgotten_at = reader.forgotten_at(memory_id, space)
+        if forgotten_at is not None:
+            raise NotFound(
+                f"{memory_id} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"bring it back with: byheart restore {memory_id}",
+            )
         if memory is None:
             raise NotFound(f"there is no {memory_id} in this space", "look with: byheart list")
         if memory.replaced_at is not None:

@@ -63,6 +63,14 @@ def check_label(name: str, value: object) -> str:
     return text
 
 
+def check_memory_id(name: str, value: object) -> str:
+    """Accept the name of a memory: one of its texts or chunks would stand in the way later."""
+    text = check_label(name, value)
+    if "@" in text or "#" in text:
+        raise InvalidInput(f"{name} {text!r} names a text or a chunk, not a memory")
+    return text
+
+
 def check_optional_label(name: str, value: object) -> str | None:
     """Accept a short name or none."""
     return None if value is None else check_label(name, value)

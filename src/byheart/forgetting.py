@@ -67,19 +67,17 @@ class Forgetter:
     def cleanup(
         self, days_old: object, given: Mapping[str, Any], *, hard: bool, dry_run: bool, who: str
     ) -> Forgotten:
-        """Forget what nobody has changed or recalled for so many days, and prune what ran out."""
+        """Forget what nobody has changed or recalled for so many days, and what has run out."""
         days = check.check_number("days_old", days_old, 0, _LONGEST_DAYS)
         where = self._restrict(given)
         now = datetime.now(UTC)
-        chosen = self._ids(where, hard, _before(now, days))
-        reason = f"untouched for {days:g} days"
-        done = self._carry_out(chosen, where.space, hard, dry_run, who, reason)
         with self._storage.reading() as reader:
-            kept = {*reader.ids(where), *done.memory_ids}
+            current = set(reader.ids(where))
             every = reader.ids(replace(where, include_expired=True))
-        expired = [each for each in every if each not in kept]
-        if expired and not dry_run:
-            self._storage.remove(expired, where.space, tombstones=False)
+        expired = [each for each in every if each not in current]
+        chosen = dict.fromkeys([*self._ids(where, hard, _before(now, days)), *expired])
+        reason = f"untouched for {days:g} days, or expired"
+        done = self._carry_out(list(chosen), where.space, hard, dry_run, who, reason)
         return replace(done, expired=len(expired))
 
     def _filter(self, given: Mapping[str, Any], older_than: object) -> Filter:
@@ -176,4 +174,4 @@ def _before(now: datetime, days: float) -> datetime:
 
 def _texts(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, str]:
     memories = (reader.memory(memory_id, space) for memory_id in memory_ids)
-    return {each.memory_id: each.content[:_SEARCHED_CHARS] for each in memories if each}
+    return {each.memory_id: each.content.strip()[:_SEARCHED_CHARS] for each in memories if each}

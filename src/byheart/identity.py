@@ -12,6 +12,7 @@ from byheart.errors import InvalidInput
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: nothing that reads like another
 _RANDOM_BITS = 80
+_TEXT_ID = re.compile(r"(?P<memory_id>[^@]+)@(?P<version>\d{1,9})")
 _CHUNK_ID = re.compile(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
 
 _lock = threading.Lock()
@@ -37,6 +38,12 @@ def new_memory_id() -> str:
         _last = fresh if fresh >> _RANDOM_BITS > _last >> _RANDOM_BITS else _last + 1
         number = _last
     return "mem_" + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def parse_text_id(name: str) -> tuple[str, int | None]:
+    """Take `<memory_id>@<version>` apart; without a version the current text is meant."""
+    match = _TEXT_ID.fullmatch(name)
+    return (name, None) if match is None else (match["memory_id"], int(match["version"]))
 
 
 def parse_chunk_id(chunk_id: str) -> tuple[str, int]:

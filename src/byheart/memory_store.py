@@ -24,7 +24,7 @@ from byheart.errors import (
 )
 from byheart.filtering import FilterFields, filter_fields, make_filter
 from byheart.forgetting import Forgetter
-from byheart.identity import parse_chunk_id
+from byheart.identity import parse_chunk_id, parse_text_id
 from byheart.importing import ON_ERROR, Importer
 from byheart.model import (
     GRANULARITIES,
@@ -148,12 +148,12 @@ class MemoryStore:
         request = check_request(given, self._settings)
         [result] = self._saver.save([request])
         self._observer.saved(request.space, [result])
-        if result.status == "created" and not result.pending_vectors:
-            # The memory is safe by now: trouble with older ones must not look like its own.
-            with contextlib.suppress(StoreError):
+        # The memory is safe by now: trouble with older ones must not look like its own.
+        with contextlib.suppress(StoreError):
+            if result.status == "created" and not result.pending_vectors:
                 result = self._with_similar(result, space)
                 self._saver.make_up(_MADE_UP_PER_SAVE)
-                self._prune()
+            self._prune()
         return result
 
     def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
@@ -193,6 +193,8 @@ class MemoryStore:
             if unrefreshed >= _REFRESH_EVERY_CHUNKS:
                 self._storage.refresh()
                 unrefreshed = 0
+            with contextlib.suppress(StoreError):
+                self._prune()
             if on_progress is not None:
                 on_progress(Progress(len(results), chunks, unchanged))
         self._storage.refresh()
@@ -317,7 +319,7 @@ class MemoryStore:
         who: str = "cleanup",
         **filters: Unpack[FilterFields],
     ) -> Forgotten:
-        """Forget what was neither changed nor recalled for so many days, and prune what expired."""
+        """Forget what was neither changed nor recalled for so many days, and what has expired."""
         return self._forgetter.cleanup(
             days_old,
             filters,
@@ -544,12 +546,16 @@ class MemoryStore:
         return make_filter(filter_fields(given), self.space)
 
     def _find_again(self, text: str, space: str) -> list[str]:
-        """Look for a text in every way there is, as if it were still there."""
+        """Look for a text in every way there is, as if it were still there.
+
+        Nobody asked for it: it is not counted, and the text is not kept as a slow query.
+        """
         found: list[str] = []
+        where = Filter(space, include_expired=True)
         for mode in MODES:
-            answer = self.search(text, 100, mode, "coarse", include_expired=True, space=space)
-            found += (hit.memory_id for hit in answer.results)
-        self._observer.clear_queries()  # these were the very texts
+            with self._asking(SearchRequest(text, where, mode=mode)) as (request, asked):
+                hits, _ = find(request, asked.reader, asked.vector)
+            found += (hit.memory_id for hit in hits)
         return found
 
     def _space(self, space: object) -> str:
@@ -563,11 +569,12 @@ class MemoryStore:
         owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
         with self._storage.reading() as reader:
             memory = reader.memory(owner, self._space(space))
-            forgotten_at = reader.forgotten_at(owner, self._space(space))
+            current = parse_text_id(owner)[0]
+            forgotten_at = reader.forgotten_at(current, self._space(space))
         if forgotten_at is not None:
             raise NotFound(
-                f"{owner} was forgotten on {forgotten_at:%Y-%m-%d}",
-                f"bring it back with: byheart restore {owner}",
+                f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"bring it back with: byheart restore {current}",
             )
         if memory is None or index >= memory.chunks:
             raise _not_found(name)
@@ -662,6 +669,7 @@ class MemoryStore:
         space: Text = None,
     ) -> Exported:
         """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
+        self._refuse_itself(path_or_file)
         chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
         if chosen is None and space is not None:
             raise InvalidInput("space and all_spaces were both given", "give one of them")
@@ -690,6 +698,7 @@ class MemoryStore:
         What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
         it is run again. What was forgotten for good stays out, unless `force` says otherwise.
         """
+        self._refuse_itself(path_or_file)
         importer = Importer(
             self._storage,
             self._saver,
@@ -721,10 +730,16 @@ class MemoryStore:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
         target = Path(path).expanduser().absolute()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
-        if target == Path(self._storage.location):
-            raise InvalidInput(f"{target} is the store itself", "choose another name")
+        self._refuse_itself(target)
         self._storage.back_up(target)
         return Backup(str(target), target.stat().st_size)
+
+    def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
+        """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
+        if isinstance(path_or_file, str | Path):
+            path, store = Path(path_or_file).expanduser(), Path(self._storage.location)
+            if path.exists() and store.exists() and path.samefile(store):
+                raise InvalidInput(f"{path} is the store itself", "choose another name")
 
     # --- Upkeep -------------------------------------------------------------------------------
 

@@ -486,3 +486,11 @@ def test_a_memory_of_another_space_is_neither_recalled_nor_counted(store: Memory
 def test_a_recall_is_the_same_object_in_json(store: MemoryStore) -> None:
     store.save("tea")
     assert json.loads(json.dumps(to_wire(store.recall("tea", explain=True))))["explanations"]
+
+
+def test_a_long_list_leaves_half_of_the_budget_to_what_is_given_in_full(store: MemoryStore) -> None:
+    for number in range(20):
+        store.save(f"tea {number} " + "and one thing more to say about it " * 3)
+    answer = store.recall("tea", max_tokens=600)
+    assert len(answer.index) < 20, "not all of them can be listed"
+    assert answer.details

@@ -66,6 +66,24 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(
         store.backup(tmp_path)
 
 
+def test_the_store_itself_is_left_alone_by_whatever_name_it_is_called(
+    store: MemoryStore, path: Path, tmp_path: Path
+) -> None:
+    memory_id = store.save("Anna drinks tea.").memory_id
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    file = path.stat().st_ino
+    for name in (path, tmp_path / "link" / path.name, tmp_path / "folder" / ".." / path.name):
+        with pytest.raises(InvalidInput, match="is the store itself"):
+            store.backup(name, overwrite=True)
+        with pytest.raises(InvalidInput, match="is the store itself"):
+            store.export(name, overwrite=True)
+        with pytest.raises(InvalidInput, match="is the store itself"):
+            store.import_(name)
+    assert path.stat().st_ino == file
+    assert store.get(memory_id)
+
+
 def test_a_place_that_cannot_be_written_to_is_named(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(ByheartError, match=r"cannot write .*missing/copy\.db"):
         store.backup(tmp_path / "missing" / "copy.db")

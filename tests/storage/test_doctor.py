@@ -240,8 +240,16 @@ def test_a_memory_superseded_by_one_that_is_gone_is_told_of(
     damage(saved, "UPDATE memories SET superseded_by = 'mem_gone' WHERE memory_no = 4")
     finding = look(open_store().doctor(), "superseded memories")
     assert finding.ok
-    assert finding.message.startswith("1 were superseded by memories that are gone")
+    assert finding.message.startswith("1 rank below memories that superseded them")
     assert "supersede mem_" in finding.hint
+
+
+def test_a_memory_superseded_by_one_that_is_forgotten_is_told_of(store: MemoryStore) -> None:
+    old, new = (store.save(f"The quokka {does}").memory_id for does in ("smiles", "laughs"))
+    store.supersede(old, by=new)
+    assert look(store.doctor(), "superseded memories").message == "in order"
+    store.forget(new)
+    assert old in look(store.doctor(), "superseded memories").hint
 
 
 def test_vectors_of_other_models_are_counted_with_what_they_are_for(

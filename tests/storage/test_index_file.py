@@ -220,12 +220,19 @@ def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> N
     }
 
 
-def test_writing_over_the_index_file_never_shows_a_part_of_it(tmp_path: Path, index: Path) -> None:
+def test_writing_over_the_index_file_never_shows_a_part_of_it(path: Path, index: Path) -> None:
     contents = file.read(index)
     assert contents is not None
-    with pytest.raises(TypeError):
-        file.write(index, file.IndexFile({"unwritable": object()}, contents.arrays))
-    assert file.read(index, verify=True) is not None
+    before = index.read_bytes()
+
+    def interrupt() -> bool:
+        assert index.read_bytes() == before
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        file.write(index, file.IndexFile(contents.header, {}), 0o600, interrupt)
+    assert index.read_bytes() == before
+    assert not list(path.parent.glob("*-index.*"))
 
 
 def test_a_store_restored_to_an_older_state_under_a_live_process_is_searched_as_it_is(
@@ -241,6 +248,28 @@ def test_a_store_restored_to_an_older_state_under_a_live_process_is_searched_as_
     with target.backup("main", source, "main") as restoring:
         restoring.step()
     assert [hit.chunk_content for hit in live.search("text").results] == ["the first text"]
+
+
+def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = open_store(), open_store()
+    erased = store.save("The quokka smiles", session_id="quokka-session").memory_id
+    store.save_many(items(0, 5))
+    other.search("apple")
+    write = file.write
+
+    def write_slowly(*given: Any) -> None:
+        monkeypatch.setattr(file, "write", write)
+        store.forget(erased, hard=True)
+        write(*given)
+
+    monkeypatch.setattr(file, "write", write_slowly)
+    other._storage._index.publish()
+    index = path.with_name(path.name + "-index")
+    assert b"quokka-session" not in index.read_bytes()
+    assert not list(path.parent.glob("*-index.*"))
+    assert answers(other) == answers(store)
 
 
 def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(

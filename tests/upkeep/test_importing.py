@@ -290,6 +290,10 @@ def test_a_file_that_was_cut_off_is_noticed_and_what_was_there_is_kept(
         ({"format": "something"}, "the format 'something' is not known"),
         ({"format": "byheart-export", "version": 2}, "the file has version 2"),
         ({"format": "byheart-export", "version": 1}, "models is missing"),
+        (
+            {"format": "byheart-export", "version": 1, "model": "m", "models": []},
+            "'m' is not among the models",
+        ),
     ],
 )
 def test_a_header_that_cannot_be_understood_stops_everything(

@@ -253,6 +253,17 @@ def test_any_markdown_becomes_a_note(
     assert store.import_(folder).unchanged == 1
 
 
+def test_an_id_that_names_a_text_or_a_chunk_is_refused(store: MemoryStore, folder: Path) -> None:
+    memory_id = store.save("The quokka smiles").memory_id
+    folder.mkdir()
+    for number, name in enumerate((f"{memory_id}@1", f"{memory_id}#0")):
+        matter = f'---\nid: "{name}"\nversion: 1\ncontent_hash: "x"\n---\n\n'
+        (folder / f"{number}.md").write_text(f"{matter}Text {number}.")
+    done = store.import_(folder, on_error="skip")
+    assert (done.imported, len(done.skipped)) == (0, 2)
+    assert store.update(memory_id, content="The quokka laughs").status == "updated"
+
+
 def test_front_matter_of_others_is_kept_as_metadata(store: MemoryStore, folder: Path) -> None:
     folder.mkdir()
     (folder / "a.md").write_text("---\naliases: [x]\ndate: 2026-03-14\nid: 7\n---\nText.")

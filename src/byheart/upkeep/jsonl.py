@@ -199,6 +199,8 @@ def read_header(item: Mapping[str, Any]) -> Header:
         models.append(Model(entry.take("name", str), entry.whole("dimensions", low=1)))
         entry.finish()
     fields.finish()
+    if model is not None and model not in dict(models):
+        raise InvalidInput(f"the model {model!r} is not among the models that the file names")
     return Header(tuple(models), model)
 
 
@@ -225,9 +227,7 @@ def read_record(item: Mapping[str, Any], header: Header) -> Record | End:
 
 
 def _read_memory(fields: _Fields, header: Header) -> MemoryRecord:
-    memory_id = check.check_label("memory_id", fields.take("memory_id", str))
-    if "@" in memory_id or "#" in memory_id:
-        raise InvalidInput(f"memory_id {memory_id!r} names a text or a chunk, not a memory")
+    memory_id = check.check_memory_id("memory_id", fields.take("memory_id", str))
     space = check.check_label("space", fields.take("space", str))
     text = _read_text(fields, memory_id, space, header)
     earlier = []

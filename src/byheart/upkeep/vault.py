@@ -225,7 +225,7 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
         raise InvalidInput("version or content_hash in the front matter are not what was exported")
     return VaultFile(
         {**_known(matter), "content": content},
-        check.check_label("id", matter["id"]),
+        check.check_memory_id("id", matter["id"]),
         version,
         content_hash,
         check.check_moment("created", _plain(matter.get("created"))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import click
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
 from byheart.interfaces.cli.saving import fields, given_fields, read_content, read_file
-from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json
+from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json, warn
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import HistoryEntry, to_wire
@@ -59,7 +60,10 @@ def update_command(
     searches --as-of then. Summary, entities and importance that were not given are made anew.
     """
     changed: dict[str, Any] = {name.replace("-", "_"): None for name in clear or ()}
-    changed |= given_fields(given)
+    wanted = given_fields(given)
+    for name in changed.keys() & wanted.keys():
+        raise click.UsageError(f"--{name.replace('_', '-')} and --clear of it were given together")
+    changed |= wanted
     if text and file:
         raise click.UsageError("a text and --file were given together: give one of them")
     if text:
@@ -163,6 +167,10 @@ def restore_command(invocation: Invocation, memory_id: str, who: str) -> None:
     """
     with open_store(invocation) as store:
         memory = store.restore(memory_id, who)
+    if memory.expires_at is not None and memory.expires_at <= datetime.now(UTC):
+        ended = f"{memory.expires_at:%Y-%m-%d}"
+        message = f"it expired on {ended}; to find it: byheart update {memory_id} --clear ttl-days"
+        warn(invocation, message)
     if invocation.json:
         print_json(memory)
     elif sys.stdout.isatty():

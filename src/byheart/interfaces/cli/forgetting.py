@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from byheart.errors import NotFound
 from byheart.interfaces.cli.changing import reason, who
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.options import flag, own_filters
-from byheart.interfaces.cli.screen import Part, count, open_screen, print_json, remark
+from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Forgotten
+
+if TYPE_CHECKING:
+    from byheart.memory_store import MemoryStore
 
 _SHOWN_IDS = 10
 
@@ -64,12 +70,14 @@ def forget_command(
     with open_store(invocation) as store:
         if memory_ids:
             asked = hard and not yes and not dry_run and sys.stdin.isatty()
-            if asked and not _confirmed(len(memory_ids), hard):
+            if asked and not _confirmed(store, memory_ids, hard):
                 return
             done = store.forget(memory_ids, dry_run=dry_run, **about)
         else:
             done = store.forget(dry_run=True, **about)
-            if done.count and not dry_run and _agreed(invocation, done, yes):
+            if done.count and not dry_run:
+                if not _agreed(invocation, store, done, yes):
+                    return
                 done = store.forget(dry_run=False, **about)
     _end(ctx, done)
 
@@ -105,13 +113,15 @@ def cleanup_command(
 ) -> None:
     """Forget what nobody has needed for long.
 
-    What has expired is taken out as well. It is counted first, and done after a yes.
+    What has expired is forgotten as well. It is counted first, and done after a yes.
     """
     invocation: Invocation = ctx.obj
     about = {"hard": hard, "who": who, **_given_filters(ctx, given)}
     with open_store(invocation) as store:
         done = store.cleanup(days_old, **about)
-        if (done.count or done.expired) and not dry_run and _agreed(invocation, done, yes):
+        if done.count and not dry_run:
+            if not _agreed(invocation, store, done, yes):
+                return
             done = store.cleanup(days_old, dry_run=False, **about)
     _end(ctx, done)
 
@@ -124,18 +134,29 @@ def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _agreed(invocation: Invocation, done: Forgotten, yes: bool) -> bool:
+def _agreed(invocation: Invocation, store: MemoryStore, done: Forgotten, yes: bool) -> bool:
     if yes:
         return True
     if invocation.json or not sys.stdin.isatty():
+        _show(invocation, done)
         remark(invocation, "nothing was forgotten yet: add --yes to do it")
         return False
-    return _confirmed(done.count + done.expired, done.hard)
+    return _confirmed(store, done.memory_ids, done.hard)
 
 
-def _confirmed(number: int, hard: bool) -> bool:
+def _confirmed(store: MemoryStore, memory_ids: Sequence[str], hard: bool) -> bool:
+    """Show what is meant, then ask."""
+    for memory_id in memory_ids[:_SHOWN_IDS]:
+        with suppress(NotFound):  # hidden already: nothing to show
+            memory = store.get(memory_id)
+            click.echo(f"   {memory_id}  {one_line(memory.title or memory.summary)}", err=True)
+    if len(memory_ids) > _SHOWN_IDS:
+        click.echo(f"   and {len(memory_ids) - _SHOWN_IDS:,} more", err=True)
     how = ", with every trace and for good" if hard else ""
-    return click.confirm(f"Forget {count(number, 'memory')}{how}?", err=True)
+    if click.confirm(f"Forget {count(len(memory_ids), 'memory')}{how}?", err=True):
+        return True
+    click.echo("nothing was forgotten", err=True)
+    return False
 
 
 def _end(ctx: click.Context, done: Forgotten) -> None:
@@ -157,8 +178,7 @@ def _show(invocation: Invocation, done: Forgotten) -> None:
     if done.count > _SHOWN_IDS:
         screen.line(Part(f"and {done.count - _SHOWN_IDS:,} more", "dim"), indent=1)
     if done.expired:
-        would = "would take out" if done.dry_run else "took out"
-        screen.line(Part("✓", "good"), f"{would} {count(done.expired, 'memory')} that had expired")
+        screen.line(Part(f"{done.expired:,} of them had expired", "dim"), indent=1)
     if done.removal is not None:
         _show_removal(done)
 

@@ -34,7 +34,9 @@ def open_embedding_store(invocation: Invocation, *, create: bool = False) -> Mem
 
 def get_missing_model(invocation: Invocation, settings: Settings) -> None:
     """Get a model that is missing, under a progress bar; without a terminal, first use gets it."""
-    if settings.embedding_provider in _IN_PROCESS and not look_for_model(settings).ready:
+    if settings.offline or settings.embedding_provider not in _IN_PROCESS:
+        return
+    if not look_for_model(settings).ready:
         remark(invocation, "getting the embedding model: this happens once")
         if sys.stderr.isatty():
             # Without it keywords still work, and the answer says what is missing and why.

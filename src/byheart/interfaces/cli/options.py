@@ -105,7 +105,7 @@ filters = together(
         help="With --session-id: also what belongs to no session (the default).",
     ),
     *_details,
-    flag("--as-of", section=FILTERS, metavar="DATE", help="As the store was at this time."),
+    flag("--as-of", section=FILTERS, metavar="DATE", help="With the texts of this time."),
 )
 # What is to be changed: a session's own, as it is now.
 own_filters = together(

@@ -92,6 +92,9 @@ def save_command(
         content = read_content(text)
         with open_embedding_store(invocation, create=True) as store:
             result = store.save(content, **about)
+        if result.status == "unchanged" and about:
+            change = f"byheart update {result.memory_id}"
+            remark(invocation, f"it is there already; what was given besides is not: {change}")
         _show(invocation, [result], result)
 
 

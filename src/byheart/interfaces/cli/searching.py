@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -93,7 +94,7 @@ def search_command(
         if place:
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, full)
-    _close(invocation, answer, given["offset"])
+    _close(invocation, answer, given)
 
 
 def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
@@ -182,10 +183,10 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     screen.line(Part(final, "dim"), indent=1)
 
 
-def _close(invocation: Invocation, answer: SearchAnswer, offset: int) -> None:
+def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any]) -> None:
     """Say what an answer does not show: that it is empty, or that there is more."""
     if answer.has_more:
-        following = offset + answer.total_results
+        following = given["offset"] + answer.total_results
         remark(invocation, f"more: byheart search … --offset {following}")
     if answer.results:
         return
@@ -194,5 +195,5 @@ def _close(invocation: Invocation, answer: SearchAnswer, offset: int) -> None:
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
-    other = ", or --mode hybrid" if answer.mode != "hybrid" else ""
+    other = ", or --mode hybrid" if given["mode"] != "hybrid" else ""
     click.echo(f"Nothing found {where}. Try other words or fewer filters{other}.")

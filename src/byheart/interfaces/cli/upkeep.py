@@ -69,7 +69,7 @@ def _facts(status: Status) -> list[tuple[str, str]]:
 )
 @flag("--fix", is_flag=True, help="Mend what can be derived: vectors, keyword entries, leftovers.")
 @flag("--rebuild", is_flag=True, help="Make all indexes anew from what is saved.")
-@flag("--optimize", is_flag=True, help="Compact the database and its indexes.")
+@flag("--optimize", is_flag=True, help="Compact the store; drop vectors of models not in use.")
 @click.pass_context
 def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool) -> None:
     """Check the store and what it needs, and mend what can be mended.

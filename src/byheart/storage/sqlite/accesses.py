@@ -74,6 +74,7 @@ class Accesses:
         connection.set_busy_timeout(0)
         connection.transaction_mode = "IMMEDIATE"
         # No wait for the disk at each commit; whoever saves a text syncs the log, and checkpoints.
+        # Where nobody saves, one recall in some ten thousand does it, before the log is large.
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        connection.execute("PRAGMA wal_autocheckpoint = 10000")
         return connection

@@ -21,6 +21,8 @@ def copy(database: Database, path: Path) -> None:
     connection = database.connect()
     try:
         partial.unlink(missing_ok=True)
+        # Made before it is written to: whoever may not read the store may not read half a copy.
+        partial.touch(mode=0o600)
         with database.translated():
             connection.execute("VACUUM INTO ?", (str(partial),))
         shutil.copymode(database.path, partial)

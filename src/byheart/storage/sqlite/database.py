@@ -158,6 +158,8 @@ class Database:
         try:
             with self.translated():
                 connection = self.connect()
+                # VACUUM builds the whole file anew: not in memory.
+                connection.execute("PRAGMA temp_store = FILE")
                 try:
                     yield connection
                 finally:

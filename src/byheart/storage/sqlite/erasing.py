@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 
@@ -31,6 +31,8 @@ _MOST_PIECES, _MOST_FIELDS = 32, 16
 _SMALL_FILE_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WAIT_SECONDS = 5.0
+
+_Each = TypeVar("_Each")
 
 # What is said about memories beside their texts: those that are to go, ...
 # (`+space` keeps SQLite from walking through the whole space instead of asking for the ids.)
@@ -88,11 +90,11 @@ def erase(
     )
 
 
-def _pieces(connection: apsw.Connection, memory_ids: Iterable[str], space: str) -> list[bytes]:
+def _pieces(connection: apsw.Connection, memory_ids: Sequence[str], space: str) -> list[bytes]:
     """Pick stretches of what is to go, spread evenly: of the texts, and of what is said of them."""
     texts: dict[bytes, None] = {}
     fields: dict[bytes, None] = {}
-    for memory_id in memory_ids:
+    for memory_id in _spread(memory_ids, _MOST_PIECES):
         rows = connection.execute(
             "SELECT content FROM chunks JOIN memories USING (memory_no) "
             "WHERE (memory_id = ?1 OR version_of = ?1) AND +space = ?2",
@@ -113,9 +115,9 @@ def _stretches(text: Any) -> Iterator[bytes]:
             yield piece
 
 
-def _spread(found: Iterable[bytes], most: int) -> list[bytes]:
-    pieces = list(found)
-    return pieces[:: -(-len(pieces) // most) or 1]
+def _spread(found: Iterable[_Each], most: int) -> list[_Each]:
+    every = list(found)
+    return every[:: -(-len(every) // most) or 1]
 
 
 def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:

@@ -28,7 +28,7 @@ _LEAST_FREE_BYTES = 200_000_000
 _LARGE_LOG_BYTES = 64 * 1024 * 1024
 _STALE_BACKUP_SECONDS = 30 * 24 * 3600
 _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
-_RESTORE = "restore a backup, or save what can still be read with: byheart export"
+_RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
 _KEYWORDS = "chunk_words"
 # How many chunks' keyword entries are compared with their texts, and by how many words.
@@ -355,16 +355,16 @@ def _earlier_texts(connection: apsw.Connection) -> _Checked:
 
 
 def _superseded(connection: apsw.Connection) -> _Checked:
-    """Tell of memories that rank below others which no longer exist: only people can decide."""
+    """Tell of memories that rank below others which nobody finds: only people can decide."""
     name = "superseded memories"
     rows: list[Any] = connection.execute(
         "SELECT memory_id FROM memories o WHERE superseded_by IS NOT NULL AND version_of IS NULL "
         "AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.memory_id = o.superseded_by "
-        "AND m.space = o.space)"
+        "AND m.space = o.space AND m.forgotten_at IS NULL) AND forgotten_at IS NULL"
     ).fetchall()
     if not rows:
         return _Checked(Finding(name, True, "in order"))
-    message = f"{len(rows):,} were superseded by memories that are gone, and still rank below"
+    message = f"{len(rows):,} rank below memories that superseded them and are gone or forgotten"
     hint = f"if one holds again: byheart supersede {rows[0][0]} --undo"
     return _Checked(Finding(name, True, message, hint))
 

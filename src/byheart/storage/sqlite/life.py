@@ -319,6 +319,16 @@ def history(connection: apsw.Connection, memory_id: str, space: str) -> list[His
     return entries
 
 
+def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
+    """Name the row with the text of a version; a name that no row has if there is none."""
+    found = connection.execute(
+        "SELECT memory_id FROM memories WHERE +space = ?1 "
+        "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 ORDER BY version LIMIT 1",
+        (space, memory_id, version),
+    ).get
+    return text_id(memory_id, version) if found is None else str(found)
+
+
 def _text_at(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
     """Give the text a version had: that of the first row that ended with it or a later one."""
     text: str = connection.execute(
@@ -354,5 +364,18 @@ def _live(connection: apsw.Connection, memory_id: str, space: str, column: str) 
         (memory_id, space),
     ).get
     if row is None:
-        raise NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
+        raise missing(connection, memory_id, space)
     return row  # type: ignore[no-any-return]
+
+
+def missing(connection: apsw.Connection, memory_id: str, space: str) -> NotFound:
+    """Say that a memory is not there, or that it is hidden."""
+    hidden = connection.execute(
+        "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
+    ).get
+    if hidden is None:
+        return NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
+    return NotFound(
+        f"{memory_id} was forgotten on {from_micros(hidden):%Y-%m-%d}",
+        f"bring it back with: byheart restore {memory_id}",
+    )

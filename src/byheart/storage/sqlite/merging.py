@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from byheart.errors import Conflict, NotFound
+from byheart.errors import Conflict
 from byheart.model import Memory, Merged
 from byheart.storage.sqlite import life, writing
 from byheart.storage.sqlite.rows import MEMORY, to_memory
@@ -106,5 +106,5 @@ def _live(connection: apsw.Connection, memory_id: str, space: str) -> tuple[int,
         (memory_id, space),
     ).get
     if row is None:
-        raise NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
+        raise life.missing(connection, memory_id, space)
     return row[0], to_memory(row[1:])

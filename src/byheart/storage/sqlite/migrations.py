@@ -10,6 +10,7 @@ from importlib.resources import files
 import apsw
 
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
+from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 
 APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
@@ -101,10 +102,5 @@ def _use_write_ahead_log(database: Database) -> None:
 
 
 def _back_up(database: Database, version: int) -> None:
-    """Copy the store while nobody can write to it; a copy that is there is whole."""
-    copy = database.path.with_name(f"{database.path.name}.backup-schema-{version}")
-    partial = copy.with_name(f"{copy.name}.partial")
-    partial.unlink(missing_ok=True)
-    with database.maintaining() as connection:
-        connection.execute("VACUUM INTO ?", (str(partial),))
-    partial.replace(copy)
+    """Copy the store while nobody can write to it."""
+    copy(database, database.path.with_name(f"{database.path.name}.backup-schema-{version}"))

@@ -12,6 +12,7 @@ import apsw
 import numpy as np
 
 from byheart.contracts import Double, FoundChunk, Model, Ranked, Standing, Vectors
+from byheart.identity import parse_text_id
 from byheart.model import (
     Entity,
     Filter,
@@ -141,7 +142,7 @@ class SqliteReader:
         rows = self._connection.execute(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
             "WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL ORDER BY chunk_index",
-            (memory_id, space),
+            (self._text_row(memory_id, space), space),
         )
         return [to_found_chunk(row) for row in rows]
 
@@ -150,9 +151,14 @@ class SqliteReader:
         row = self._connection.execute(
             f"SELECT {MEMORY} FROM memories m "
             "WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL",
-            (memory_id, space),
+            (self._text_row(memory_id, space), space),
         ).get
         return None if row is None else to_memory(row)
+
+    def _text_row(self, name: str, space: str) -> str:
+        """Name the row that holds the text of a version: it carries the last one it had."""
+        memory_id, version = parse_text_id(name)
+        return name if version is None else life.row_of(self._connection, memory_id, space, version)
 
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
         """Fetch what recall weighs of memories, in the order asked."""
@@ -174,10 +180,11 @@ class SqliteReader:
         total = self._connection.execute(
             f"SELECT count(*) FROM memories m WHERE {clause}", values
         ).get
+        order = "ORDER BY m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC"
+        # Sorted by number first: SQLite would put together every text in order to sort it.
         rows = self._connection.execute(
-            f"SELECT {MEMORY} FROM memories m WHERE {clause} "
-            "ORDER BY m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC "
-            "LIMIT ? OFFSET ?",
+            f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
+            f"FROM memories m WHERE {clause} {order} LIMIT ? OFFSET ?) {order}",
             [*values, limit, offset],
         )
         return [to_memory(row) for row in rows], total

@@ -21,7 +21,8 @@ _CONTENT = """(SELECT group_concat(content, '') FROM
 
 MEMORY = f"""
     ifnull(m.version_of, m.memory_id), m.space, m.kind, {_CONTENT},
-    lower(hex(m.content_hash)), m.title, m.summary, m.source, m.session_id, m.agent_id, m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
+    lower(hex(m.content_hash)), m.title, m.summary, m.source, m.session_id, m.agent_id,
+    m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
     m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
     m.accessed_at, m.access_count, m.version, m.replaced_at, m.superseded_by, m.forgotten_at,
     m.derived"""

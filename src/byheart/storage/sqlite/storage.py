@@ -25,6 +25,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
+from byheart.errors import StoreUnreachable
 from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
 from byheart.storage.sqlite import (
     copying,
@@ -59,6 +60,11 @@ class SqliteStorage:
     """Keep memories in one SQLite file that many processes may have open."""
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 30) -> None:
+        # Through a link the log, the index and the counts would stand beside the link.
+        try:
+            path = path.resolve()
+        except (OSError, RuntimeError) as error:  # links that lead in a circle
+            raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
         self._database = Database(path, busy_timeout_seconds)
         self.schema_version = migrate(self._database)
         index_path = path.with_name(path.name + "-index")

@@ -14,6 +14,7 @@ import struct
 import tempfile
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,8 +36,11 @@ class IndexFile:
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: Path, contents: IndexFile, mode: int) -> None:
-    """Write the file beside its place and move it there; readers see the old one or the new one."""
+def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]) -> None:
+    """Write the file beside its place and move it there; readers see the old one or the new one.
+
+    It is thrown away if `unless` says so when it is done: writing takes a second or more.
+    """
     layout, checksums, offset = {}, {}, 0
     for name, array in contents.arrays.items():
         layout[name] = [array.dtype.str, list(array.shape), offset]
@@ -57,7 +61,10 @@ def write(path: Path, contents: IndexFile, mode: int) -> None:
             out.flush()
             os.fsync(out.fileno())  # else a power cut could leave a file whose arrays are zeros
         Path(temporary).chmod(mode)  # who may read the store may use its index
-        Path(temporary).replace(path)
+        if unless():
+            Path(temporary).unlink()
+        else:
+            Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

@@ -138,7 +138,11 @@ class Index:
             started = time.perf_counter()
             if newer is None:
                 mode = self._database.path.stat().st_mode & 0o777
-                file.write(self.path, contents.compacted().to_file(), mode)
+                laid_out = contents.compacted().to_file()
+                # What is gone in a newer one must not come back with this.
+                file.write(
+                    self.path, laid_out, mode, lambda: self._newer_file(contents) is not None
+                )
                 written = file.read(self.path)
                 newer = None if written is None else _Contents.from_file(written)
                 self.on_work("publish", time.perf_counter() - started)
