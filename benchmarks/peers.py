@@ -212,7 +212,7 @@ class LanceDb:
     """LanceDB's own hybrid search, with IVF_PQ, FTS and bitmap indexes."""
 
     packages: ClassVar[tuple[str, ...]] = ("lancedb",)
-    REFINE = 50  # with 10, the vector leg's recall is a fifth lower at 100,000, and no faster
+    REFINE = 50  # at 100,000 its vector leg finds 0.90 of the nearest ten; with 10, 0.70
 
     def __init__(self, folder: Path) -> None:
         import lancedb

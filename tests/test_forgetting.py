@@ -16,6 +16,8 @@ import pytest
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreBusy
 from byheart.memory_store import MemoryStore
 from byheart.model import GRANULARITIES, MODES
+from byheart.storage.sqlite import life
+from byheart.storage.sqlite.database import Database
 from tests.conftest import WatchedEmbedder
 from tests.storage.test_processes import OPEN, finish, start
 
@@ -502,7 +504,7 @@ for turn, memory_id in enumerate(ids):
         rest, _ = process.communicate()
         done = max([done, *map(int, rest.split())])
         store = open_store(embedder=make_watched(32, "hash-32"))
-        assert all(finding.ok for finding in store.doctor()), store.doctor()
+        assert all(finding.ok for finding in store.doctor(fix=True)), store.doctor()
         for turn, memory_id in enumerate(ids[: done + 1]):
             if turn % 4 in (1, 2):
                 with pytest.raises(NotFound):
@@ -934,3 +936,25 @@ def test_threads_that_search_while_others_forget_see_only_what_holds(open_store:
         for thread in threads:
             thread.join()
     assert wrong == []
+
+
+def test_a_forgetting_that_was_cut_off_is_noticed_and_finished_by_the_doctor(
+    open_store: Open, path: Path, tmp_path: Path
+) -> None:
+    store, mark = open_store(), Marks()
+    memory_id = store.save(f"{mark()} {mark()} {mark()}", title=mark()).memory_id
+    store.search("anything")
+    store.close()
+    # What a process has done when it dies right after its transaction.
+    database = Database(path, 1)
+    with database.writing() as connection:
+        life.remove(connection, [memory_id], "default", tombstones=True)
+        connection.execute("INSERT INTO store VALUES ('unswept', '1')")
+    database.close()
+    assert left_in(tmp_path, mark.made), "the keyword index still has the words"
+    with open_store() as again:
+        [finding] = [each for each in again.doctor() if not each.ok]
+        assert (finding.check, "--fix" in finding.hint) == ("forgetting", True)
+        assert all(each.ok for each in again.doctor(fix=True))
+        assert all(each.ok for each in again.doctor())
+    assert left_in(tmp_path, mark.made) == {}

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from byheart import fields as check
-from byheart.contracts import Model, Revision, Storage
+from byheart.contracts import DedupKey, Model, Revision, Storage
 from byheart.errors import InvalidInput, NotFound, VersionConflict
 from byheart.model import Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
@@ -84,13 +84,26 @@ class Changer:
                 expected_version=current.version if expected_version is None else expected_version,
             )
             if not revision.changes and revision.expected_version == current.version:
-                return _unchanged(current)
+                return self._unchanged(current)
             try:
                 return self._storage.revise(revision, model)
             except VersionConflict:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
         raise AssertionError("unreachable")
+
+    def _unchanged(self, current: Memory) -> SaveResult:
+        key = DedupKey(current.space, current.session_id, current.kind, current.content_hash)
+        known = self._storage.known([key]).get(key)  # an expired one is not known there
+        return known or SaveResult(
+            current.memory_id,
+            "unchanged",
+            current.chunks,
+            current.content_hash,
+            current.created_at,
+            0,
+            current.version,
+        )
 
     def _read(self, memory_id: str, space: str) -> Memory:
         with self._storage.reading() as reader:
@@ -191,15 +204,3 @@ def _comparable(name: str, memory: Memory) -> Any:
         return {each.casefold() for each in value}  # one entity, however it is spelled
     # Tags are a set: the order they are given in says nothing.
     return frozenset(value) if name == "tags" else value
-
-
-def _unchanged(current: Memory) -> SaveResult:
-    return SaveResult(
-        current.memory_id,
-        "unchanged",
-        current.chunks,
-        current.content_hash,
-        current.created_at,
-        0,
-        current.version,
-    )

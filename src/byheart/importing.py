@@ -19,7 +19,15 @@ from typing import Any, BinaryIO, Literal, TypeVar
 
 from byheart.contracts import DedupKey, MemoryRecord, Record, Storage
 from byheart.errors import ByheartError, Conflict, InvalidInput, NotFound
-from byheart.model import Imported, Memory, SaveResult, Skipped, TransferProgress
+from byheart.model import (
+    HistoryEntry,
+    Imported,
+    Memory,
+    SaveResult,
+    Skipped,
+    TransferProgress,
+    to_wire,
+)
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.settings import Settings
 from byheart.upkeep import jsonl, vault
@@ -33,7 +41,7 @@ OnProgress = Callable[[TransferProgress], None]
 Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
 # How much one transaction takes in: large enough to be fast, small enough to lose only seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 1_000_000
-_WHO = "import"
+_SQLITE = b"SQLite format 3\0"
 
 # Where a line stands, and the object on it or what is wrong with it.
 _Line = tuple[str, dict[str, Any] | InvalidInput]
@@ -77,6 +85,7 @@ class Importer:
         self._counts = _Counts()
         self._done = 0
         self._total: int | None = None
+        self._files_by_id: dict[str, str] = {}
 
     @property
     def progress(self) -> TransferProgress:
@@ -127,6 +136,10 @@ class Importer:
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[_Line]:
         for number, line in enumerate(stream, start=1):
             self._done += len(line)
+            if number == 1 and line.startswith(_SQLITE):
+                raise InvalidInput(
+                    f"{name} is a store, not an export", f"look into it with: byheart --db {name}"
+                )
             if line.strip():
                 place = f"{name} line {number}"
                 try:
@@ -167,7 +180,7 @@ class Importer:
             return
         count = self._counts.imported + self._counts.updated
         kept = f"what came before it is kept ({count:,} new or changed): " if count else ""
-        advice = f"{kept}correct it and run this again, or leave it out with on_error=skip"
+        advice = f"{kept}correct it and run this again, or leave it out with on_error='skip'"
         error.message = f"{place}: {error.message}"
         error.hint = f"{error.hint}; {advice}" if error.hint else advice
         raise error
@@ -214,6 +227,10 @@ class Importer:
         self._report()
 
     def _check(self, item: dict[str, Any]) -> SaveRequest:
+        if jsonl.is_record(item):
+            raise InvalidInput(
+                "this looks like lines of an export without its first line", "export it again"
+            )
         return check_request(item, self._settings)
 
     def _save(self, requests: list[SaveRequest]) -> None:
@@ -251,11 +268,19 @@ class Importer:
         request = check_request(file.fields, self._settings)
         if file.memory_id is None:
             return request
+        place = vault.place_of(path, folder)
+        first = self._files_by_id.setdefault(file.memory_id, place)
+        if first != place:
+            raise InvalidInput(
+                f"it has the same id as {first}: take the id line out of one of them"
+            )
         with self._storage.reading() as reader:
             memory = reader.memory(file.memory_id, request.space)
             hidden = reader.forgotten_at(file.memory_id, request.space)
         if memory is not None:
-            self._revise(memory, file, request)
+            # A name need not be UTF-8, what is stored must be.
+            name = os.fsencode(path.resolve()).decode(errors="replace")
+            self._revise(memory, file, request, f"import of {name}")
             return None
         if hidden is not None:
             raise Conflict(
@@ -269,44 +294,76 @@ class Importer:
             created_at=file.created_at,
         )
 
-    def _revise(self, memory: Memory, file: vault.VaultFile, request: SaveRequest) -> None:
+    def _revise(
+        self, memory: Memory, file: vault.VaultFile, request: SaveRequest, who: str
+    ) -> None:
         """Change a memory as its file was changed, unless the memory changed elsewhere as well."""
-        rewritten = sha256(request.content.encode()).hexdigest() != file.content_hash
+        compared = [name for name in file.fields if name != "space"]
         differing = {
-            name: value
-            for name, value in file.fields.items()
-            if name != "space" and _differs(memory, name, request)
+            name: file.fields[name]
+            for name in compared
+            if _differs(getattr(memory, name), getattr(request, name))
         }
-        moved_on = self._changed_elsewhere(memory, file) and not self._force
-        if not differing or (moved_on and not rewritten):
+        edited, moved_on = True, False
+        if differing and not self._force:
+            with self._storage.reading() as reader:
+                entries = reader.history(memory.memory_id, memory.space)
+            exported, moved_on = _origin(memory, entries, file, who)
+            edited = exported is None or any(
+                _differs(exported[name], getattr(request, name)) for name in compared
+            )
+        if not differing or not edited:
             # Either both say the same, or the file is merely older than the memory.
             self._counts.unchanged += 1
             return
         if moved_on:
             raise Conflict(
                 f"{memory.memory_id} has changed since this file was written, and so has the file",
-                "export it again and make the change there, or let the file win with force",
+                "export it again and make the change there, or let the file win with force=True",
             )
         if "content" in differing and request.key in self._erased([request.key]):
             self._counts.refused += 1
             return
-        self._update(memory.memory_id, memory.space, differing, memory.version, _WHO)
+        self._update(memory.memory_id, memory.space, differing, memory.version, who)
         self._counts.updated += 1
 
-    def _changed_elsewhere(self, memory: Memory, file: vault.VaultFile) -> bool:
-        """Say whether anybody but earlier imports changed the memory since its file was written."""
-        if memory.version == file.version:
-            return False
-        with self._storage.reading() as reader:
-            entries = reader.history(memory.memory_id, memory.space)
-        return any(each.version > (file.version or 0) and each.who != _WHO for each in entries)
+
+def _origin(
+    memory: Memory, entries: list[HistoryEntry], file: vault.VaultFile, who: str
+) -> tuple[Mapping[str, Any] | None, bool]:
+    """Give the fields a file was written from, and whether others than it changed them since."""
+    versions = dict(_versions(memory, entries))
+    alike = [version for version, fields in versions.items() if _hash(fields) == file.content_hash]
+    changes = [entry for entry in entries if entry.changes]
+    own = bool(changes) and changes[-1].who == who
+    if not alike:
+        # It was written by another store: all there is to compare are the times.
+        newer = file.updated_at is not None and file.updated_at > memory.updated_at
+        return None, not own and not (newer and len(versions) == 1)
+    # Another store counts its versions differently.
+    version = file.version if file.version in alike else max(alike)
+    return versions[version], not own and version != memory.version
 
 
-def _differs(memory: Memory, name: str, request: SaveRequest) -> bool:
-    old, new = getattr(memory, name), getattr(request, name)
-    if isinstance(old, tuple):
+def _versions(
+    memory: Memory, entries: list[HistoryEntry]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Give the fields that a memory had at each of its versions, from the last to the first."""
+    fields = to_wire(memory)
+    yield memory.version, dict(fields)
+    for entry in reversed(entries):
+        yield entry.version, dict(fields)
+        fields.update({name: change["from"] for name, change in entry.changes.items()})
+
+
+def _hash(fields: Mapping[str, Any]) -> str:
+    return sha256((fields["content"] or "").encode()).hexdigest()
+
+
+def _differs(old: Any, new: Any) -> bool:
+    if isinstance(old, list | tuple):
         return set(old) != set(new or ())
-    return bool(old != new)
+    return bool(to_wire(old) != to_wire(new))
 
 
 def _chars(item: Record | SaveRequest) -> int:

@@ -728,7 +728,7 @@ class MemoryStore:
 
     def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
-        target = Path(path).expanduser().absolute()
+        target = Path(path).expanduser().resolve()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
         self._refuse_itself(target)
         self._storage.back_up(target)

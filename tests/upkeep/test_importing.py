@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -314,6 +315,26 @@ def test_plain_lines_are_saved_as_save_does(store: MemoryStore) -> None:
     assert {each.content for each in store.list().memories} == {"one", "two", "three", "five"}
 
 
+def test_an_export_without_its_first_line_is_recognized(
+    store: MemoryStore, other: MemoryStore
+) -> None:
+    store.save("text")
+    with pytest.raises(InvalidInput, match="line 1: this looks like lines of an export without"):
+        other.import_(joined(dumped(store)[1:]))
+
+
+def test_a_store_is_recognized(store: MemoryStore, other: MemoryStore, tmp_path: Path) -> None:
+    store.save("text")
+    store.backup(tmp_path / "copy.db")
+    with pytest.raises(InvalidInput, match=r"is a store, .* byheart --db .*copy\.db"):
+        other.import_(tmp_path / "copy.db", on_error="skip")
+
+
+def test_bad_json_is_placed_in_its_line(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match=r"line 2: it is not JSON: .* at column 13 \("):
+        store.import_(io.BytesIO(b'{"content": "one"}\n{"content": two}\n'))
+
+
 def test_an_empty_file_imports_nothing(store: MemoryStore) -> None:
     assert store.import_(io.BytesIO(b"\n\n")).imported == 0
 
@@ -363,3 +384,45 @@ def test_a_file_that_exists_is_replaced_only_when_asked(store: MemoryStore, tmp_
     assert (tmp_path / "all.jsonl").read_text() == "precious"
     store.export(tmp_path / "all.jsonl", overwrite=True)
     assert "byheart-export" in (tmp_path / "all.jsonl").read_text()
+
+
+def test_an_export_follows_links_and_leaves_devices_and_pipes_what_they_are(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    store.save("text")
+    target, link, pipe = (tmp_path / name for name in ("all.jsonl", "link", "pipe"))
+    target.write_text("old")
+    link.symlink_to(target)
+    store.export(link, overwrite=True)
+    assert link.is_symlink()
+    assert "byheart-export" in target.read_text()
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        store.export(pipe, overwrite=True)
+        assert os.read(reading, 1_000_000) == target.read_bytes()
+    finally:
+        os.close(reading)
+    assert pipe.is_fifo()
+    with pytest.raises(InvalidInput, match="is a device or a pipe"):
+        store.backup(pipe, overwrite=True)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_a_space_can_be_copied_under_another_name(open_store: Any, tmp_path: Path) -> None:
+    store = open_store()
+    old, new = (store.save(text).memory_id for text in ("The limit is 1.", "The limit is 2."))
+    store.update(old, content="The limit is 1.5.")
+    store.supersede(old, by=new)
+    store.export(tmp_path / "ours.jsonl")
+    lines = (tmp_path / "ours.jsonl").read_text().replace('"space":"default"', '"space":"copy"')
+    assert lines.count('"space":"copy"') >= 2
+    (tmp_path / "copy.jsonl").write_text(lines)
+    assert store.import_(tmp_path / "copy.jsonl").imported == 2
+    assert store.import_(tmp_path / "copy.jsonl").unchanged == 2
+    copies = {each.content: each for each in store.list(space="copy").memories}
+    assert set(copies) == {"The limit is 1.5.", "The limit is 2."}
+    assert copies["The limit is 1.5."].superseded_by == copies["The limit is 2."].memory_id
+    assert {each.memory_id for each in copies.values()}.isdisjoint((old, new))
+    assert store.get(old).superseded_by == new
+    assert all(finding.ok for finding in store.doctor())

@@ -184,9 +184,7 @@ class _Answer:
             )
             for leg, place in fused.places.items()
         }
-        fusion = (
-            f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else self._ranking.legs[0]
-        )
+        fusion = f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else self._ranking.legs[0]
         return Explanation(fusion, fused.score, **legs)
 
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:

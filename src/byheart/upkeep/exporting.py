@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -67,32 +68,44 @@ def _count(written: Iterable[Record], dump: Dump, on_progress: OnProgress | None
 def _opened(
     path_or_file: str | Path | BinaryIO, path: Path | None, overwrite: bool
 ) -> Iterator[BinaryIO]:
-    """Open a file under another name first: one that has its own name is whole."""
+    """Open a file under another name first: one that has its own name is whole.
+
+    Links are followed, and what is no ordinary file (a device, a pipe) is written to as it is.
+    """
     if path is None:
         assert not isinstance(path_or_file, str | Path)
         yield path_or_file
         return
-    refuse_existing(path, overwrite)
-    partial = path.with_name(f"{path.name}.partial")
+    refuse_existing(path, overwrite, ordinary=False)
+    if path.exists() and not path.is_file():
+        with _explained(path), path.open("wb") as out:
+            yield out
+        return
+    target = path.resolve()
+    partial = target.with_name(f"{target.name}.partial")
     with _explained(path):
         try:
             with partial.open("wb") as out:
                 yield out
-            partial.replace(path)
+                out.flush()
+                os.fsync(out.fileno())
+            partial.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise
 
 
-def refuse_existing(path: Path, overwrite: bool) -> None:
+def refuse_existing(path: Path, overwrite: bool, *, ordinary: bool = True) -> None:
     """Leave what is there alone, unless told otherwise."""
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder", "name a file")
     if path.exists() and not overwrite:
         raise InvalidInput(
-            f"{path} exists already", "choose another name, or allow it with overwrite"
+            f"{path} exists already", "choose another name, or allow it with overwrite=True"
         )
+    if ordinary and path.exists() and not path.is_file():
+        raise InvalidInput(f"{path} is a device or a pipe, not a file", "name a file")
 
 
 @contextmanager

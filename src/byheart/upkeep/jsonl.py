@@ -178,6 +178,11 @@ def is_header(item: Mapping[str, Any]) -> bool:
     return "format" in item and "content" not in item
 
 
+def is_record(item: Mapping[str, Any]) -> bool:
+    """Say whether a line belongs to an export, after its header."""
+    return item.get("type") in ("memory", "entity", "tombstone", "end")
+
+
 def read_header(item: Mapping[str, Any]) -> Header:
     """Accept the first line of a file of this format and version."""
     if item.get("format") != FORMAT:

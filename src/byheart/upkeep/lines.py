@@ -25,8 +25,11 @@ def parse_object(line: bytes, place: str) -> dict[str, Any]:
     try:
         item = json.loads(text)
     except (ValueError, RecursionError) as error:
+        reason = str(error)
+        if isinstance(error, json.JSONDecodeError):  # it says "line 1" of every line
+            reason = f"{error.msg} at column {error.colno:,}"
         raise InvalidInput(
-            f"{place} is not JSON: {error}", "write one object on each line"
+            f"{place} is not JSON: {reason}", "write one object on each line"
         ) from error
     if not isinstance(item, dict):
         raise InvalidInput(

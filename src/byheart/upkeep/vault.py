@@ -25,6 +25,7 @@ _LONGEST_FRONT_MATTER = 100_000
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
+_OURS = re.compile(r"\ufeff?---[ \t]*\r?\nid:")  # how the files that we write begin
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # What people see → the field of `save`. In files of others, anything else is metadata.
@@ -45,7 +46,6 @@ _FIELDS = {
     "space": "space",
     "metadata": "metadata",
 }
-_OURS = ("id", "version", "content_hash", "created", "updated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,7 @@ class VaultFile:
     version: int | None
     content_hash: str | None
     created_at: datetime | None
+    updated_at: datetime | None
 
 
 # --- Writing ------------------------------------------------------------------------------------
@@ -70,7 +71,8 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
     if used and not overwrite:
         raise InvalidInput(
             f"{folder} is not empty",
-            "choose another folder; or, after importing what was changed in it, allow overwrite",
+            "choose another folder; or, after importing what was changed in it, allow it with "
+            "overwrite=True",
         )
     there, taken = _files_by_id(folder) if used else {}, set[str]()
     now = datetime.now(UTC)
@@ -182,13 +184,15 @@ def list_files(path: Path) -> list[Path]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return sorted(
+    found = (
         path
         for path in folder.rglob("*.md")
         if path.is_file()
         and not path.is_symlink()
         and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
+    # A file comes before its duplicates: `tea.md`, then `tea 1.md`.
+    return sorted(found, key=lambda path: (path.with_suffix(""), path))
 
 
 def place_of(path: Path, folder: Path) -> str:
@@ -204,7 +208,7 @@ def read(path: Path, folder: Path) -> VaultFile:
     except OSError as error:
         raise InvalidInput(f"it cannot be read: {error.strerror}") from error
     matter, body = _take_apart(text)
-    if isinstance(matter.get("id"), str) and "content_hash" in matter:
+    if "content_hash" in matter and "version" in matter:
         return _read_ours(matter, body)
     fields: dict[str, Any] = {"kind": "note", "source": "markdown", **_known(matter)}
     others = {name: value for name, value in matter.items() if name not in _FIELDS}
@@ -214,7 +218,7 @@ def read(path: Path, folder: Path) -> VaultFile:
     if not fields.get("title"):
         heading = _HEADING.search(body)
         fields["title"] = (heading[1] if heading else path.stem)[: check.LONGEST_TITLE // 4]
-    return VaultFile({**fields, "content": body}, None, None, None, None)
+    return VaultFile({**fields, "content": body}, None, None, None, None, None)
 
 
 def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
@@ -223,12 +227,16 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
     version, content_hash = matter.get("version"), matter["content_hash"]
     if not isinstance(version, int) or not isinstance(content_hash, str):
         raise InvalidInput("version or content_hash in the front matter are not what was exported")
+    if "id" in matter and not isinstance(matter["id"], str):
+        raise InvalidInput(f"the id in its front matter is not one: {matter['id']!r}")
     return VaultFile(
         {**_known(matter), "content": content},
-        check.check_memory_id("id", matter["id"]),
+        # Without it, it is a text of its own: somebody made a copy.
+        check.check_memory_id("id", matter["id"]) if "id" in matter else None,
         version,
         content_hash,
         check.check_moment("created", _plain(matter.get("created"))),
+        check.check_moment("updated", _plain(matter.get("updated"))),
     )
 
 
@@ -269,12 +277,20 @@ def _take_apart(text: str) -> tuple[dict[str, Any], str]:
     """Split front matter from text; what only looks like it belongs to the text."""
     found = _FRONT_MATTER.match(text)
     if found is None or len(found["yaml"]) > _LONGEST_FRONT_MATTER:
+        if _OURS.match(text):
+            raise InvalidInput("its front matter has no end, or is too long")
         return {}, text
-    matter = _load_yaml(found["yaml"])
+    try:
+        matter = _load_yaml(found["yaml"])
+    except ValueError as error:
+        if found["yaml"][:1].isspace():  # an empty line: a rule, then text
+            return {}, text
+        raise InvalidInput(f"its front matter is not YAML: {error}") from error
     return (matter, text[found.end() :]) if isinstance(matter, dict) else ({}, text)
 
 
 def _load_yaml(text: str) -> Any:
+    """Read YAML; what is none is a `ValueError` that says where."""
     # PyYAML is for this only: no other command waits for its import.
     import yaml
 
@@ -287,8 +303,12 @@ def _load_yaml(text: str) -> Any:
 
     try:
         loaded = yaml.load(text, Loader) or {}
-    except (yaml.YAMLError, ValueError, RecursionError):
-        return None
+    except yaml.MarkedYAMLError as error:
+        # Counted from 0, and without the line of dashes above.
+        line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError(str(error)) from error
     if not isinstance(loaded, dict):
         return None
     return {str(name): value for name, value in loaded.items()}

@@ -85,6 +85,7 @@ def test_a_damaged_line_is_named_or_skipped(run: Run, home: Path) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: all.jsonl line {len(lines) - 1}: it is not JSON")
     assert "what came before it is kept (1 new or changed)" in ran.err
+    assert "leave it out with --on-error skip" in ran.err
     ran = run("--db", "other.db", "import", "all.jsonl", "--on-error", "skip")
     assert ran.code == 0
     assert ran.out == "imported 0 memories, 1 there already, 2 skipped\n"
@@ -132,6 +133,7 @@ def test_a_backup_is_a_store_and_replaces_nothing_unasked(run: Run, report: str)
     ran = run("backup", "copy.db")
     assert ran.code == 2
     assert "exists already" in ran.err
+    assert "allow it with --overwrite" in ran.err
     assert run("backup", "copy.db", "--overwrite").code == 0
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import byheart
-from byheart.errors import InvalidInput
+from byheart.errors import ByheartError, InvalidInput
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -30,8 +32,25 @@ if TYPE_CHECKING:  # help is to be there before numpy is
 
 FORMATS = ("jsonl", "markdown")
 _SHOWN_SKIPPED = 20
+# What Python calls it → what it is called here.
+_SPELLINGS = {
+    "on_error='skip'": "--on-error skip",
+    "overwrite=True": "--overwrite",
+    "force=True": "--force",
+}
 
 overwrite = flag("--overwrite", is_flag=True, help="Replace what is there.")
+
+
+@contextmanager
+def _spelled() -> Iterator[None]:
+    """Let hints name options as they are typed."""
+    try:
+        yield
+    except ByheartError as error:
+        for python, typed in _SPELLINGS.items():
+            error.hint = error.hint.replace(python, typed)
+        raise
 
 
 @click.command(
@@ -67,7 +86,7 @@ def export_command(invocation: Invocation, /, path_or_file: str | None, **given:
         raise click.UsageError("name a PATH: stdout is taken by what is exported")
     if path_or_file is None and sys.stdout.isatty():
         raise click.UsageError("name a PATH, or write to the terminal with: byheart export -")
-    with open_store(invocation) as store, Bar("exporting") as bar:
+    with _spelled(), open_store(invocation) as store, Bar("exporting") as bar:
 
         def show(progress: TransferProgress) -> None:
             bar.show(progress.done, progress.total, count(progress.memories, "memory"))
@@ -116,7 +135,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     if path_or_file != "-" and not Path(path_or_file).expanduser().exists():
         # Before a store is made for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
-    with _open(invocation, given["embed"]) as store, Bar("importing") as bar:
+    with _spelled(), _open(invocation, given["embed"]) as store, Bar("importing") as bar:
 
         def show(progress: TransferProgress) -> None:
             note = count(progress.memories, "memory")
@@ -183,7 +202,7 @@ def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
 
     The copy is a store like any other: look at it with --db PATH, or put it in the store's place.
     """
-    with open_store(invocation) as store:
+    with _spelled(), open_store(invocation) as store:
         backup = store.backup(path, overwrite=overwrite)
     if invocation.json:
         print_json(backup)

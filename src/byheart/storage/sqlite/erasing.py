@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import glob
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -31,6 +32,8 @@ _MOST_PIECES, _MOST_FIELDS = 32, 16
 _SMALL_FILE_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WAIT_SECONDS = 5.0
+# How many memories are taken out in one transaction: some tenths of a second.
+_MOST_AT_ONCE = 1000
 
 _Each = TypeVar("_Each")
 
@@ -64,19 +67,18 @@ def erase(
     """Take memories out of every file of the store, then search the files for their texts."""
     with database.reading() as connection:
         pieces = _pieces(connection, memory_ids, space)
-    with database.writing() as connection:
-        counts = life.remove(connection, memory_ids, space, tombstones=tombstones)
-        if counts["chunks"]:
-            # Merging all segments is the only way to make FTS5 drop the words of deleted rows.
-            connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
-    removed: list[Path] = []
+    counts = Counter(dict.fromkeys(life.COUNTED, 0))
+    # In parts, so that others who write need not wait for all of them.
+    for start in range(0, len(memory_ids), _MOST_AT_ONCE):
+        part = memory_ids[start : start + _MOST_AT_ONCE]
+        with database.writing() as connection:
+            counts.update(life.remove(connection, part, space, tombstones=tombstones))
+            if counts["texts"]:
+                connection.execute("INSERT OR REPLACE INTO store VALUES ('unswept', '1')")
+            if counts["texts"] and start + _MOST_AT_ONCE >= len(memory_ids):
+                _drop_words(connection)
     small = database.path.stat().st_size <= _SMALL_FILE_BYTES
-    if counts["texts"]:
-        removed = _remove_backups(database.path)
-        if small:
-            _build_anew(database)
-        _empty_log(database)
-        index.rewrite()
+    removed = _clear_files(database, index, anew=small) if counts["texts"] else []
     traces = _traces(database, pieces)
     if traces and not small:
         _build_anew(database)
@@ -88,6 +90,31 @@ def erase(
         files_searched=tuple(map(str, _files(database.path))),
         traces=tuple(traces),
     )
+
+
+def sweep(database: Database, index: Index) -> None:
+    """Finish what a process that died while it erased has left."""
+    with database.writing() as connection:
+        _drop_words(connection)
+    _clear_files(database, index, anew=True)
+
+
+def _drop_words(connection: apsw.Connection) -> None:
+    """Merge all segments: the only way to make FTS5 drop the words of deleted rows."""
+    connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
+
+
+def _clear_files(database: Database, index: Index, *, anew: bool) -> list[Path]:
+    """Clear away what deleted rows leave behind in the files; name the backups that went."""
+    removed = _remove_backups(database.path)
+    if anew:
+        _build_anew(database)
+    _empty_log(database)
+    index.rewrite()
+    # The rows are gone whatever happens here; the mark that is left lets the doctor try again.
+    with contextlib.suppress(StoreError), database.writing() as connection:
+        connection.execute("DELETE FROM store WHERE key = 'unswept'")
+    return removed
 
 
 def _pieces(connection: apsw.Connection, memory_ids: Sequence[str], space: str) -> list[bytes]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from byheart.errors import StoreError
 from byheart.model import Finding
-from byheart.storage.sqlite import files, mending, writing
+from byheart.storage.sqlite import erasing, files, mending, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.index import Index
@@ -41,7 +41,7 @@ class _Checked(NamedTuple):
     """A finding, and how what it found can be mended, if it can."""
 
     finding: Finding
-    mend: Callable[[Database, Index], None] | None = None
+    mend: Callable[[Database, Index], object] | None = None
 
 
 class _MustBeEmpty(NamedTuple):
@@ -153,9 +153,18 @@ def _contents(
         _superseded(connection),
         _index_file(connection, index),
         _other_models(connection),
+        _unswept(connection),
         _expired(connection),
         _forgotten(connection),
     ]
+
+
+def _unswept(connection: apsw.Connection) -> _Checked:
+    """See whether a forgetting for good was cut off after its rows were gone."""
+    left = connection.execute("SELECT 1 FROM store WHERE key = 'unswept'").get
+    message = "a forget --hard was cut off: its words may still stand in the store's files"
+    finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
+    return _Checked(finding, erasing.sweep if left else None)
 
 
 # --- The file ---------------------------------------------------------------------------------

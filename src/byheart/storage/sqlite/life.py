@@ -228,7 +228,7 @@ def remove(
     connection: apsw.Connection, memory_ids: Iterable[str], space: str, *, tombstones: bool
 ) -> dict[str, int]:
     """Take memories out with all their texts, and count what went."""
-    counts = dict.fromkeys(("memories", "texts", "chunks", "vectors", "history"), 0)
+    counts = dict.fromkeys(COUNTED, 0)
     for memory_id in memory_ids:
         rows = _texts_of(connection, memory_id, space, "1")
         counts["memories"] += bool(rows)
@@ -246,6 +246,7 @@ def remove(
     return counts
 
 
+COUNTED = ("memories", "texts", "chunks", "vectors", "history")
 _BELONGINGS = {
     "chunks": "SELECT count(*) FROM chunks WHERE memory_no = ?",
     "vectors": "SELECT count(*) FROM chunks JOIN vectors USING (chunk_no) WHERE memory_no = ?",

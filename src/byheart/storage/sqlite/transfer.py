@@ -23,6 +23,7 @@ from byheart.contracts import (
     TombstoneRecord,
     Window,
 )
+from byheart.identity import new_memory_id
 from byheart.model import HistoryEntry, Memory, text_id, to_wire
 from byheart.storage.sqlite import life, writing
 from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
@@ -194,6 +195,10 @@ class Loader:
             return Loaded("unchanged", known)
         if self._is_erased(memory):
             return Loaded("refused", memory.memory_id, 1)
+        if is_taken(self._connection, memory.memory_id):
+            # By a memory of another space: this one is a copy, and gets a name of its own.
+            record = _rename(record, new_memory_id())
+            memory = record.text.memory
         # The oldest goes in first: the order of numbers is the order of an export.
         erased = [each.memory.version for each in record.earlier if self._is_erased(each.memory)]
         for each in record.earlier:
@@ -211,8 +216,11 @@ class Loader:
         return Loaded("imported", memory.memory_id, len(erased))
 
     def _find_known(self, memory: Memory) -> str | None:
-        """Find a memory by its id, or else the one that holds its text here."""
-        if is_taken(self._connection, memory.memory_id):
+        """Find a memory of the same space by its id, or else the one that holds its text here."""
+        home = self._connection.execute(
+            "SELECT space FROM memories WHERE memory_id = ?", (memory.memory_id,)
+        ).get
+        if home == memory.space:
             return memory.memory_id
         if memory.forgotten_at is not None:
             return None
@@ -288,6 +296,14 @@ def _columns(text: StoredText) -> dict[str, Any]:
     }
 
 
+def _rename(record: MemoryRecord, memory_id: str) -> MemoryRecord:
+    texts = [
+        replace(each, memory=replace(each.memory, memory_id=memory_id))
+        for each in (record.text, *record.earlier)
+    ]
+    return replace(record, text=texts[0], earlier=tuple(texts[1:]))
+
+
 def _without_quotes(entry: HistoryEntry, erased: Sequence[int]) -> HistoryEntry:
     """Keep what happened, but not what it changed, where that may quote a text left out."""
     quotes = bool(erased) and entry.version <= max(erased) + 1
@@ -321,7 +337,9 @@ def finish(connection: apsw.Connection, renamed: Mapping[str, str]) -> None:
     if not renamed:
         return
     links: Any = connection.execute(
-        "SELECT memory_no, superseded_by FROM memories WHERE superseded_by IS NOT NULL"
+        "SELECT memory_no, superseded_by FROM memories m WHERE superseded_by IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM memories t WHERE t.memory_id = m.superseded_by "
+        "AND t.space = m.space)"
     ).fetchall()
     changed = [(renamed[target], number) for number, target in links if target in renamed]
     connection.executemany("UPDATE memories SET superseded_by = ? WHERE memory_no = ?", changed)
