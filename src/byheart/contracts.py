@@ -329,6 +329,10 @@ class Reader(Protocol):
         """Fetch one memory whole."""
         ...
 
+    def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
+        """Give how many tokens the texts of memories have, as counted when they were saved."""
+        ...
+
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
         """Fetch what recall weighs of memories, in the order asked."""
         ...

@@ -286,7 +286,7 @@ class StoreMachine(RuleBasedStateMachine):
 
 
 StoreMachine.TestCase.settings = settings(
-    max_examples=8,
+    max_examples=6,
     stateful_step_count=16,
     deadline=None,
     suppress_health_check=list(HealthCheck),

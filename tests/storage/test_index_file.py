@@ -73,7 +73,7 @@ def test_a_truncated_index_file_is_not_used(
     assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
 
 
-@pytest.mark.parametrize("at", [0, 8, 16, 18, 20, 22, 23, 24, 27, 28, 30, 100, 400])
+@pytest.mark.parametrize("at", [0, 16, 23, 24, 28, 100])
 def test_a_flipped_byte_in_the_header_of_the_index_file_is_noticed(
     index: Path, path: Path, open_store: OpenStore, tmp_path: Path, at: int
 ) -> None:

@@ -35,6 +35,8 @@ class Budget:
 
     def cost(self, entry: object, left: int) -> int | None:
         """Count the tokens of an entry; `None` if they are more than `left`."""
+        if left <= 0:
+            return None
         text = json.dumps(to_wire(entry), ensure_ascii=False) + _SEPARATOR
         head = text[: left * _CHARS_PER_TOKEN]
         # A text of megabytes is not counted to its end to learn that it is too long. One token of

@@ -51,19 +51,20 @@ def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
     scores = np.bincount(
         which, np.concatenate([leg.found.scores for leg in legs.values()]), len(numbers)
     )
-    rows = {
-        name: {number: row for row, number in enumerate(leg.found.chunk_nos.tolist())}
-        for name, leg in legs.items()
-    }
-    for at in np.lexsort((numbers, -scores, -totals)).tolist():
-        number = int(numbers[at])
+    found = {name: _by_number(leg) for name, leg in legs.items()}
+    order = np.lexsort((numbers, -scores, -totals))
+    for number, total in zip(numbers[order].tolist(), totals[order].tolist(), strict=True):
         places = {
-            name: Place(rank, float(leg.found.scores[row]), reciprocal_rank(rank))
-            for name, leg in legs.items()
-            if (row := rows[name].get(number)) is not None
-            for rank in (int(leg.ranks[row]),)
+            name: Place(*leg[number], reciprocal_rank(leg[number][0]))
+            for name, leg in found.items()
+            if number in leg
         }
-        yield Fused(number, float(totals[at]), places)
+        yield Fused(number, total, places)
+
+
+def _by_number(leg: Tier) -> dict[int, tuple[int, float]]:
+    ranks, (numbers, scores) = leg.ranks.tolist(), leg.found
+    return dict(zip(numbers.tolist(), zip(ranks, scores.tolist(), strict=True), strict=True))
 
 
 def keep_order(name: str, leg: Tier) -> Iterator[Fused]:

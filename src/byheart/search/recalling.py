@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from itertools import islice
+from operator import mul
 from typing import NamedTuple
 
 from byheart.contracts import Reader, Standing, TokenCounter, Vectors
@@ -125,8 +126,7 @@ def _weigh(
 
 def weighed(parts: Weights, weights: Weights) -> float:
     """Give the mean of the parts by their weights, from 0 to 1."""
-    total = sum(part * weight for part, weight in zip(parts, weights, strict=True))
-    return total / sum(weights)
+    return float(sum(map(mul, parts, weights)) / sum(weights))
 
 
 def _best_chunks(ranking: Ranking, reader: Reader, *, superseded: bool) -> dict[int, Fused]:
@@ -147,14 +147,13 @@ def _fill(
 ) -> tuple[tuple[RecalledSummary, ...], tuple[RecalledMemory, ...]]:
     """List what fits into half of the budget, give in full what fits then, and list the rest."""
     entries = [RecalledSummary(each.standing.memory_id, each.standing.summary) for each in page]
-    costs = [budget.cost(entry, budget.left) for entry in entries]
     half = budget.left // 2
-    listed = [budget.spend(cost, within=half) for cost in costs]
+    listed = [budget.spend(budget.cost(entry, budget.left), within=half) for entry in entries]
     details = tuple(_details(page, budget, reader, space))
     index = tuple(
         entry
-        for entry, cost, done in zip(entries, costs, listed, strict=True)
-        if done or budget.spend(cost)
+        for entry, done in zip(entries, listed, strict=True)
+        if done or budget.spend(budget.cost(entry, budget.left))
     )
     return index, details
 
@@ -163,14 +162,14 @@ def _details(
     page: Sequence[_Match], budget: Budget, reader: Reader, space: str
 ) -> Iterator[RecalledMemory]:
     least = budget.cost(dict.fromkeys(_DETAIL_FIELDS), budget.left)
+    lengths = reader.token_counts([match.standing.text_id for match in page])
     for match in page:
         if least is None or least > budget.left:
             return  # not even the names of the fields fit any more: nothing need be read
+        if lengths[match.standing.text_id] > budget.left:
+            continue
         memory = reader.memory(match.standing.text_id, space)
         assert memory is not None, "a match and its memory come from one snapshot"
-        # No token holds two words: most that does not fit need not be counted.
-        if least - len(_DETAIL_FIELDS) + len(memory.content.split()) > budget.left:
-            continue
         entry = _detail(memory, match.score)
         if budget.spend(budget.cost(entry, budget.left)):
             yield entry

@@ -160,6 +160,16 @@ class SqliteReader:
         memory_id, version = parse_text_id(name)
         return name if version is None else life.row_of(self._connection, memory_id, space, version)
 
+    def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
+        """Give how many tokens the texts of memories have, as counted when they were saved."""
+        rows: Any = self._connection.execute(
+            "SELECT memory_id, (SELECT sum(token_count) FROM chunks c "
+            "WHERE c.memory_no = m.memory_no) FROM json_each(?) "
+            "CROSS JOIN memories m ON memory_id = value",
+            (json.dumps(list(text_ids)),),
+        )
+        return dict(rows)
+
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
         """Fetch what recall weighs of memories, in the order asked."""
         rows = self._connection.execute(
