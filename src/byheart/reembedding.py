@@ -116,20 +116,21 @@ class _Run:
 
     def switch(self) -> int:
         """Make what is missing and switch; give how many chunks are left without vectors."""
-        attempt, waiting = 0, None
+        attempt = fruitless = 0
+        waiting = None
         while waiting is None:
-            made = self._fill()
+            fruitless = 0 if self._fill() else fruitless + 1
             # Somebody who saves without a pause is not waited for without an end.
             most = 0 if attempt < _MOST_ATTEMPTS else _BATCH_CHUNKS
             waiting = self._generations.switch(self._maker.model, most)
-            if waiting is None and not made:
-                self._start_over()
+            if waiting is None and fruitless:
+                self._start_over(fruitless)
             attempt += 1
         return max(waiting - self._fill(), 0) if waiting else 0
 
-    def _start_over(self) -> None:
+    def _start_over(self, fruitless: int) -> None:
         """Look at every chunk again: vectors made before may have been dropped meanwhile."""
-        if self._last == 0:
+        if fruitless > 1:
             raise EmbeddingError(
                 f"the embedder {self._maker.model.name} makes no vectors of some chunks"
             )
