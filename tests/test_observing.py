@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import stat
@@ -163,6 +164,8 @@ def test_saves_are_counted_by_what_became_of_them(store: MemoryStore) -> None:
     saves = store.stats().saves
     assert (saves.created, saves.unchanged, saves.updated) == (2, 2, 1)
     assert store.stats(space="other").saves.created == 1
+    store.import_(io.BytesIO(b'{"content": "one more"}\n{"content": "and another"}\n'))
+    assert store.stats().saves.created == 4
 
 
 def test_index_work_is_timed(open_store: OpenStore) -> None:

@@ -579,7 +579,7 @@ class Storage(Protocol):
         """Write records as they were in another store; what is known or was erased stays out."""
         ...
 
-    def finish_loading(self, renamed: Mapping[str, str]) -> None:
+    def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
         """Drop entities that nothing names, and point to memories by the ids they have here."""
         ...
 

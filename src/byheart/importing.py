@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 
-from byheart.contracts import DedupKey, MemoryRecord, Record, Storage
+from byheart.contracts import DedupKey, EntityRecord, MemoryRecord, Record, Storage
 from byheart.errors import ByheartError, Conflict, InvalidInput, NotFound
 from byheart.model import (
     HistoryEntry,
@@ -189,6 +189,7 @@ class Importer:
         if header.models:
             self._storage.adopt_models(header.models, header.model)
         renamed: dict[str, str] = {}
+        entities: list[EntityRecord] = []
         memories, said = 0, None
 
         def read(line: dict[str, Any]) -> Record | None:
@@ -201,12 +202,13 @@ class Importer:
             return None
 
         def keep(records: list[Record]) -> None:
+            entities.extend(each for each in records if isinstance(each, EntityRecord))
             self._load(records, renamed)
 
         try:
             self._gather(lines, read, keep)
         finally:
-            self._storage.finish_loading(renamed)
+            self._storage.finish_loading(renamed, entities)
         if said is None:
             self._complain(name, InvalidInput("its last line is missing: the file was cut off"))
         elif said != memories:

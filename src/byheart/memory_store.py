@@ -147,7 +147,7 @@ class MemoryStore:
         given = {name: value for name, value in locals().items() if name != "self"}
         request = check_request(given, self._settings)
         [result] = self._saver.save([request])
-        self._observer.saved(request.space, [result])
+        self._observer.saved(request.space, result.status)
         # The memory is safe by now: trouble with older ones must not look like its own.
         with contextlib.suppress(StoreError):
             if result.status == "created" and not result.pending_vectors:
@@ -185,7 +185,7 @@ class MemoryStore:
         for batch in self._batches(items):
             saved = self._saver.save(batch)
             for request, result in zip(batch, saved, strict=True):
-                self._observer.saved(request.space, [result])
+                self._observer.saved(request.space, result.status)
             results += saved
             chunks += sum(each.chunks for each in saved)
             unchanged += sum(each.status == "unchanged" for each in saved)
@@ -250,7 +250,7 @@ class MemoryStore:
         name = check.check_label("memory_id", memory_id)
         author = check.check_label("who", who)
         result = self._changer.update(name, self._space(space), fields, expected_version, author)
-        self._observer.saved(self._space(space), [result])
+        self._observer.saved(self._space(space), result.status)
         return result
 
     def history(self, memory_id: str, space: Text = None) -> tuple[HistoryEntry, ...]:
@@ -711,7 +711,9 @@ class MemoryStore:
         chosen = None if format is None else check.check_choice("format", format, FORMATS)
         check.check_bool("embed", embed)
         result = importer.run(path_or_file, chosen)
-
+        self._observer.saved(self.space, "created", result.imported)
+        self._observer.saved(self.space, "unchanged", result.unchanged)
+        self._observer.saved(self.space, "updated", result.updated)
         waiting = self._storage.count_pending() if embed else 0
 
         def show(made: int) -> None:

@@ -24,8 +24,8 @@ from byheart.model import (
     Inventory,
     Latency,
     QueryStats,
-    SaveResult,
     SaveStats,
+    SaveStatus,
     SlowQuery,
     Stats,
     WorkStats,
@@ -121,10 +121,9 @@ class Observer:
         if not self._waiting:
             self._flush_soon()
 
-    def saved(self, space: str, results: Iterable[SaveResult]) -> None:
+    def saved(self, space: str, status: SaveStatus, number: int = 1) -> None:
         """Count what became of texts that were saved."""
-        for result in results:
-            self._count(Count(space, _SAVES, result.status), 1)
+        self._count(Count(space, _SAVES, status), number)
 
     def embedded(self, made: int, reused: int) -> None:
         """Count the texts whose vectors were made, and those that had some already."""

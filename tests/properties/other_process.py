@@ -9,17 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from byheart.embedding.hash_embedder import HashEmbedder
+import byheart
 from byheart.errors import ByheartError
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
-from byheart.storage.sqlite import SqliteStorage
 
 
-def open_here(path: Path) -> MemoryStore:
+def open_here(path: Path, model: str = "hash-32") -> MemoryStore:
     """Open a store of small chunks with the `hash` embedder."""
-    settings = load_settings({"chunk_tokens": 64}, environ={}, config_path=path.parent / "none")
-    return MemoryStore(SqliteStorage(path), HashEmbedder(32), settings)
+    given = {
+        "db_path": str(path),
+        "chunk_tokens": 64,
+        "embedding_provider": "hash",
+        "embedding_model": model,
+    }
+    settings = load_settings(given, environ={}, config_path=path.parent / "none")
+    return byheart.open(settings=settings)
 
 
 class OtherProcess:

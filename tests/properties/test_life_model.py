@@ -294,6 +294,35 @@ class LifeMachine(RuleBasedStateMachine):
         assert answer.tokens_used <= 300
         assert {each.id for each in answer.index} <= set(self.live())
 
+    @precondition(lambda self: self.live())
+    @rule(which=which)
+    def reembed_and_roll_back(self, which: int) -> None:
+        with open_here(self.folder / "memory.db", "hash-64") as third:
+            assert third.reembed().switched
+            answer = self.stores[which].search("common", 1000, "vector", "coarse")
+            assert (answer.index.model, answer.degraded) == ("hash-64", None)
+            assert {hit.memory_id for hit in answer.results} == set(self.live())
+            assert third.reembed(rollback=True).switched
+        self.stores[which].embed_pending()
+
+    @rule(which=which)
+    def look_around(self, which: int) -> None:
+        store = self.stores[which]
+        assert store.stats().memories == len(self.live())
+        assert set(store.cleanup(0).memory_ids) == set(self.live())
+        for proposal in store.dedupe().proposals:
+            assert {proposal.keep, *(each.memory_id for each in proposal.others)} <= set(
+                self.live()
+            )
+        copy = self.folder / "backup.db"
+        store.backup(copy, overwrite=True)
+        with open_here(copy) as copied:
+            assert (
+                sorted(each.memory_id for each in copied.list(limit=1000).memories) == self.live()
+            )
+        for each in self.folder.glob("backup.db*"):
+            each.unlink()
+
     @rule(which=which)
     def rebuild(self, which: int) -> None:
         self.stores[which].doctor(rebuild=True)

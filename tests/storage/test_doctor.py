@@ -19,6 +19,7 @@ from byheart.memory_store import MemoryStore
 from byheart.model import Finding
 from byheart.settings import default_config_path
 from byheart.storage.sqlite import SqliteStorage
+from byheart.storage.sqlite.index.file import read as read_index
 
 OpenStore = Callable[..., MemoryStore]
 TEXTS = [f"# Title {n}\n\nMemory {n} is about topic {n % 5}." for n in range(30)]
@@ -100,7 +101,10 @@ def test_a_damaged_keyword_index_is_mended_without_a_backup(
 
 def test_a_damaged_keyword_index_is_mended_by_a_fix_too(saved: Path, open_store: OpenStore) -> None:
     damage(saved, "DELETE FROM chunk_words_data WHERE id > 10")
-    is_found_and_fixed(open_store(), "database file")
+    store = open_store()
+    finding = is_found_and_fixed(store, "database file")
+    assert "the keyword index is damaged" in finding.message
+    assert store.search("memory", raw=True, limit=50).total_results == 30
 
 
 def test_an_index_that_lost_rows_is_built_anew(saved: Path, open_store: OpenStore) -> None:
@@ -138,7 +142,10 @@ def test_missing_keyword_entries_are_made(saved: Path, open_store: OpenStore) ->
 
 def test_keyword_entries_of_no_chunk_are_removed(saved: Path, open_store: OpenStore) -> None:
     damage(saved, "INSERT INTO chunk_words (rowid, content) VALUES (999, 'ghost')")
-    is_found_and_fixed(open_store(), "keyword index leftovers")
+    finding = is_found_and_fixed(open_store(), "keyword index leftovers")
+    assert finding.message.startswith("1 keyword entries")
+    left = apsw.Connection(str(saved)).execute("SELECT max(rowid) FROM chunk_words").get
+    assert left < 999
 
 
 @pytest.mark.parametrize("column", ["title", "summary"])
@@ -152,7 +159,10 @@ def test_keyword_entries_of_another_title_or_summary_show(
 
 def test_keyword_entries_of_other_headings_show(saved: Path, open_store: OpenStore) -> None:
     damage(saved, """UPDATE chunks SET headings = '[[1, "Renamed 4", 0]]' WHERE chunk_no = 5""")
-    is_found_and_fixed(open_store(), "keyword index as saved")
+    store = open_store()
+    finding = is_found_and_fixed(store, "keyword index as saved")
+    assert finding.message.startswith("1 of 30 chunks")
+    assert store.search("{headings}: renamed", raw=True).total_results == 1
 
 
 def test_chunks_that_nobody_would_ever_embed_are_queued_and_embedded(
@@ -176,7 +186,10 @@ def test_vectors_of_a_wrong_length_are_made_again(saved: Path, open_store: OpenS
 
 def test_entities_that_nothing_names_are_removed(saved: Path, open_store: OpenStore) -> None:
     damage(saved, "INSERT INTO entities (space, key, name) VALUES ('default', 'x', 'X')")
-    is_found_and_fixed(open_store(), "entities in use")
+    store = open_store()
+    finding = is_found_and_fixed(store, "entities in use")
+    assert finding.message.startswith("1 entities")
+    assert "X" not in {each.name for each in store.entities().entities}
 
 
 @pytest.mark.parametrize(
@@ -293,7 +306,9 @@ def test_a_damaged_index_file_is_written_anew(saved: Path, open_store: OpenStore
     content = bytearray(index.read_bytes())
     content[-40] ^= 0xFF
     index.write_bytes(bytes(content))
-    is_found_and_fixed(open_store(), "search index")
+    finding = is_found_and_fixed(open_store(), "search index")
+    assert "is damaged" in finding.message
+    assert read_index(index, verify=True) is not None
 
 
 def test_too_little_space_on_the_disk_shows(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
+from byheart.upkeep.lines import decode
 
 FILTERS = "Filters"
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -28,6 +30,11 @@ def complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 def flag(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
     """Give a verb an option."""
     return click.option(*names, cls=Flag, section=section, **settings)
+
+
+def read_query(query: Sequence[str]) -> str:
+    """Join the words of a question; a single "-" stands for stdin."""
+    return decode(sys.stdin.buffer.read(), "stdin") if tuple(query) == ("-",) else " ".join(query)
 
 
 def name_list(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page
+from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
     Column,
     Part,
@@ -17,12 +16,11 @@ from byheart.interfaces.cli.screen import (
     one_line,
     open_screen,
     print_json,
+    qualify,
     remark,
-    warn,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import MODES, RecallAnswer, RecalledMemory, RecallExplanation
-from byheart.upkeep.lines import decode
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")
 
@@ -64,17 +62,12 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     importance, recency and frequency of use; first all are listed, then those that fit are shown
     in full. What is shown in full counts as used.
     """
-    text = " ".join(query)
-    if query == ("-",):
-        text = decode(sys.stdin.buffer.read(), "stdin")
     with open_embedding_store(invocation) as store:
-        answer = store.recall(text, **given)
+        answer = store.recall(read_query(query), **given)
     if invocation.json:
         print_json(answer)
         return
-    warn(invocation, answer.degraded)
-    if answer.remark:
-        remark(invocation, answer.remark)
+    qualify(invocation, answer.degraded, answer.remark)
     if not answer.total_count:
         click.echo("Nothing comes to mind. Try other words, fewer filters, or --mode hybrid.")
         return

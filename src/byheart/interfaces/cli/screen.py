@@ -128,6 +128,13 @@ def remark(invocation: Invocation, message: str) -> None:
         click.echo(click.style(message, dim=True), err=True)
 
 
+def qualify(invocation: Invocation, degraded: str | None, told: str | None) -> None:
+    """Say what an answer suffers from, and what else is to be known about it."""
+    warn(invocation, degraded)
+    if told:
+        remark(invocation, told)
+
+
 def one_line(text: str) -> str:
     """Put a text on one line."""
     return " ".join(text.split())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page
+from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
     MATCH,
     Part,
@@ -18,8 +17,8 @@ from byheart.interfaces.cli.screen import (
     one_line,
     open_screen,
     print_json,
+    qualify,
     remark,
-    warn,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import (
@@ -32,7 +31,6 @@ from byheart.model import (
     SearchAnswer,
     SectionHit,
 )
-from byheart.upkeep.lines import decode
 
 
 @click.command(
@@ -78,17 +76,12 @@ def search_command(
     QUERY is any text, joined by spaces; "-" reads it from stdin. With --granularity coarse it may
     be left out: then all memories that pass the filters are listed.
     """
-    text = " ".join(query)
-    if query == ("-",):
-        text = decode(sys.stdin.buffer.read(), "stdin")
     with open_embedding_store(invocation) as store:
-        answer = store.search(text, **given)
+        answer = store.search(read_query(query), **given)
     if invocation.json:
         print_json(answer)
         return
-    warn(invocation, answer.degraded)
-    if answer.remark:
-        remark(invocation, answer.remark)
+    qualify(invocation, answer.degraded, answer.remark)
     screen = open_screen()
     for place, hit in enumerate(answer.results):
         if place:

@@ -17,7 +17,7 @@ from byheart.contracts import DedupKey, Model, Revision
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, SaveResult, text_id, to_wire
 from byheart.storage.sqlite import writing
-from byheart.storage.sqlite.rows import CHUNK, to_chunk
+from byheart.storage.sqlite.rows import CHUNK, CONTENT, to_chunk
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 # Changing these changes the words that a chunk is found by.
@@ -152,9 +152,9 @@ def supersede(
     connection: apsw.Connection, old: str, new: str | None, space: str, who: str, reason: str | None
 ) -> None:
     """Say which memory holds instead of another, or that it holds again."""
-    memory_no, before = _live(connection, old, space, "superseded_by")
+    memory_no, before = live(connection, old, space, "superseded_by")
     if new is not None:
-        _live(connection, new, space, "version")
+        live(connection, new, space, "version")
         _refuse_circle(connection, old, new, space)
     if new == before:
         return
@@ -201,7 +201,7 @@ def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -
     """Show a memory again; say whether it had been hidden."""
     rows = _texts_of(connection, memory_id, space, "forgotten_at IS NOT NULL")
     if not rows:
-        _live(connection, memory_id, space, "version")
+        live(connection, memory_id, space, "version")
         return False
     session_id, kind, content_hash = connection.execute(
         "SELECT session_id, kind, content_hash FROM memories WHERE memory_no = ?", (rows[0],)
@@ -323,6 +323,7 @@ def history(connection: apsw.Connection, memory_id: str, space: str) -> list[His
 def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
     """Name the row with the text of a version; a name that no row has if there is none."""
     found = connection.execute(
+        # A plain `space` would have SQLite walk through the whole space.
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 ORDER BY version LIMIT 1",
         (space, memory_id, version),
@@ -331,14 +332,9 @@ def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int
 
 
 def _text_at(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
-    """Give the text a version had: that of the first row that ended with it or a later one."""
     text: str = connection.execute(
-        "SELECT (SELECT group_concat(content, '') FROM (SELECT content FROM chunks c "
-        "WHERE c.memory_no = m.memory_no ORDER BY chunk_index)) FROM memories m "
-        # A plain `space` would have SQLite walk through the whole space.
-        "WHERE +space = ?1 AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
-        "ORDER BY version LIMIT 1",
-        (space, memory_id, version),
+        f"SELECT {CONTENT} FROM memories m WHERE memory_id = ?",
+        (row_of(connection, memory_id, space, version),),
     ).get
     return text
 
@@ -358,7 +354,8 @@ def _texts_of(connection: apsw.Connection, memory_id: str, space: str, condition
     return [own, *chain.from_iterable(earlier)]
 
 
-def _live(connection: apsw.Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
+def live(connection: apsw.Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
+    """Give the number and a column of a memory that is not hidden, or say that there is none."""
     row = connection.execute(
         f"SELECT memory_no, {column} FROM memories "
         "WHERE memory_id = ? AND space = ? AND version_of IS NULL AND forgotten_at IS NULL",

@@ -100,11 +100,8 @@ def _add_labels(
 
 
 def _live(connection: apsw.Connection, memory_id: str, space: str) -> tuple[int, Memory]:
+    memory_no, _ = life.live(connection, memory_id, space, "version")
     row = connection.execute(
-        f"SELECT m.memory_no, {MEMORY} FROM memories m WHERE m.memory_id = ? AND m.space = ? "
-        "AND m.version_of IS NULL AND m.forgotten_at IS NULL",
-        (memory_id, space),
+        f"SELECT {MEMORY} FROM memories m WHERE m.memory_no = ?", (memory_no,)
     ).get
-    if row is None:
-        raise life.missing(connection, memory_id, space)
-    return row[0], to_memory(row[1:])
+    return memory_no, to_memory(row)

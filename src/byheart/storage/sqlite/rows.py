@@ -16,11 +16,11 @@ _ENTITIES = """(SELECT json_group_array(name) FROM
     (SELECT e.name FROM memory_entities me JOIN entities e USING (entity_no)
      WHERE me.memory_no = m.memory_no ORDER BY e.entity_no))"""
 _CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
-_CONTENT = """(SELECT group_concat(content, '') FROM
+CONTENT = """(SELECT group_concat(content, '') FROM
     (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index))"""
 
 MEMORY = f"""
-    ifnull(m.version_of, m.memory_id), m.space, m.kind, {_CONTENT},
+    ifnull(m.version_of, m.memory_id), m.space, m.kind, {CONTENT},
     lower(hex(m.content_hash)), m.title, m.summary, m.source, m.session_id, m.agent_id,
     m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
     m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,

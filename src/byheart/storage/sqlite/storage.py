@@ -15,6 +15,7 @@ from byheart.contracts import (
     DedupKey,
     Draft,
     Dump,
+    EntityRecord,
     Ledger,
     Loaded,
     Model,
@@ -275,10 +276,10 @@ class SqliteStorage:
             loader = transfer.Loader(connection, force=force)
             return [loader.load(record) for record in records]
 
-    def finish_loading(self, renamed: Mapping[str, str]) -> None:
+    def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
         """Drop entities that nothing names, and point to memories by the ids they have here."""
         with self._database.writing() as connection:
-            transfer.finish(connection, renamed)
+            transfer.finish(connection, renamed, entities)
 
     def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
         """Find which texts were forgotten for good."""

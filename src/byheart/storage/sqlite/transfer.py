@@ -329,10 +329,15 @@ def is_taken(connection: apsw.Connection, memory_id: str) -> bool:
     return bool(connection.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)).get)
 
 
-def finish(connection: apsw.Connection, renamed: Mapping[str, str]) -> None:
-    """Drop entities that nothing names, and point to memories by the ids they have here."""
-    connection.execute(
-        "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
+def finish(
+    connection: apsw.Connection, renamed: Mapping[str, str], entities: Sequence[EntityRecord]
+) -> None:
+    """Drop what no memory came to name, and point to memories by the ids they have here."""
+    # Only what this import brought: another one's memories may still be on their way.
+    connection.executemany(
+        "DELETE FROM entities WHERE space = ? AND key = ? AND NOT EXISTS "
+        "(SELECT 1 FROM memory_entities m WHERE m.entity_no = entities.entity_no)",
+        ((each.space, each.name.casefold()) for each in entities),
     )
     if not renamed:
         return
