@@ -63,6 +63,14 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
         (("hub",), ("wheel", "hub"), ("wheel",)),
     ),
     "ollama_url": (('"http://a/"', "http://b", "https://c"), ("http://a", "http://b", "https://c")),
+    "allowed_hosts": (
+        ('["a.example"]', "B.example, [::1]", ["*"]),
+        (("a.example",), ("b.example", "[::1]"), ("*",)),
+    ),
+    "allowed_origins": (
+        ('["https://a.example/"]', "http://b:3000", []),
+        (("https://a.example",), ("http://b:3000",), ()),
+    ),
     "log_file": (('"/a"', "/b", Path("/c")), (Path("/a"), Path("/b"), Path("/c"))),
     "db_path": (('"/a"', "postgresql://h/b", "/c"), ("/a", "postgresql://h/b", "/c")),
     "openai_api_key": (('"a"', "b", "c"), ("a", "b", "c")),
@@ -186,6 +194,9 @@ REFUSED = {
     "ollama_url": ("localhost:11434", "ftp://x", "http://"),
     "db_path": (" ", "$NOWHERE/x.db", 5),
     "cache_dir": ("",),
+    "allowed_hosts": ("http://a.example", "a.example/x", "a b", "*.example", "a:80", 7),
+    "allowed_origins": ("a.example", "*", "null", "https://a.example/page", 7),
+    "serve_port": ("65536", "-1", "http"),
     "log_level": ("loud",),
 }
 

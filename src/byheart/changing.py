@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from byheart import fields as check
-from byheart.contracts import DedupKey, Model, Revision, Storage
+from byheart.contracts import Model, Revision, Storage, key_of
 from byheart.errors import InvalidInput, NotFound, VersionConflict
 from byheart.model import Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
@@ -93,7 +93,7 @@ class Changer:
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
-        key = DedupKey(current.space, current.session_id, current.kind, current.content_hash)
+        key = key_of(current)
         known = self._storage.known([key]).get(key)  # an expired one is not known there
         return known or SaveResult(
             current.memory_id,

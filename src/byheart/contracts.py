@@ -35,6 +35,7 @@ from byheart.model import (
     Similar,
     SlowQuery,
     Status,
+    Token,
 )
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
@@ -59,12 +60,29 @@ class EmbedderSpec(NamedTuple):
 
 
 class DedupKey(NamedTuple):
-    """What makes two saved texts the same memory."""
+    """What makes two saved texts the same memory.
+
+    With a `client_id`, that alone within its session; of turns without one no two are the same.
+    """
 
     space: str
     session_id: str | None
     kind: str
     content_hash: str
+    is_turn: bool = False
+    client_id: str | None = None
+
+
+def key_of(memory: Memory) -> DedupKey:
+    """Say what makes a memory the same as another."""
+    return DedupKey(
+        memory.space,
+        memory.session_id,
+        memory.kind,
+        memory.content_hash,
+        memory.role is not None,
+        memory.client_id,
+    )
 
 
 class TokenCounter(Protocol):
@@ -99,6 +117,28 @@ class Embedder(TokenCounter, Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question: one unit-length float32 vector."""
+        ...
+
+
+@runtime_checkable
+class Unloadable(Protocol):
+    """Something that can let go of memory and take it up again by itself."""
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Let go of what can be loaded again, unless it was used within so many seconds."""
+        ...
+
+
+@runtime_checkable
+class NamesCounter(Protocol):
+    """What an embedder adds that knows how its tokens are counted: word by word.
+
+    Then a text never has more of them than its lines have together.
+    """
+
+    @property
+    def token_counter(self) -> str:
+        """Name what counts tokens."""
         ...
 
 
@@ -204,6 +244,22 @@ class Standing(NamedTuple):
     importance: float
     used_at: datetime
     access_count: int
+
+
+class SaidTurn(NamedTuple):
+    """Who said something, and what it was in a sentence."""
+
+    role: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that may be put into a prompt; `vectors` has a row for each of its windows."""
+
+    found: FoundChunk
+    score: float
+    vectors: Vectors | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,6 +397,32 @@ class Reader(Protocol):
         """List memories, latest iteration and latest first, and count all that match."""
         ...
 
+    def turns(
+        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
+    ) -> list[Memory]:
+        """List turns, oldest first; with `latest`, `offset` counts from the end."""
+        ...
+
+    def count_turns(self, where: Filter, roles: Sequence[str]) -> int:
+        """Count the turns that match."""
+        ...
+
+    def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
+        """Pick the first turn and those that matter most, in order."""
+        ...
+
+    def running_summary(self, session_id: str, space: str) -> Memory | None:
+        """Fetch the summary of a session, hidden or not."""
+        ...
+
+    def pinned(self, where: Filter) -> list[Memory]:
+        """List what is pinned, in the order in which it was."""
+        ...
+
+    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
+        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
+        ...
+
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
         """List the ids of all memories that match, oldest first."""
         ...
@@ -351,6 +433,10 @@ class Reader(Protocol):
 
     def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
         """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        ...
+
+    def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
+        """Name the session of each text, also of a forgotten memory; unknown ids are left out."""
         ...
 
     def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
@@ -467,6 +553,30 @@ class Ledger(Protocol):
         ...
 
 
+class Tokens(Protocol):
+    """Who may come in over the network, by the hash of a secret; the secret is kept nowhere."""
+
+    def add(self, token: Token, secret_hash: bytes) -> None:
+        """Add a token, unless its name is taken."""
+        ...
+
+    def list(self, space: str | None) -> list[Token]:
+        """List the tokens of a space, or of all, oldest first."""
+        ...
+
+    def find(self, secret_hash: bytes) -> Token | None:
+        """Find the token whose secret has this hash, as every process has it at this moment."""
+        ...
+
+    def remove(self, token_id: str) -> bool:
+        """Remove a token; say whether it was there."""
+        ...
+
+    def note_use(self, token_id: str, at: datetime) -> None:
+        """Note when a token was used, now or a little later; never wait and never fail."""
+        ...
+
+
 class Storage(Protocol):
     """Where memories live. Every write is one transaction: all of it or nothing."""
 
@@ -483,6 +593,11 @@ class Storage(Protocol):
     @property
     def generations(self) -> Generations:
         """Give the vectors of several models side by side."""
+        ...
+
+    @property
+    def tokens(self) -> Tokens:
+        """Give the tokens that let programs in over the network."""
         ...
 
     def reading(self) -> AbstractContextManager[Reader]:
@@ -521,6 +636,10 @@ class Storage(Protocol):
         self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
     ) -> Merged:
         """Give one memory the labels and accesses of others as well, and hide those."""
+        ...
+
+    def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
+        """Have a memory stand first in every prompt that it can be seen in, or no longer."""
         ...
 
     def rename_entity(self, name: str, new_name: str, space: str) -> Entity:

@@ -21,7 +21,7 @@ LARGEST_LIMIT = 1000
 LARGEST_OFFSET = 1_000_000
 MOST_TOKENS = 1_000_000
 LONGEST_QUERY = 100_000
-_LONGEST_TTL_DAYS = 365_000
+LONGEST_TTL_DAYS = 365_000
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 Choice = TypeVar("Choice", bound=str)
@@ -80,12 +80,12 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
     """Accept a list of short names; doubles are dropped, order is kept."""
     if value is None:
         return ()
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
         raise InvalidInput(f"{name} must be a list of texts, not {value!r}", f'give {name}=["…"]')
-    labels = tuple(dict.fromkeys(check_label(name, each) for each in value))
+    labels = [check_label(name, each) for each in value]
     if len(labels) > MOST_LABELS:
         raise InvalidInput(f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed")
-    return labels
+    return tuple(dict.fromkeys(labels))
 
 
 def check_ids(name: str, value: object) -> list[str]:
@@ -93,7 +93,7 @@ def check_ids(name: str, value: object) -> list[str]:
     if value is None:
         return []
     several = [value] if isinstance(value, str) else value
-    if not isinstance(several, Iterable):
+    if isinstance(several, Mapping) or not isinstance(several, Iterable):
         raise InvalidInput(f"{name} {value!r} is not an id", "give a text, or a list of texts")
     return [check_label(name, each) for each in several]
 
@@ -116,6 +116,23 @@ def check_kinds(value: object) -> tuple[str, ...]:
     if isinstance(value, str):
         return (check_kind(value),)
     return tuple(check_kind(each) for each in check_labels("kind", value))
+
+
+def check_role(value: object) -> str:
+    """Accept who says something: a lower-case slug."""
+    role = check_label("role", value)
+    if not _SLUG.fullmatch(role):
+        raise InvalidInput(
+            f"role {role!r} is not a lower-case slug",
+            "say who speaks: user, assistant, system, tool, or a word of your own",
+        )
+    return role
+
+
+def check_roles(value: object) -> tuple[str, ...]:
+    """Accept one role, several, or none."""
+    several = [value] if isinstance(value, str) else value
+    return tuple(check_role(each) for each in check_labels("role", several))
 
 
 def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
@@ -214,7 +231,7 @@ def check_expiry(ttl_days: object, expires_at: object, now: datetime) -> datetim
         raise InvalidInput("ttl_days and expires_at were both given", "give one of them")
     if ttl_days is None:
         return check_moment("expires_at", expires_at)
-    days = check_number("ttl_days", ttl_days, 0, _LONGEST_TTL_DAYS)
+    days = check_number("ttl_days", ttl_days, 0, LONGEST_TTL_DAYS)
     return now + timedelta(days=days)
 
 

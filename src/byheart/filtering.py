@@ -12,12 +12,10 @@ from byheart.model import Filter, Match
 _MATCHES: tuple[Match, ...] = ("any", "all")
 
 
-class FilterFields(TypedDict, total=False):
-    """What a caller may say about the memories meant; left out means no restriction."""
+class ContextFilters(TypedDict, total=False):
+    """What a caller may say about memories that a session sees; left out means no restriction."""
 
     kind: str | Sequence[str] | None
-    session_id: str | None
-    include_global: bool
     agent_id: str | None
     session_iter: int | str | None
     task_code: str | None
@@ -33,7 +31,17 @@ class FilterFields(TypedDict, total=False):
     space: str | None
 
 
-FILTER_FIELDS: tuple[str, ...] = tuple(FilterFields.__annotations__)
+class FilterFields(ContextFilters, total=False):
+    """What a caller may say about the memories meant; left out means no restriction."""
+
+    session_id: str | None
+    include_global: bool
+
+
+FILTER_FIELDS: tuple[str, ...] = (
+    *ContextFilters.__annotations__,
+    *("session_id", "include_global"),
+)
 
 
 def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:

@@ -10,6 +10,7 @@ import time
 
 from byheart.errors import InvalidInput
 
+TOKEN_PREFIX = "tok_"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: nothing that reads like another
 _RANDOM_BITS = 80
 _TEXT_ID = re.compile(r"(?P<memory_id>[^@]+)@(?P<version>\d{1,9})")
@@ -31,13 +32,22 @@ if hasattr(os, "register_at_fork"):
 
 def new_memory_id() -> str:
     """Make an id: 48 bits of milliseconds and 80 of chance; later ids of a process sort later."""
+    return _new_id("mem_")
+
+
+def new_token_id() -> str:
+    """Make an id for a token, in the same way."""
+    return _new_id(TOKEN_PREFIX)
+
+
+def _new_id(prefix: str) -> str:
     global _last
     with _lock:
         fresh = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
         # Within one millisecond, or when the clock goes back, count on from the last one.
         _last = fresh if fresh >> _RANDOM_BITS > _last >> _RANDOM_BITS else _last + 1
         number = _last
-    return "mem_" + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+    return prefix + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def parse_text_id(name: str) -> tuple[str, int | None]:

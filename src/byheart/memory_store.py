@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Unpack
 from byheart import fields as check
 from byheart.changing import ChangedFields, Changer
 from byheart.contracts import Embedder, PendingChunk, Storage
+from byheart.conversing import Recorder, check_turn
 from byheart.errors import (
     ByheartError,
     EmbedderUnavailable,
@@ -22,7 +23,7 @@ from byheart.errors import (
     NotFound,
     StoreError,
 )
-from byheart.filtering import FilterFields, filter_fields, make_filter
+from byheart.filtering import ContextFilters, FilterFields, filter_fields, make_filter
 from byheart.forgetting import Forgetter
 from byheart.identity import parse_chunk_id, parse_text_id
 from byheart.importing import ON_ERROR, Importer
@@ -31,6 +32,8 @@ from byheart.model import (
     MODES,
     Backup,
     ChunkWindow,
+    ContextAnswer,
+    CreatedToken,
     Dedupe,
     Entity,
     EntityPage,
@@ -50,16 +53,21 @@ from byheart.model import (
     SaveResult,
     SearchAnswer,
     Session,
+    SessionSummary,
     Stats,
     Status,
+    Token,
+    Transcript,
     TransferProgress,
     WrittenFile,
 )
 from byheart.observing import Observer
+from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest
 from byheart.reembedding import Reembedder
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
+from byheart.tokens import Doorkeeper
 from byheart.upkeep import deduping, doctor
 from byheart.upkeep.documents import write_document
 from byheart.upkeep.exporting import FORMATS, export, refuse_existing
@@ -78,7 +86,7 @@ _REFRESH_EVERY_CHUNKS = 20_000
 _MOST_SIMILAR = 5
 # Below this, memories are about the same things, but say something else.
 _LEAST_THRESHOLD = 0.8
-_FUSIONS = ("rrf",)
+FUSIONS = ("rrf",)
 
 Text = str | None
 Moment = datetime | str | None
@@ -116,9 +124,12 @@ class MemoryStore:
         storage.report_work(self._observer.indexed)
         self._saver = Saver(storage, self._vectorizer, settings)
         self._changer = Changer(storage, self._saver, self._vectorizer, settings)
+        self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
+        self._prompter = Prompter(storage, self._vectorizer)
         self._forgetter = Forgetter(
             storage, self._find_again, self._observer.clear_queries, settings.space
         )
+        self._doorkeeper = Doorkeeper(storage.tokens)
         self.space = settings.space
 
     # --- Saving -------------------------------------------------------------------------------
@@ -180,10 +191,18 @@ class MemoryStore:
         A bad item stops the import: what came before it is saved, and saving the same items again
         goes on from there without doing anything twice.
         """
+        return self._keep_many(self._batches(items, check_request), self._saver.save, on_progress)
+
+    def _keep_many(
+        self,
+        batches: Iterable[list[SaveRequest]],
+        keep: Callable[[Sequence[SaveRequest]], list[SaveResult]],
+        on_progress: Callable[[Progress], None] | None,
+    ) -> list[SaveResult]:
         results: list[SaveResult] = []
         chunks = unchanged = unrefreshed = 0
-        for batch in self._batches(items):
-            saved = self._saver.save(batch)
+        for batch in batches:
+            saved = keep(batch)
             for request, result in zip(batch, saved, strict=True):
                 self._observer.saved(request.space, result.status)
             results += saved
@@ -200,12 +219,16 @@ class MemoryStore:
         self._storage.refresh()
         return results
 
-    def _batches(self, items: Iterable[Mapping[str, Any]]) -> Iterator[list[SaveRequest]]:
+    def _batches(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        check_item: Callable[[Mapping[str, Any], Settings], SaveRequest],
+    ) -> Iterator[list[SaveRequest]]:
         batch: list[SaveRequest] = []
         chars = 0
         for number, item in enumerate(items):
             try:
-                batch.append(check_request(item, self._settings))
+                batch.append(check_item(item, self._settings))
             except ByheartError as error:
                 yield batch
                 error.message = f"item {number}: {error.message}"
@@ -230,6 +253,134 @@ class MemoryStore:
                 on_progress(made)
         self._storage.refresh()
         return made
+
+    # --- Conversing ---------------------------------------------------------------------------
+
+    def log(
+        self,
+        session_id: str,
+        role: str,
+        content: str,
+        kind: str = "message",
+        client_id: Text = None,
+        agent_id: Text = None,
+        session_iter: int | str | None = None,
+        task_code: Text = None,
+        title: Text = None,
+        path: Text = None,
+        tags: Iterable[str] | None = None,
+        importance: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: Moment = None,
+        space: Text = None,
+    ) -> SaveResult:
+        """Record a turn of a session: what somebody said, what a tool put out, a file.
+
+        The same words again are another turn, the same `client_id` again is the same one.
+        """
+        given = {name: value for name, value in locals().items() if name != "self"}
+        turn = check_turn(given, self._settings)
+        [result] = self._recorder.keep([turn])
+        self._observer.saved(turn.space, result.status)
+        return result
+
+    def log_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> list[SaveResult]:
+        """Record many turns, each with the fields of `log`, in batches that are kept one by one.
+
+        A bad item stops it: what came before is kept. Turns with a `client_id` can be given again.
+        """
+        return self._keep_many(self._batches(items, check_turn), self._recorder.keep, on_progress)
+
+    def transcript(
+        self,
+        session_id: str,
+        limit: int = 100,
+        offset: int = 0,
+        latest: bool = False,
+        role: str | Sequence[str] | None = None,
+        kind: str | Sequence[str] | None = None,
+        space: Text = None,
+    ) -> Transcript:
+        """Give what was said in a session, oldest first; with `latest`, a page from the end."""
+        where = Filter(
+            self._space(space),
+            session_id=check.check_label("session_id", session_id),
+            include_global=False,
+            kind=check.check_kinds(kind),
+        )
+        return self._recorder.transcript(
+            where,
+            check.check_roles(role),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            check.check_int("offset", offset, 0, check.LARGEST_OFFSET),
+            latest=check.check_bool("latest", latest),
+        )
+
+    def summarize(
+        self, session_id: str, text: Text = None, who: str = "manual", space: Text = None
+    ) -> SessionSummary:
+        """Set the running summary of a session; without a text, make it from what was said.
+
+        One that was set stays until it is set again; one that was made grows with the session.
+        """
+        longest = self._settings.max_content_bytes
+        return self._recorder.summarize(
+            check.check_label("session_id", session_id),
+            check.check_optional_text("text", text, longest),
+            self._space(space),
+            check.check_label("who", who),
+        )
+
+    def pin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Have a memory stand first in every context that may see it, until `unpin`."""
+        return self._pin(memory_id, who, space, pinned=True)
+
+    def unpin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Let a memory come into contexts like any other again."""
+        return self._pin(memory_id, who, space, pinned=False)
+
+    def _pin(self, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
+        name = check.check_label("memory_id", memory_id)
+        self._storage.pin(name, self._space(space), check.check_label("who", who), pinned=pinned)
+        return self.get(name, space)
+
+    def context(
+        self,
+        session_id: str,
+        query: Text = None,
+        max_tokens: int = 2000,
+        recent: int = 10,
+        top_k: int = 8,
+        include_global: bool = True,
+        mode: str = "hybrid",
+        **filters: Unpack[ContextFilters],
+    ) -> ContextAnswer:
+        """Put together what goes into the prompt, within a token budget, with a receipt.
+
+        First the running summary and what is pinned, then what answers the query (by default the
+        last user message), then the recent messages. The filters hold for what is retrieved.
+        """
+        started = time.perf_counter()
+        given = {**filters, "session_id": session_id, "include_global": include_global}
+        check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
+        check.check_label("session_id", session_id)
+        request = PromptRequest(
+            where=make_filter(given, self.space),
+            query=None if query is None else check.check_query(query) or None,
+            mode=check.check_choice("mode", mode, MODES),
+            max_tokens=check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS),
+            recent=check.check_int("recent", recent, 0, check.LARGEST_LIMIT),
+            top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
+        )
+        answer, state = self._prompter.context(request)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        self._observer.searched(request.where.space, "context", answer.query, elapsed_ms)
+        degraded = answer.degraded or _incomplete(answer.mode, state)
+        return replace(answer, degraded=degraded, elapsed_ms=round(elapsed_ms, 3))
 
     # --- Changing -----------------------------------------------------------------------------
 
@@ -447,7 +598,12 @@ class MemoryStore:
         """
         started = time.perf_counter()
         given = {name: value for name, value in locals().items() if name != "self"}
-        check.check_choice("fusion", fusion, _FUSIONS)
+        check.check_choice("fusion", fusion, FUSIONS)
+        # What another name overrules, or nobody uses, is checked all the same.
+        check.check_choice("mode", mode, MODES)
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        if similarity_threshold is not None:
+            check.check_number("similarity_threshold", similarity_threshold, -1, 1)
         request = self._request(
             given, limit if topK is None else topK, mode if source is None else source
         )
@@ -576,7 +732,7 @@ class MemoryStore:
                 f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
                 f"bring it back with: byheart restore {current}",
             )
-        if memory is None or index >= memory.chunks:
+        if memory is None or index >= max(1, memory.chunks):  # an empty turn has none
             raise _not_found(name)
         return memory
 
@@ -594,6 +750,15 @@ class MemoryStore:
     ) -> WrittenFile:
         """Write a memory to a file, under front matter that names it unless told not to."""
         return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
+
+    def sessions_of(
+        self, memory_ids: Sequence[str], space: Text = None
+    ) -> dict[str, str | None]:
+        """Name the session that each memory, text or chunk belongs to; unknown ids are left out."""
+        texts = {name: name.partition("#")[0] for name in check.check_ids("memory_ids", memory_ids)}
+        with self._storage.reading() as reader:
+            found = reader.sessions_of(list(texts.values()), self._space(space))
+        return {name: found[text] for name, text in texts.items() if text in found}
 
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
         """Show a chunk with its neighbours, as one stretch of the text."""
@@ -743,6 +908,32 @@ class MemoryStore:
             if path.exists() and store.exists() and path.samefile(store):
                 raise InvalidInput(f"{path} is the store itself", "choose another name")
 
+    # --- Tokens -------------------------------------------------------------------------------
+
+    def create_token(
+        self,
+        name: str,
+        access: str = "write",
+        session_id: Text = None,
+        ttl_days: float | None = None,
+        space: Text = None,
+    ) -> CreatedToken:
+        """Let a program in over the network, into one space; its secret is shown this once."""
+        return self._doorkeeper.create(name, access, self._space(space), session_id, ttl_days)
+
+    def tokens(self, space: Text = None) -> tuple[Token, ...]:
+        """List the tokens of all spaces, or of one, oldest first; expired ones as well."""
+        chosen = check.check_optional_label("space", space)
+        return tuple(self._storage.tokens.list(chosen))
+
+    def revoke_token(self, token: str) -> Token:
+        """Take a token out by its id, name or secret; every process refuses it from now on."""
+        return self._doorkeeper.revoke(token)
+
+    def check_token(self, secret: str) -> Token | None:
+        """Say which token a secret belongs to, unless it is unknown, revoked or expired."""
+        return self._doorkeeper.check(secret)
+
     # --- Upkeep -------------------------------------------------------------------------------
 
     def status(self, space: Text = None) -> Status:
@@ -815,6 +1006,15 @@ class MemoryStore:
     def uses_earlier_model(self) -> bool:
         """Say whether the store is searched by another model than the settings name."""
         return self._vectorizer.remark() is not None
+
+    def prepare(self) -> None:
+        """Load what the first question would wait for: the model and the index."""
+        with self._vectorizer.asking("prepare"):
+            pass
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Let go of the model's memory until it is needed, unless it was so lately."""
+        self._vectorizer.unload(idle_seconds)
 
     def close(self) -> None:
         """Release files and memory."""

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Literal
 
 Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
-Operation = Literal["create", "update", "supersede", "forget", "restore"]
+Access = Literal["read", "write"]
+Operation = Literal["create", "update", "supersede", "forget", "restore", "pin", "unpin"]
 
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
+ACCESSES: tuple[Access, ...] = ("read", "write")
 HEADING_SEPARATOR = " > "
+# The type of a chunk that is too short to be embedded: it is found by its words alone.
+ASIDE = "aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +111,9 @@ class Memory:
     superseded_by: str | None = None
     forgotten_at: datetime | None = None
     derived: tuple[str, ...] = ()
+    role: str | None = None
+    client_id: str | None = None
+    pinned_at: datetime | None = None
 
     @property
     def scope(self) -> Literal["session", "global"]:
@@ -701,12 +709,191 @@ class WrittenFile:
     estimated_tokens: int
 
 
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who may come in over the network: into which space, and how far.
+
+    `last_used_at` is exact to a minute.
+    """
+
+    token_id: str
+    name: str
+    access: Access
+    space: str
+    session_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedToken:
+    """A new token with its secret, which is not kept and cannot be shown again."""
+
+    token: Token
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What somebody said in a session, or what a tool or a file brought into it."""
+
+    memory_id: str
+    role: str
+    kind: str
+    content: str
+    created_at: datetime
+    client_id: str | None
+    agent_id: str | None
+    title: str | None
+    path: str | None
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """The turns of a session, oldest first."""
+
+    session_id: str
+    turns: tuple[Turn, ...]
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """The running summary of a session: given by an agent, or `extracted` from its turns."""
+
+    session_id: str
+    memory_id: str
+    content: str
+    status: SaveStatus
+    version: int
+    extracted: bool
+    turns: int
+    updated_at: datetime
+
+
+ContextPart = Literal["summary", "pinned", "retrieved", "recent"]
+LeftOutReason = Literal[
+    "budget",
+    "question",
+    "recent",
+    "pinned",
+    "summary",
+    "retrieved",
+    "duplicate",
+    "similar",
+    "superseded",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """Something that a context holds, and where it is from; `cut` if not to its end."""
+
+    part: ContextPart
+    memory_id: str
+    chunk_ids: tuple[str, ...]
+    kind: str
+    role: str | None
+    title: str | None
+    path: str | None
+    start_line: int | None
+    end_line: int | None
+    session_id: str | None
+    created_at: datetime
+    score: float | None
+    tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that could have been in a part of a context, and why it is not."""
+
+    part: ContextPart
+    memory_id: str
+    chunk_id: str | None
+    score: float | None
+    reason: LeftOutReason
+    tells: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReceipt:
+    """What a context holds and what not; `tokens` are by part, `frame` is what holds them.
+
+    `counter` names the model whose tokens were counted, or is `estimate`.
+    """
+
+    items: tuple[ContextItem, ...]
+    left_out: tuple[LeftOut, ...]
+    tokens: Mapping[str, int]
+    max_tokens: int
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """A message as the APIs of language models take it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemBlock:
+    """A piece of a system prompt; with `cache_control`, the provider is to remember it."""
+
+    text: str
+    cache_control: Mapping[str, str] | None = None
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicPrompt:
+    """A context as Anthropic's API takes it."""
+
+    system: tuple[SystemBlock, ...]
+    messages: tuple[PromptMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAnswer:
+    """What goes into a prompt, within a token budget, as one text and as messages.
+
+    `text` begins with `stable`, which is the same bytes until its content changes.
+    """
+
+    session_id: str
+    query: str
+    mode: Mode
+    text: str
+    stable: str
+    stable_hash: str
+    tokens_used: int
+    openai: tuple[PromptMessage, ...]
+    anthropic: AnthropicPrompt
+    receipt: ContextReceipt
+    elapsed_ms: float = 0.0
+    degraded: str | None = None
+    remark: str | None = None
+
+
+@cache
+def _field_names(noun: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(noun))
+
+
 def to_wire(value: Any) -> Any:
     """Turn nouns into what JSON can carry: the one shape every door shows."""
+    if value is None or isinstance(value, str | int | float):  # most of what there is
+        return value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_wire(getattr(value, each.name)) for each in fields(value)}
+        return {name: to_wire(getattr(value, name)) for name in _field_names(type(value))}
     if isinstance(value, Mapping):
         return {str(key): to_wire(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -12,15 +12,15 @@ from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
-from byheart.chunking import guess_format, split
+from byheart.chunking import guess_format, is_short, keep_aside, split
 from byheart.contracts import DedupKey, Draft, Storage, Window
 from byheart.errors import InvalidInput
 from byheart.identity import new_memory_id
-from byheart.model import Chunk, Memory, SaveResult
+from byheart.model import ASIDE, Chunk, Memory, SaveResult
 from byheart.noticing import extract_entities, score_importance, summarize
 from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
-from byheart.vectorizing import Passage, Vectorizer, passages, previous_text
+from byheart.vectorizing import Made, Passage, Vectorizer, passages, previous_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,20 @@ class SaveRequest:
     # What comes back from where it was exported to keeps its name and its age.
     memory_id: str | None = None
     created_at: datetime | None = None
+    role: str | None = None
+    client_id: str | None = None
 
     @property
     def key(self) -> DedupKey:
         """Say what makes it the same memory as another."""
-        return DedupKey(self.space, self.session_id, self.kind, self.content_hash)
+        return DedupKey(
+            self.space,
+            self.session_id,
+            self.kind,
+            self.content_hash,
+            self.role is not None,
+            self.client_id,
+        )
 
 
 SAVE_FIELDS = (
@@ -62,7 +71,9 @@ SAVE_FIELDS = (
 )
 
 
-def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+def check_request(
+    given: Mapping[str, Any], settings: Settings, *, blank: bool = False
+) -> SaveRequest:
     """Accept the fields of `save`, or refuse them before anything is written."""
     if not isinstance(given, Mapping):
         raise InvalidInput(
@@ -72,7 +83,9 @@ def check_request(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
     check.check_names(given, SAVE_FIELDS, "field")
     value = given.get
     at = datetime.now(UTC)
-    content = check.check_text("content", value("content"), longest=settings.max_content_bytes)
+    content = check.check_text(
+        "content", value("content"), longest=settings.max_content_bytes, blank=blank
+    )
     return SaveRequest(
         content=content,
         content_hash=sha256(content.encode()).hexdigest(),
@@ -113,13 +126,23 @@ class Saver:
         fresh = [request for request in requests if request.key not in known]
         chunked = [(request, *self.chunk(request)) for request in fresh]
         waiting = [
-            passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
+            passage
+            for request, chunks, _ in chunked
+            for passage in passages(chunks, request.title)
+            if passage.chunk.chunk_type != ASIDE
         ]
-        windows, model, _ = self._vectorizer.windows(waiting)
-        drafts, at = [], 0
-        for request, chunks, format_ in chunked:
-            drafts.append(self._draft(request, chunks, windows[at : at + len(chunks)], format_))
-            at += len(chunks)
+        # Whoever only notes a short turn need not wait for the model.
+        windows, model, _ = self._vectorizer.windows(waiting) if waiting else Made([], None, None)
+        made = iter(windows)
+        drafts = [
+            self._draft(
+                request,
+                chunks,
+                [() if chunk.chunk_type == ASIDE else next(made) for chunk in chunks],
+                format_,
+            )
+            for request, chunks, format_ in chunked
+        ]
         written = self._storage.write(drafts, model) if drafts else []
         if model is not None and any(each.pending_vectors for each in written):
             written = self._make_up_for_switch(fresh, written)
@@ -141,6 +164,8 @@ class Saver:
 
     def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
         """Cut a text as its format asks for, and name that format."""
+        if request.role is not None and is_short(request.content, self._settings.min_turn_words):
+            return list(keep_aside(request.content)), "text"
         format_ = guess_format(request.content, request.path)
         chunks = split(
             request.content,
@@ -178,6 +203,8 @@ class Saver:
             created_at=request.created_at or request.at,
             updated_at=request.at,
             expires_at=self._expiry(request, noticed["importance"]),
+            role=request.role,
+            client_id=request.client_id,
             **noticed,
         )
         who = request.agent_id or request.source
@@ -222,7 +249,8 @@ def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
             request.content,
             kind=request.kind,
             entities=noticed["entities"],
-            has_source=request.source != "manual",
+            # That a turn was logged says nothing about it.
+            has_source=request.source != "manual" and request.role is None,
             has_metadata=bool(request.metadata),
         )
     return noticed, derived

@@ -160,6 +160,20 @@ def _choices(default: tuple[str, ...], doc: str, choices: tuple[str, ...]) -> An
     return _setting(default, Rule(doc, "a list of " + ", ".join(choices), parse))
 
 
+def _names(doc: str, allowed: str, pattern: str) -> Any:
+    def parse(given: _Given) -> tuple[str, ...]:
+        names = given.raw.split(",") if isinstance(given.raw, str) else given.raw
+        if not isinstance(names, list | tuple):
+            raise ValueError
+        chosen = tuple(str(name).strip().rstrip("/").lower() for name in names if name != "")
+        for name in chosen:
+            if not re.fullmatch(pattern, name):
+                raise ValueError(f"{name!r} is none")
+        return tuple(dict.fromkeys(chosen))
+
+    return _setting((), Rule(doc, allowed, parse))
+
+
 def _one_of(choices: tuple[str, ...], raw: object) -> str:
     word = str(raw).strip().lower()
     if word not in choices:
@@ -211,6 +225,10 @@ def _expand(text: str, given: _Given) -> Path:
 
 def _data_file() -> str:
     return str(platformdirs.user_data_path("byheart", appauthor=False) / "memory.db")
+
+
+def _files_folder() -> Path:
+    return platformdirs.user_data_path("byheart", appauthor=False) / "files"
 
 
 def _cache_folder() -> Path:
@@ -278,9 +296,50 @@ class Settings:
     prune_after_days: float = _seconds(
         30.0, "Days after which memories that have run out are taken out.", 0, 365_000
     )
+    min_turn_words: int = _number(
+        3, "A logged turn of fewer words is kept, but not embedded.", 0, 100
+    )
+    summary_every_turns: int = _number(
+        20, "After how many turns a session's summary is made anew; 0 means never.", 0, 10_000
+    )
     collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
     slow_query_ms: float = _number(
         500.0, "A query that takes longer counts as slow, in milliseconds.", 0, 3_600_000, float
+    )
+    mcp_max_tokens: int = _number(
+        8_000, "How long an answer of an MCP tool may be, in tokens.", 1_000, 1_000_000
+    )
+    unload_after_seconds: float = _number(
+        60.0, "A server that nobody asks anything lets go of the model after this.", 1, 10**9, float
+    )
+    # Not `host` and `port`: Kubernetes sets BYHEART_PORT for a service that is called byheart.
+    serve_host: str = _text("127.0.0.1", "The address that `byheart serve` listens on.")
+    serve_port: int = _number(8765, "The port that it listens on; 0 means any free one.", 0, 65535)
+    allowed_hosts: tuple[str, ...] = _names(
+        "Names under which the server may be asked, besides those of this machine; `*` means any.",
+        "a list of host names",
+        r"\*|\[[0-9a-f:.]+\]|[^\s/:\[\]*]+",
+    )
+    allowed_origins: tuple[str, ...] = _names(
+        "Web pages that may ask the server from a browser, besides its own.",
+        "a list of origins such as https://example.com",
+        r"https?://[^\s/*]+",
+    )
+    max_body_bytes: int = _number(
+        20_000_000, "The largest request that the server reads, in bytes.", 1_000, 2_000_000_000
+    )
+    max_requests_per_minute: int = _number(
+        6_000, "How often each token may ask in a minute; 0 means any number of times.", 0, 10**9
+    )
+    max_concurrent_reads: int = _number(8, "How many reading requests run at once.", 1, 1000)
+    max_concurrent_writes: int = _number(4, "How many writing requests run at once.", 1, 1000)
+    max_waiting_requests: int = _number(
+        256, "How many more of each may wait until they are refused.", 0, 100_000
+    )
+    files_dir: Path = _path(
+        _files_folder,
+        "The only folder that the server writes files to, when a caller asks for one.",
+        "`<data folder>/files`",
     )
     log_level: LogLevel = _choice("warning", "The least serious event logged.", get_args(LogLevel))
     log_file: Path | None = _path(None, "A file for the log; empty means stderr.")
@@ -397,7 +456,7 @@ def render_reference() -> str:
 
 
 def _default_text(value: object) -> str:
-    if value in (None, ""):
+    if value in (None, "", ()):
         return "none" if value is None else "empty"
     if isinstance(value, tuple):
         return f"`{','.join(value)}`"

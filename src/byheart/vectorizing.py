@@ -17,10 +17,12 @@ from byheart.contracts import (
     EmbedderSpec,
     MayBeAway,
     Model,
+    NamesCounter,
     Reader,
     Reopenable,
     Storage,
     TokenCounter,
+    Unloadable,
     Vectors,
     Window,
 )
@@ -49,10 +51,10 @@ class Passage:
 
 def passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
     """Pair each chunk with the one before it, where both stand under the same headings."""
-    befores: list[Chunk | None] = [None, *chunks[:-1]]
+    befores: list[Chunk | None] = [None, *chunks]
     return [
         Passage(chunk, previous_text(chunk, before), title)
-        for chunk, before in zip(chunks, befores, strict=True)
+        for chunk, before in zip(chunks, befores, strict=False)
     ]
 
 
@@ -76,6 +78,14 @@ class Asked(NamedTuple):
     vector: Vectors | None
     degraded: str | None
     remark: str | None
+
+
+class Counter(NamedTuple):
+    """What counts tokens, its name, and whether it counts word by word."""
+
+    tokens: TokenCounter
+    name: str
+    by_word: bool
 
 
 class _Chosen(NamedTuple):
@@ -189,6 +199,22 @@ class Vectorizer:
             return self._choose().embedder
         except EmbeddingError:
             return self._embedder
+
+    def unload(self, idle_seconds: float) -> None:
+        """Let go of the memory that idle models take, until the next text."""
+        for embedder in (self._embedder, *self._reopened.values()):
+            if isinstance(embedder, Unloadable):
+                embedder.unload(idle_seconds)
+
+    def counter(self) -> Counter:
+        """Give that measure with its name: a model, or an estimate."""
+        try:
+            tokens = self._choose().embedder
+        except EmbeddingError:
+            tokens = self._embedder
+        if isinstance(tokens, NamesCounter):
+            return Counter(tokens, tokens.token_counter, by_word=True)
+        return Counter(tokens, tokens.name, by_word=False)
 
     @contextmanager
     def asking(self, question: str | None) -> Iterator[Asked]:

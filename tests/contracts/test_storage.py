@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from byheart import contracts
 from byheart.chunking import split
 from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
 from byheart.embedding.estimated_tokens import EstimatedTokens
@@ -87,8 +88,7 @@ def draft(content: str, *vectors: tuple[float, ...], **fields: Any) -> Draft:
 
 
 def key_of(made: Draft) -> DedupKey:
-    memory = made.memory
-    return DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
+    return contracts.key_of(made.memory)
 
 
 def found(storage: Storage, query: str, **where: Any) -> list[str]:
@@ -451,3 +451,65 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
         assert reader.doubles(Filter("space"), 0.9) == []
         assert reader.memory(first, "space") is None
     assert storage.restore(first, "space", "tester")
+
+
+def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> None:
+    now = datetime.now(UTC)
+    said = [
+        draft("again", kind="message", session_id="s", role="user", created_at=now),
+        draft("again", kind="message", session_id="s", role="user", created_at=now),
+        draft("first", session_id="s", role="tool", created_at=now - timedelta(hours=1)),
+    ]
+    assert [each.status for each in storage.write(said, None)] == ["created"] * 3
+    storage.write([draft("again", kind="message", session_id="s")], None)  # saved, not said
+    where = Filter("space", session_id="s", include_global=False)
+    with storage.reading() as reader:
+        listed = [each.content for each in reader.turns(where, (), 9, 0, latest=False)]
+        assert listed == ["first", "again", "again"]
+        last = reader.turns(where, (), 1, 2, latest=True)
+        assert [each.content for each in last] == ["first"]
+        assert reader.count_turns(where, ("user",)) == 2
+        assert reader.count_turns(Filter("other", session_id="s"), ()) == 0
+        salient = reader.salient_turns(where, (), 1)
+        assert [each.summary for each in salient] == ["first"]
+    assert storage.known([key_of(said[0])]) == {}
+
+
+def test_a_client_id_names_one_turn_of_a_session(storage: Storage) -> None:
+    one = draft("one", session_id="s", role="user", client_id="a")
+    [made] = storage.write([one], None)
+    again = draft("other words", kind="file", session_id="s", role="user", client_id="a")
+    elsewhere = draft("one", session_id="t", role="user", client_id="a")
+    same, other = storage.write([again, elsewhere], None)
+    assert (same.status, same.memory_id) == ("unchanged", made.memory_id)
+    assert same.content_hash == one.memory.content_hash
+    assert other.status == "created"
+    storage.forget([made.memory_id], "space", "tester", None)
+    [hidden] = storage.write([again], None)
+    assert hidden.memory_id == made.memory_id
+    assert storage.restore(made.memory_id, "space", "tester")
+
+
+def test_pins_are_listed_as_they_were_set_where_they_can_be_seen(storage: Storage) -> None:
+    made = [draft("one"), draft("two", session_id="s"), draft("three", session_id="t")]
+    storage.write(made, None)
+    one, two, three = (each.memory.memory_id for each in made)
+    for memory_id in (two, one, three):
+        storage.pin(memory_id, "space", "tester", pinned=True)
+    where = Filter("space", session_id="s")
+    with storage.reading() as reader:
+        assert [each.memory_id for each in reader.pinned(where)] == [two, one]
+    storage.pin(two, "space", "tester", pinned=False)
+    storage.forget([one], "space", "tester", None)
+    with storage.reading() as reader:
+        assert reader.pinned(where) == []
+
+
+def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:
+    storage.write([draft("apple", EAST), draft("plum")], MODEL)
+    with storage.searching() as reader:
+        terms = query_terms("apple plum")
+        numbers = reader.rank_by_words(terms, Filter("space"), 9).chunk_nos.tolist()
+        assert len(numbers) == 2
+        [vectors] = reader.vectors(numbers).values()
+    assert vectors.tolist() == [list(EAST)]

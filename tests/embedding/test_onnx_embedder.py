@@ -115,3 +115,22 @@ def test_the_end_of_a_long_text_counts(minilm):
     question = minilm.embed_query("How do I bake bread?")
     plain, with_bread = minilm.embed([start, start + "Bake the bread at 220 degrees. " * 30])
     assert question @ with_bread > question @ plain + 0.15
+
+
+def test_an_idle_model_is_let_go_of_and_comes_back_by_itself(tiny):
+    before = tiny.embed(["a text"])
+    tiny.unload(idle_seconds=60)
+    assert tiny._session is not None, "it was used just now"
+    tiny.unload()
+    assert tiny._session is None
+    assert np.array_equal(tiny.embed(["a text"]), before)
+
+
+def test_a_model_may_be_let_go_of_while_threads_use_it(tiny):
+    texts = [f"text {number}" for number in range(200)]
+    expected = tiny.embed(texts)
+    with ThreadPoolExecutor(3) as pool:
+        made = [pool.submit(tiny.embed, texts) for _ in range(3)]
+        while not all(each.done() for each in made):
+            tiny.unload()
+        assert all(np.array_equal(each.result(), expected) for each in made)

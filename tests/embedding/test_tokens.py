@@ -101,3 +101,30 @@ def test_time_grows_in_line_with_the_text_even_without_white_space(tokens, unit)
 @pytest.mark.model
 def test_half_a_surrogate_pair_does_no_harm(tokens):
     assert tokens.token_starts("a \ud800 b") == [0, 4]
+
+
+ODD = st.sampled_from(
+    [
+        *"ab C.,-_'\n\t\r\x00\x1c漢字ñßกé😀",
+        "\u0301",
+        "\u00a0",
+        "\u2028",
+        "[SEP]",
+        "[unk]",
+        "x" * 120,
+    ]
+)
+
+
+@pytest.mark.model
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ODD | st.text(max_size=8), max_size=40).map("".join))
+def test_a_text_has_the_tokens_of_its_words(tokens, text):
+    assert list(tokens._count_piece(text)) == list(tokens._read(text))
+
+
+@pytest.mark.model
+def test_more_words_than_are_remembered_are_counted_as_well(tokens):
+    text = " ".join(f"w{number}" for number in range(30_000))
+    assert len(tokens._count_piece(text)) == len(tokens._read(text))
+    assert len(tokens._count_piece("w1 w2 w1")) == len(tokens._read("w1 w2 w1"))

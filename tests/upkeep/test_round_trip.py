@@ -20,7 +20,7 @@ from byheart.errors import ByheartError, EmbedderUnavailable
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
-from byheart.upkeep.jsonl import _COLUMNS
+from byheart.upkeep.jsonl import _COLUMNS, _SELDOM
 
 TEXTS = st.sampled_from(
     [
@@ -177,7 +177,7 @@ def test_every_column_of_a_memory_is_in_the_export(store: MemoryStore, path: Pat
     store.save("text")
     elsewhere = {"memory_no", "memory_id", "space", "content_hash", "version_of"}
     columns = {row[1] for row in apsw.Connection(str(path)).execute("PRAGMA table_info(memories)")}
-    assert columns - elsewhere == set(_COLUMNS) - {"tags", "entities"}
+    assert columns - elsewhere == {*_COLUMNS, *_SELDOM} - {"tags", "entities"}
 
 
 def test_the_file_has_no_internal_numbers_no_paths_and_no_time_of_its_own(

@@ -14,6 +14,8 @@ TOKEN = re.compile(
 class EstimatedTokens:
     """Estimate where the tokens of a text begin; errs on the side of counting too many."""
 
+    token_counter = "estimate"
+
     def token_starts(self, text: str) -> list[int]:
         """Give the character offset of each estimated token."""
         return [match.start() for match in TOKEN.finditer(text)]

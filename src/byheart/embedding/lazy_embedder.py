@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from byheart.contracts import Embedder, EmbedderSpec, Vectors
+from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError
 from byheart.forking import renew_after_fork
@@ -69,6 +69,15 @@ class LazyEmbedder:
             return EstimatedTokens().token_starts(text)
         return counter.token_starts(text)
 
+    @property
+    def token_counter(self) -> str:
+        """Name what counts tokens at the moment."""
+        try:
+            counter = self._found()
+        except EmbeddingError:
+            return EstimatedTokens.token_counter
+        return counter.token_counter if isinstance(counter, NamesCounter) else counter.name
+
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in the order given."""
         return self._use(lambda embedder: embedder.embed(texts))
@@ -96,6 +105,11 @@ class LazyEmbedder:
         except EmbeddingError as error:
             return str(error)
         return None
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Let go of the model's memory until the next text, if it is idle."""
+        if isinstance(self._embedder, Unloadable):
+            self._embedder.unload(idle_seconds)
 
     def _embed_query(self, text: str) -> Vectors:
         vector = self._use(lambda embedder: embedder.embed_query(text))

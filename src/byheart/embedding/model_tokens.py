@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -15,6 +15,11 @@ from byheart.errors import ModelFilesError
 # Texts are tokenised in pieces of about this many characters: bounds the memory, and is faster.
 PIECE_CHARACTERS = 1 << 13
 REMEMBERED_PIECES = 64
+# Most words of a text were read before: remembered, they are counted ten times as fast.
+REMEMBERED_WORDS = 20_000
+# A word, or a mark by itself. What is not ASCII is left to the tokenizer: it reads other white
+# space, other marks, and what is no character at all, in ways of its own.
+WORD = r"[^ \t\r\n!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]"
 # WordPiece reads a longer word as one unknown token and so loses it: base64, hashes, Thai, which
 # writes no spaces. Such words are read in pieces of half that length instead. Punctuation and
 # ideographs end a word.
@@ -44,6 +49,10 @@ class ModelTokens:
         self._unknown = self._tokenizer.token_to_id("[UNK]")
         # A text is counted several times in a row: as a chunk, as a window, before it is embedded.
         self._piece_starts = lru_cache(REMEMBERED_PIECES)(self._count_piece)
+        self._words: dict[str, Sequence[int]] = {}
+        # "[SEP]" is one token to it, marks and all.
+        special = (each.content for each in self._tokenizer.get_added_tokens_decoder().values())
+        self._word = re.compile("|".join([*map(re.escape, special), WORD]))
         first, *rest = self._tokenizer.encode("").ids
         # What the model wants before and after the tokens of a text.
         self.special_ids: tuple[list[int], list[int]] = ([first], rest)
@@ -64,6 +73,31 @@ class ModelTokens:
         return ids
 
     def _count_piece(self, text: str) -> Sequence[int]:
+        """Put the tokens of a text together from those of its words: no token spans two."""
+        spans = [(match[0], match.start()) for match in self._word.finditer(text)]
+        known = self._known_words([word for word, _ in spans])
+        return [start + within for word, start in spans for within in known[word]]
+
+    def _known_words(self, words: Sequence[str]) -> dict[str, Sequence[int]]:
+        """Give where the tokens of each word begin, reading those anew that are not remembered."""
+        known = self._words
+        fresh = [word for word in dict.fromkeys(words) if word not in known]
+        if not fresh:
+            return known
+        if len(known) + len(fresh) > REMEMBERED_WORDS:
+            # Another one, because other threads may be reading this one.
+            known = self._words = {}
+            fresh = list(dict.fromkeys(words))
+        starts = self._read("\n".join(fresh))
+        end, low = 0, 0
+        for word in fresh:
+            begin, end = end, end + len(word) + 1
+            high = bisect_left(starts, end, low)
+            known[word] = tuple(start - begin for start in starts[low:high])
+            low = high
+        return known
+
+    def _read(self, text: str) -> Sequence[int]:
         readable, inserted = _readable(text)
         encoding = self._encode(readable)
         starts = [start for start, end in encoding.offsets if end > start]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from byheart.contracts import Vectors
+from byheart.embedding.memory import give_back_memory
 from byheart.embedding.model_cache import CachedModel, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
@@ -48,6 +50,7 @@ class OnnxEmbedder:
         self._cached: CachedModel | None = None
         self._tokens: ModelTokens | None = None
         self._session: Any = None
+        self._used_at = time.monotonic()
 
     @property
     def name(self) -> str:
@@ -90,6 +93,15 @@ class OnnxEmbedder:
                 )
             return self._cached
 
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Let go of the model's memory, unless it was used within so many seconds."""
+        with self._lock:
+            idle = time.monotonic() - self._used_at >= idle_seconds
+            if self._session is None or not idle:
+                return
+            self._session = self._tokens = None
+        give_back_memory()
+
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
         if not texts:
             return np.empty((0, self.dimensions), np.float32)
@@ -131,6 +143,7 @@ class OnnxEmbedder:
 
     def _loaded_session(self) -> Any:
         with self._lock:
+            self._used_at = time.monotonic()
             if self._session is None:
                 try:
                     self._session = _open_session(self.files().graph)

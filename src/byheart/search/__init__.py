@@ -1,7 +1,8 @@
 """Which memories answer a query?"""
 
+from byheart.search.candidates import gather
 from byheart.search.recalling import recall
 from byheart.search.request import RecallRequest, SearchRequest, Weights
 from byheart.search.results import find
 
-__all__ = ["RecallRequest", "SearchRequest", "Weights", "find", "recall"]
+__all__ = ["RecallRequest", "SearchRequest", "Weights", "find", "gather", "recall"]

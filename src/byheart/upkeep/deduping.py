@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from byheart import particulars
 from byheart.contracts import Double, Storage
 from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
-
-_WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
-_SENTENCE_END = frozenset(".!?:;\n*#>|-\"'")
-_NOT = frozenset(("no", "not", "never", "none", "nor", "neither", "without", "cannot"))
 
 
 def dedupe(
@@ -96,38 +92,4 @@ def _why(keep: Memory, others: Sequence[Memory]) -> str:
 
 def say_different_things(some: Memory, other: Memory) -> bool:
     """Say whether one has a name, a number or a "not" that the other has not."""
-    words, other_words = _words(some.content), _words(other.content)
-    return (
-        bool(words & _NOT) != bool(other_words & _NOT)
-        or not _particulars(some) <= other_words
-        or not _particulars(other) <= words
-    )
-
-
-def _words(text: str) -> set[str]:
-    return {_fold(match[0]) for match in _WORD.finditer(text)}
-
-
-def _fold(word: str) -> str:
-    folded = word.casefold().replace("’", "'")
-    return "not" if folded.endswith("n't") else folded
-
-
-def _particulars(memory: Memory) -> set[str]:
-    """List the words of a text that have digits, or name something by their capitals."""
-    text = memory.content
-    found = {
-        _fold(match[0])
-        for match in _WORD.finditer(text)
-        if any(char.isdigit() or char.isupper() for char in match[0][1:])
-        or match[0][0].isdigit()
-        or (match[0][0].isupper() and not _begins_sentence(text, match.start()))
-    }
-    # At the beginning of a sentence capitals tell nothing, but what was noticed there may.
-    named = {word for name in memory.entities for word in _words(name)}
-    return found | (named & _words(text))
-
-
-def _begins_sentence(text: str, at: int) -> bool:
-    before = text[max(0, at - 8) : at].rstrip(" ")
-    return not before or before[-1] in _SENTENCE_END
+    return particulars.differ(some.content, other.content, some.entities, other.entities)

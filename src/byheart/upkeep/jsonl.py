@@ -42,6 +42,8 @@ _COLUMNS = (
     *("version", "created_at", "updated_at", "since_at", "replaced_at", "expires_at"),
     *("forgotten_at", "superseded_by", "superseded_at", "accessed_at", "access_count"),
 )
+# What only turns, the running summary and pinned memories have stands there only for them.
+_SELDOM = ("role", "client_id", "pinned_at")
 # Only times need to be made into what JSON can carry.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=to_wire)
 _MOST = 2**53  # larger whole numbers are not the same in every JSON reader
@@ -118,6 +120,7 @@ def _write_text(text: StoredText) -> dict[str, Any]:
     own = {"since_at": text.since_at, "superseded_at": text.superseded_at}
     return {
         **{name: own.get(name) or getattr(memory, name, None) for name in _COLUMNS},
+        **{name: value for name in _SELDOM if (value := getattr(memory, name)) is not None},
         "content_hash": memory.content_hash,
         "content": memory.content,
         "chunks": [
@@ -291,6 +294,9 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         superseded_by=fields.optional("superseded_by", str),
         accessed_at=fields.optional_moment("accessed_at"),
         access_count=fields.whole("access_count"),
+        role=fields.optional("role", str),
+        client_id=fields.optional("client_id", str),
+        pinned_at=fields.optional_moment("pinned_at"),
     )
     return StoredText(
         memory=memory,

@@ -82,6 +82,8 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
         memory = record.text.memory
         if memory.forgotten_at is not None or (memory.expires_at and memory.expires_at <= now):
             continue
+        if not memory.content.strip():
+            continue  # an empty turn: nothing to read, and nothing that could be saved again
         path = folder / _place(memory, by_space, taken)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes((_front_matter(memory, by_space) + memory.content).encode())

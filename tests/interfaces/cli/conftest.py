@@ -80,6 +80,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> 
     folders = {"DATA": "data", "CONFIG": "config", "CACHE": "cache", "STATE": "state"}
     for name, folder in folders.items():
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / folder))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("BYHEART_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("BYHEART_DB_PATH", str(tmp_path / "memory.db"))

@@ -12,6 +12,7 @@ import pytest
 
 import byheart
 from byheart.model import to_wire
+from byheart.storage.sqlite.migrations import known_migrations
 from tests.interfaces.cli.conftest import Run
 
 
@@ -64,7 +65,7 @@ def test_status_is_readable(run: Run, report: str) -> None:
     assert lines["memories"] == "1 in 1 session"
     assert lines["chunks"] == "4"
     assert "hash-384" in lines["vectors"]
-    assert lines["store"].endswith("memory.db (schema 2)")
+    assert lines["store"].endswith(f"memory.db (schema {known_migrations()[-1][0]})")
 
 
 def test_status_warns_of_what_cannot_be_done(

@@ -32,6 +32,14 @@ VERBS = {
     "recall": Entry(
         "recalling", "Bring the memories that matter most for a question, within a token budget."
     ),
+    "log": Entry("conversing", "Record a turn of a session: a message, a tool's output, a file."),
+    "context": Entry(
+        "prompting", "Print what goes into the prompt of a session, within a token budget."
+    ),
+    "transcript": Entry("conversing", "Print what was said in a session, in order."),
+    "summarize": Entry("conversing", "Set the running summary of a session, or make it."),
+    "pin": Entry("prompting", "Have a memory stand first in every context that may see it."),
+    "unpin": Entry("prompting", "Let a memory come into contexts like any other again."),
     "get": Entry("reading", "Print a memory's text exactly as it was saved."),
     "expand": Entry("reading", "Print a chunk together with its neighbours."),
     "update": Entry("changing", "Change what is given of a memory and leave the rest."),
@@ -56,6 +64,10 @@ VERBS = {
     "reembed": Entry(
         "reembedding", "Switch the store to the embedding model that the settings name."
     ),
+    "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
+    "setup": Entry("setup", "Let a client such as Claude Code use Byheart over MCP."),
+    "serve": Entry("serve", "Answer programs over HTTP: REST, with a token for each program."),
+    "token": Entry("token", "Make, list and revoke the tokens that let programs in."),
     "config": Entry("config", "Show and change settings."),
     "model": Entry("model", "Show and download the embedding model."),
     "completion": Entry("completion", "Print or install completion for your shell."),
@@ -70,7 +82,11 @@ SYNONYMS = {
     **dict.fromkeys(("delete", "remove", "rm", "del"), "forget"),
     **dict.fromkeys(("edit", "change", "modify"), "update"),
     **dict.fromkeys(("undo", "undelete"), "restore"),
-    **dict.fromkeys(("log", "versions", "blame"), "history"),
+    **dict.fromkeys(("versions", "blame"), "history"),
+    **dict.fromkeys(("say", "append", "record"), "log"),
+    **dict.fromkeys(("prompt", "assemble"), "context"),
+    **dict.fromkeys(("messages", "turns", "conversation"), "transcript"),
+    **dict.fromkeys(("summary", "summarise"), "summarize"),
     **dict.fromkeys(("prune", "expire", "gc"), "cleanup"),
     "replace": "supersede",
     **dict.fromkeys(("duplicates", "dedup"), "dedupe"),
@@ -81,6 +97,9 @@ SYNONYMS = {
     **dict.fromkeys(("load", "ingest"), "import"),
     **dict.fromkeys(("copy", "snapshot"), "backup"),
     **dict.fromkeys(("migrate", "reindex", "rebuild-vectors"), "reembed"),
+    **dict.fromkeys(("install", "init", "register", "connect"), "setup"),
+    **dict.fromkeys(("key", "tokens", "auth", "login"), "token"),
+    **dict.fromkeys(("server", "http", "rest", "api", "start", "run"), "serve"),
     "info": "status",
     **dict.fromkeys(("metrics", "statistics"), "stats"),
     "download": "model",

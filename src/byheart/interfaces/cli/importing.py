@@ -1,11 +1,11 @@
-"""`save --jsonl`: many texts from a stream, kept batch by batch."""
+"""`save --jsonl` and `log --jsonl`: many texts from a stream, kept batch by batch."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from byheart.errors import ByheartError, InvalidInput
 from byheart.interfaces.cli.model_files import open_embedding_store
@@ -19,15 +19,28 @@ if TYPE_CHECKING:
     from byheart.memory_store import Progress
 
 
-def import_lines(invocation: Invocation, jsonl: str, about: Mapping[str, Any]) -> None:
-    """Save each line of a JSONL file, or of stdin for "-"."""
+class Way(NamedTuple):
+    """How lines are kept: by which verb of the store, and what each is then."""
+
+    verb: Literal["save_many", "log_many"]
+    done: str
+    noun: str
+
+
+SAVING, LOGGING = Way("save_many", "saved", "memory"), Way("log_many", "logged", "turn")
+
+
+def import_lines(
+    invocation: Invocation, jsonl: str, about: Mapping[str, Any], way: Way = SAVING
+) -> None:
+    """Keep each line of a JSONL file, or of stdin for "-"."""
     if jsonl == "-":
         lines = Lines(sys.stdin.buffer, "stdin", about)
-        results = Import(invocation, lines, total_bytes=None).run()
+        results = Import(invocation, lines, None, way).run()
     else:
         with _open(jsonl) as file:
             size = Path(jsonl).stat().st_size
-            results = Import(invocation, Lines(file, jsonl, about), size).run()
+            results = Import(invocation, Lines(file, jsonl, about), size, way).run()
     warn_of_missing_vectors(invocation, results)
     if invocation.json:
         print_json(results)
@@ -35,7 +48,7 @@ def import_lines(invocation: Invocation, jsonl: str, about: Mapping[str, Any]) -
     unchanged = sum(result.status == "unchanged" for result in results)
     verb = "was" if unchanged == 1 else "were"
     known = f", {unchanged:,} {verb} there already" if unchanged else ""
-    open_screen().line(f"saved {count(len(results) - unchanged, 'memory')}{known}")
+    open_screen().line(f"{way.done} {count(len(results) - unchanged, way.noun)}{known}")
 
 
 def warn_of_missing_vectors(invocation: Invocation, results: Iterable[SaveResult]) -> None:
@@ -92,8 +105,11 @@ class Lines:
 class Import:
     """One run through a stream: what is saved stays, whatever happens then."""
 
-    def __init__(self, invocation: Invocation, lines: Lines, total_bytes: int | None) -> None:
+    def __init__(
+        self, invocation: Invocation, lines: Lines, total_bytes: int | None, way: Way
+    ) -> None:
         self._invocation = invocation
+        self._way = way
         self._lines = lines
         self._total_bytes = total_bytes
         self._bar = Bar("saving")
@@ -103,12 +119,13 @@ class Import:
         """Save everything, or say what is kept."""
         with open_embedding_store(self._invocation, create=True) as store, self._bar:
             try:
-                results = store.save_many(self._lines, on_progress=self._show)
+                keep = getattr(store, self._way.verb)
+                results: list[SaveResult] = keep(self._lines, on_progress=self._show)
             except KeyboardInterrupt:
                 self._bar.close()
                 remark(
                     self._invocation,
-                    f"\ninterrupted: {count(self._kept, 'memory')} kept; "
+                    f"\ninterrupted: {count(self._kept, self._way.noun)} kept; "
                     "run the same command again to go on",
                 )
                 raise
@@ -124,7 +141,7 @@ class Import:
         self._bar.show(
             self._lines.bytes_read,
             self._total_bytes,
-            f"{count(saved.memories, 'memory')}, {rate:,.0f} chunks/s",
+            f"{count(saved.memories, self._way.noun)}, {rate:,.0f} chunks/s",
         )
 
     def _placed(self, error: ByheartError) -> ByheartError:
@@ -132,6 +149,6 @@ class Import:
         item, _, message = error.message.partition(": ")
         if error is not self._lines.bad and item.startswith("item "):
             error.message = f"{self._lines.place}: {message}"
-        kept = f"{count(self._kept, 'memory')} before it kept: correct it and run this again"
+        kept = f"{count(self._kept, self._way.noun)} before it kept: correct it and run this again"
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         return error

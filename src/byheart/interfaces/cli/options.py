@@ -18,7 +18,7 @@ Decorator = Callable[[Function], Function]
 KINDS = (
     *("note", "fact", "entity", "relationship", "self", "session_context", "input_prompt"),
     *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
-    *("message", "tool_output", "file"),
+    *("message", "tool_output", "file", "session_summary"),
 )
 
 
@@ -101,6 +101,8 @@ _details = (
     flag("--include-expired", section=FILTERS, is_flag=True, help="Also what has expired."),
 )
 
+_as_of = flag("--as-of", section=FILTERS, metavar="DATE", help="With the texts of this time.")
+
 # What can be seen: a session sees what is global as well.
 filters = together(
     _kinds,
@@ -112,7 +114,19 @@ filters = together(
         help="With --session-id: also what belongs to no session (the default).",
     ),
     *_details,
-    flag("--as-of", section=FILTERS, metavar="DATE", help="With the texts of this time."),
+    _as_of,
+)
+# What can be seen from a session that is named already.
+session_filters = together(
+    _kinds,
+    flag(
+        "--include-global/--no-include-global",
+        section=FILTERS,
+        default=True,
+        help="Also what belongs to no session (the default).",
+    ),
+    *_details,
+    _as_of,
 )
 # What is to be changed: a session's own, as it is now.
 own_filters = together(

@@ -22,9 +22,9 @@ def overrides(invocation: Invocation) -> Mapping[str, object]:
     return {"db_path": invocation.db, "space": invocation.space}
 
 
-def settings_of(invocation: Invocation) -> Settings:
+def settings_of(invocation: Invocation, **flags: object) -> Settings:
     """Read the settings, flags included, and start the log they ask for."""
-    settings = load_settings(overrides(invocation))
+    settings = load_settings({**overrides(invocation), **flags})
     level = "debug" if invocation.debug else settings.log_level
     logging.basicConfig(
         level=level.upper(),

@@ -23,6 +23,8 @@ from byheart.interfaces.cli.screen import (
 )
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.setup.clients import this_machine
+from byheart.interfaces.setup.registration import examine as examine_clients
 from byheart.model import Finding, Status
 
 if TYPE_CHECKING:
@@ -81,6 +83,8 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
         if fix:
             _embed_pending(invocation, store)
         findings = store.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
+    # Of the machine rather than of the store: so the door looks at it, not the library.
+    findings += tuple(examine_clients(this_machine()))
     if invocation.json:
         print_json(findings)
     else:

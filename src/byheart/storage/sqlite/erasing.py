@@ -53,11 +53,12 @@ _FIELDS = """
 _HELD = """
     SELECT content FROM chunks
     UNION ALL SELECT concat_ws(' ', title, summary, metadata, path, session_id, agent_id,
-        task_code, source, kind) FROM memories
+        task_code, source, kind, role, client_id) FROM memories
     UNION ALL SELECT tag FROM tags
     UNION ALL SELECT concat_ws(' ', key, name) FROM entities
     UNION ALL SELECT concat_ws(' ', key, name) FROM entity_aliases
     UNION ALL SELECT concat_ws(' ', changes, who, reason) FROM history
+    UNION ALL SELECT concat_ws(' ', name, space, session_id) FROM tokens
     UNION ALL SELECT ifnull(sql, name) FROM sqlite_schema"""
 
 

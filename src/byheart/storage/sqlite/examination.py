@@ -77,7 +77,8 @@ _RELATIONS = (
         mending.rebuild_pending,
         """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
-               WHERE name = (SELECT value FROM store WHERE key = 'model'))""",
+               WHERE name = (SELECT value FROM store WHERE key = 'model'))
+           AND chunk_type <> 'aside'""",
     ),
     _MustBeEmpty(
         "vector sizes",

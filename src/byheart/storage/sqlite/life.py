@@ -13,7 +13,7 @@ from typing import Any
 
 import apsw
 
-from byheart.contracts import DedupKey, Model, Revision
+from byheart.contracts import DedupKey, Model, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, SaveResult, text_id, to_wire
 from byheart.storage.sqlite import writing
@@ -74,7 +74,7 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
 
 def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: int) -> None:
     memory = revision.memory
-    key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
+    key = key_of(memory)
     other = writing.find_live(connection, key)
     if other is None or other[0] == memory_no:
         return
@@ -106,9 +106,9 @@ def _replace_text(
     assert revision.text is not None
     fresh_no, _ = writing.insert_text(connection, memory, revision.derived, *revision.text, model)
     connection.execute(
-        "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at) = "
-        "(SELECT replaced_at, accessed_at, access_count, superseded_by, superseded_at "
-        " FROM memories WHERE memory_no = ?1) WHERE memory_no = ?2",
+        "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
+        "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "
+        "superseded_at, pinned_at FROM memories WHERE memory_no = ?1) WHERE memory_no = ?2",
         (memory_no, fresh_no),
     )
     connection.execute(
@@ -203,11 +203,14 @@ def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -
     if not rows:
         live(connection, memory_id, space, "version")
         return False
-    session_id, kind, content_hash = connection.execute(
-        "SELECT session_id, kind, content_hash FROM memories WHERE memory_no = ?", (rows[0],)
+    session_id, kind, content_hash, is_turn, client_id = connection.execute(
+        "SELECT session_id, kind, content_hash, role IS NOT NULL, client_id "
+        "FROM memories WHERE memory_no = ?",
+        (rows[0],),
     ).get
-    other = writing.find_live(connection, DedupKey(space, session_id, kind, content_hash.hex()))
-    if other is not None:
+    key = DedupKey(space, session_id, kind, content_hash.hex(), bool(is_turn), client_id)
+    other = writing.find_live(connection, key)
+    if other is not None and other[0] != rows[0]:
         raise Conflict(
             f"the same text was saved again as {other[1]}; nothing was changed",
             f"use that one, or forget it first: byheart forget {other[1]}",

@@ -24,7 +24,7 @@ BELONGINGS = {
 }
 _WITHOUT_ENTITY = "entity_no NOT IN (SELECT entity_no FROM entities)"
 _UNEMBEDDED = """
-    SELECT chunk_no FROM chunks WHERE chunk_no NOT IN (
+    SELECT chunk_no FROM chunks WHERE chunk_type <> 'aside' AND chunk_no NOT IN (
         SELECT chunk_no FROM vectors JOIN models USING (model_no)
         WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
 

@@ -39,8 +39,8 @@ def merge(
     life.forget(connection, others, space, who, _because(f"merged into {keep}", reason))
     connection.execute(
         "UPDATE memories SET version = version + 1, updated_at = ?, access_count = ?, "
-        "accessed_at = (SELECT max(accessed_at) FROM memories WHERE space = ? "
-        f"AND memory_id IN ({', '.join('?' * len(memories))})) WHERE memory_no = ?",
+        "(accessed_at, pinned_at) = (SELECT max(accessed_at), min(pinned_at) FROM memories "
+        f"WHERE space = ? AND memory_id IN ({', '.join('?' * len(memories))})) WHERE memory_no = ?",
         (now, accesses, space, *(each.memory_id for each in memories), kept_no),
     )
     _add_labels(connection, kept_no, tags, others, space)

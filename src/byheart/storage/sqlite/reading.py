@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 import apsw
 import numpy as np
 
-from byheart.contracts import Double, FoundChunk, Model, Ranked, Standing, Vectors
+from byheart.contracts import Double, FoundChunk, Model, Ranked, SaidTurn, Standing, Vectors
 from byheart.identity import parse_text_id
 from byheart.model import (
     Entity,
@@ -23,7 +25,7 @@ from byheart.model import (
     Session,
     Similar,
 )
-from byheart.storage.sqlite import entities, life, syntax
+from byheart.storage.sqlite import conversation, entities, life, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
 from byheart.storage.sqlite.index.index import Index
@@ -86,9 +88,10 @@ class SqliteReader:
         if number is None:
             return []
         found = likeness.resembling(self._view, number, least, limit, self._now)
-        select = "SELECT memory_id, summary FROM memories WHERE memory_no = ?"
+        # What was said is no other memory to be weighed against: it stays as it was said.
+        select = "SELECT memory_id, summary FROM memories WHERE memory_no = ? AND role IS NULL"
         rows = ((self._connection.execute(select, (no,)).get, score) for no, score in found)
-        return [Similar(name, score, summary) for (name, summary), score in rows]
+        return [Similar(row[0], score, row[1]) for row, score in rows if row is not None]
 
     def doubles(self, where: Filter, least: float) -> list[Double]:
         """Pair memories of one kind and session that say almost the same, best first."""
@@ -97,12 +100,16 @@ class SqliteReader:
         names = dict(
             self._connection.execute(
                 "SELECT memory_no, memory_id FROM json_each(?) wanted "
-                "CROSS JOIN memories ON memory_no = value",
+                "CROSS JOIN memories ON memory_no = value AND role IS NULL",
                 (json.dumps(numbers),),
             )
         )
         found = zip(*(column.tolist() for column in pairs), strict=True)
-        return [Double(names[first], names[second], alike) for first, second, alike in found]
+        return [
+            Double(names[first], names[second], alike)
+            for first, second, alike in found
+            if first in names and second in names  # two turns stay two, however alike
+        ]
 
     def entities(
         self, space: str, prefix: str | None, limit: int, offset: int
@@ -199,6 +206,43 @@ class SqliteReader:
         )
         return [to_memory(row) for row in rows], total
 
+    def turns(
+        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
+    ) -> list[Memory]:
+        """List turns, oldest first; with `latest`, `offset` counts from the end."""
+        return conversation.turns(
+            self._connection, where, roles, limit, offset, self._now, latest=latest
+        )
+
+    def count_turns(self, where: Filter, roles: Sequence[str]) -> int:
+        """Count the turns that match."""
+        return conversation.count_turns(self._connection, where, roles, self._now)
+
+    def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
+        """Pick the first turn and those that matter most, in order."""
+        return conversation.salient_turns(self._connection, where, roles, limit, self._now)
+
+    def running_summary(self, session_id: str, space: str) -> Memory | None:
+        """Fetch the summary of a session, hidden or not."""
+        return conversation.running_summary(self._connection, session_id, space)
+
+    def pinned(self, where: Filter) -> list[Memory]:
+        """List what is pinned, in the order in which it was."""
+        return conversation.pinned(self._connection, where, self._now)
+
+    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
+        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
+        rows: Any = self._connection.execute(
+            "SELECT chunk_no, embedding FROM json_each(?) CROSS JOIN vectors ON chunk_no = value "
+            "AND model_no = ? ORDER BY chunk_no, window_index",
+            (json.dumps(list(chunk_nos)), self._view.model_no),
+        )
+        windows = groupby(rows, itemgetter(0))
+        return {
+            chunk_no: np.stack([np.frombuffer(row[1], "<f4") for row in group])
+            for chunk_no, group in windows
+        }
+
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
         """List the ids of all memories that match, oldest first."""
         clause, values = where_clause(where, self._now)
@@ -231,6 +275,18 @@ class SqliteReader:
             (memory_id, space),
         ).get
         return None if at is None else from_micros(at)
+
+    def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
+        """Name the session of each text, also of a forgotten memory; unknown ids are left out."""
+        found = {}
+        for text_id in text_ids:
+            row = self._connection.execute(
+                "SELECT session_id FROM memories WHERE memory_id = ? AND space = ?",
+                (self._text_row(text_id, space), space),
+            ).fetchone()
+            if row is not None:
+                found[text_id] = row[0]
+        return found
 
     def sessions(
         self, space: str, agent_id: str | None, limit: int, offset: int

@@ -16,8 +16,9 @@ _ENTITIES = """(SELECT json_group_array(name) FROM
     (SELECT e.name FROM memory_entities me JOIN entities e USING (entity_no)
      WHERE me.memory_no = m.memory_no ORDER BY e.entity_no))"""
 _CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
-CONTENT = """(SELECT group_concat(content, '') FROM
-    (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index))"""
+# A turn may be empty: then it has no chunks.
+CONTENT = """ifnull((SELECT group_concat(content, '') FROM
+    (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index)), '')"""
 
 MEMORY = f"""
     ifnull(m.version_of, m.memory_id), m.space, m.kind, {CONTENT},
@@ -25,7 +26,7 @@ MEMORY = f"""
     m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
     m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
     m.accessed_at, m.access_count, m.version, m.replaced_at, m.superseded_by, m.forgotten_at,
-    m.derived"""
+    m.derived, m.role, m.client_id, m.pinned_at"""
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
@@ -42,7 +43,8 @@ def to_memory(row: Any) -> Memory:
     for at in (13, 14, 16):  # tags, entities, metadata
         values[at] = json.loads(row[at])
     values[13:15] = tuple(values[13]), tuple(values[14])
-    for at in (19, 20, 21, 22, 25, 27):  # created, updated, expires, accessed, replaced, forgotten
+    # created, updated, expires, accessed, replaced, forgotten, pinned
+    for at in (19, 20, 21, 22, 25, 27, 31):
         values[at] = _moment(row[at])
     values[28] = tuple(filter(None, row[28].split(",")))
     return Memory(*values)

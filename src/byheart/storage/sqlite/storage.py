@@ -25,10 +25,12 @@ from byheart.contracts import (
     Revision,
     Vectors,
     Window,
+    key_of,
 )
 from byheart.errors import StoreUnreachable
 from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
 from byheart.storage.sqlite import (
+    conversation,
     copying,
     entities,
     examination,
@@ -49,6 +51,7 @@ from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK
 from byheart.storage.sqlite.times import to_micros
+from byheart.storage.sqlite.tokens import SqliteTokens
 
 _MOST_ATTEMPTS = 50
 _PENDING = f"""
@@ -71,6 +74,7 @@ class SqliteStorage:
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, self._database)
         self.generations = Generations(self._database)
+        self.tokens = SqliteTokens(self._database)
         self._accesses = Accesses(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
@@ -120,9 +124,7 @@ class SqliteStorage:
         results = []
         with self._database.writing() as connection:
             for draft in drafts:
-                memory = draft.memory
-                key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
-                same = writing.find_same(connection, key)
+                same = writing.find_same(connection, key_of(draft.memory))
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
@@ -149,6 +151,11 @@ class SqliteStorage:
         """Show a hidden memory again; say whether it had been hidden."""
         with self._database.writing() as connection:
             return life.restore(connection, memory_id, space, who)
+
+    def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
+        """Have a memory stand first in every prompt that it can be seen in, or no longer."""
+        with self._database.writing() as connection:
+            conversation.pin(connection, memory_id, space, who, pinned=pinned)
 
     def merge(
         self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
@@ -362,6 +369,7 @@ class SqliteStorage:
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for whoever comes next."""
         self._accesses.flush()
+        self.tokens.flush()
         if self._index.unpublished():
             self._publish()
         self._database.close()

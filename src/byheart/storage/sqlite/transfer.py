@@ -13,7 +13,6 @@ import apsw
 import numpy as np
 
 from byheart.contracts import (
-    DedupKey,
     EntityRecord,
     Loaded,
     MemoryRecord,
@@ -22,9 +21,10 @@ from byheart.contracts import (
     StoredText,
     TombstoneRecord,
     Window,
+    key_of,
 )
 from byheart.identity import new_memory_id
-from byheart.model import HistoryEntry, Memory, text_id, to_wire
+from byheart.model import ASIDE, HistoryEntry, Memory, text_id, to_wire
 from byheart.storage.sqlite import life, writing
 from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
@@ -222,9 +222,9 @@ class Loader:
         ).get
         if home == memory.space:
             return memory.memory_id
-        if memory.forgotten_at is not None:
+        key = key_of(memory)
+        if memory.forgotten_at is not None and key.client_id is None:
             return None
-        key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
         other = writing.find_live(self._connection, key)
         if other is None:
             return None
@@ -254,7 +254,7 @@ class Loader:
         for chunk, vectors in zip(text.chunks, text.vectors, strict=True):
             chunk_no = writing.insert_chunk(self._connection, memory_no, chunk)
             writing.insert_words(self._connection, chunk_no, chunk, memory.title, memory.summary)
-            if not self._insert_vectors(chunk_no, vectors):
+            if not self._insert_vectors(chunk_no, vectors) and chunk.chunk_type != ASIDE:
                 self._connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
         writing.insert_labels(self._connection, memory_no, memory)
         writing.record_change(self._connection, [memory_no])
@@ -284,6 +284,7 @@ def _columns(text: StoredText) -> dict[str, Any]:
         "superseded_at": text.superseded_at,
         "forgotten_at": memory.forgotten_at,
         "accessed_at": memory.accessed_at,
+        "pinned_at": memory.pinned_at,
     }
     return {
         **writing.columns_of(memory, memory.derived),

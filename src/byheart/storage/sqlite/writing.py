@@ -11,52 +11,59 @@ import apsw
 import numpy as np
 
 from byheart import words
-from byheart.contracts import DedupKey, Draft, Model, Window
-from byheart.model import Chunk, Memory, SaveResult
+from byheart.contracts import DedupKey, Draft, Model, Window, key_of
+from byheart.model import ASIDE, Chunk, Memory, SaveResult
 from byheart.storage.sqlite.rows import headings_json
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
-_SAME_TEXT = """
-    SELECT memory_id, created_at, version,
+_FOUND = """
+    SELECT memory_id, lower(hex(content_hash)), created_at, version,
         (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
         (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
          WHERE c.memory_no = m.memory_no)
-    FROM memories m
+    FROM memories m"""
+_SAME_TEXT = """
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
-        AND forgotten_at IS NULL AND replaced_at IS NULL
-        AND (expires_at IS NULL OR expires_at > ?)"""
-_LIVE = """
-    SELECT memory_no, memory_id FROM memories
-    WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
-        AND forgotten_at IS NULL AND replaced_at IS NULL"""
+        AND forgotten_at IS NULL AND replaced_at IS NULL AND role IS NULL AND client_id IS NULL"""
+# Hidden or expired, what a caller names is still the same.
+_SAME_CLIENT_ID = """
+    WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
 
 
 def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
     """Find the memory that already holds a text in its space, session and kind."""
-    row = connection.execute(_SAME_TEXT, (*_columns(key), now_micros())).get
+    condition, values = _same(key)
+    if key.client_id is None:
+        condition += " AND (expires_at IS NULL OR expires_at > ?)"
+        values = (*values, now_micros())
+    row = connection.execute(_FOUND + condition, values).get
     if row is None:
         return None
-    memory_id, created, version, chunks, pending = row
+    memory_id, content_hash, created, version, chunks, pending = row
     created_at = from_micros(created)
-    return SaveResult(
-        memory_id, "unchanged", chunks, key.content_hash, created_at, pending, version
-    )
+    return SaveResult(memory_id, "unchanged", chunks, content_hash, created_at, pending, version)
 
 
 def find_live(connection: apsw.Connection, key: DedupKey) -> tuple[int, str] | None:
     """Find the memory that holds a text now, expired or not: its number and id."""
-    return connection.execute(_LIVE, _columns(key)).get  # type: ignore[no-any-return]
+    condition, values = _same(key)
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT memory_no, memory_id FROM memories" + condition, values
+    ).get
 
 
-def _columns(key: DedupKey) -> tuple[object, ...]:
-    return key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash)
+def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
+    if key.client_id is not None:
+        return _SAME_CLIENT_ID, (key.space, key.session_id, key.client_id)
+    values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
+    # The same words said twice are two turns.
+    return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
 
 
 def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
-    key = DedupKey(memory.space, memory.session_id, memory.kind, memory.content_hash)
-    expired = find_live(connection, key)
+    expired = find_live(connection, key_of(memory))
     if expired is not None:
         # It ran out, and is said again: the new one takes its place.
         remove_texts(connection, expired[1])
@@ -101,7 +108,7 @@ def insert_text(
     for chunk, made in zip(chunks, windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        if not insert_vectors(connection, chunk_no, model_no, made):
+        if not insert_vectors(connection, chunk_no, model_no, made) and chunk.chunk_type != ASIDE:
             connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
             pending += 1
     insert_labels(connection, memory_no, memory)
@@ -131,6 +138,8 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
         "created_at": to_micros(memory.created_at),
         "updated_at": to_micros(memory.updated_at),
         "expires_at": None if memory.expires_at is None else to_micros(memory.expires_at),
+        "role": memory.role,
+        "client_id": memory.client_id,
     }
 
 

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from byheart import words
 from byheart.errors import StoreError
 from byheart.forking import renew_after_fork
+from byheart.model import ASIDE
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
@@ -58,7 +59,8 @@ _MEMORIES = """
            session_iter, importance, created_at, expires_at, since_at, replaced_at, superseded_at
     FROM memories"""
 _CHUNKS = """
-    SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived
+    SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
+           chunk_type
     FROM chunks JOIN memories USING (memory_no)
     WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"""
 _VECTORS = """
@@ -307,7 +309,9 @@ class _Contents:
         self._segments = [without_vectors(each, dimensions) for each in self._segments]
         embedded = self._chunks["embedded"].view
         self._unpublished_vectors |= bool(embedded.any())
-        self._chunks["embedded"] = Growing(np.zeros(len(embedded), np.bool_))
+        asides = connection.execute("SELECT chunk_no FROM chunks WHERE chunk_type = ?", (ASIDE,))
+        without_need = np.array([row[0] for row in asides], np.int64)
+        self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
     def _refresh_known_memories(self, connection: apsw.Connection) -> None:
         known = self._memories["memory_nos"].view
@@ -398,7 +402,7 @@ class _Contents:
         first_slot = len(self._chunks["chunk_nos"].view)
         found = [
             (first_slot + at, index_terms(content, headings, title, summary, derived, not index))
-            for at, (_, _, index, content, headings, title, summary, derived) in enumerate(rows)
+            for at, (_, _, index, content, headings, title, summary, derived, _) in enumerate(rows)
         ]
         owners = np.searchsorted(
             self._memories["memory_nos"].view, np.array([row[1] for row in rows], np.int64)
@@ -407,7 +411,8 @@ class _Contents:
         self._chunks["owner"].append(owners.astype(np.int32))
         self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
         self._chunks["alive"].append(np.ones(len(rows), np.bool_))
-        self._chunks["embedded"].append(np.zeros(len(rows), np.bool_))
+        # What needs no vectors does not lack them.
+        self._chunks["embedded"].append(np.array([row[8] == ASIDE for row in rows], np.bool_))
         return build_postings(found)
 
     def _append_vectors(

@@ -1,0 +1,5 @@
+"""`python -m byheart`: the command line."""
+
+from byheart.interfaces.cli import main
+
+main()

@@ -1,0 +1,40 @@
+"""Asides: texts too short to mean something by themselves, such as "yes, please"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from byheart.model import ASIDE, Chunk
+
+_LONGEST = 500
+_WORD = re.compile(r"\w+")
+_LINE_END = re.compile(r"\r\n|\n|\r")
+# Ideographs and the like stand without spaces: one of their words may be a whole sentence.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\uffef\U00020000-\U0003ffff]")
+
+
+def is_short(content: str, least_words: int) -> bool:
+    """Say whether a text has fewer words than it takes to be embedded."""
+    if not content.strip():
+        return True
+    if len(content) > _LONGEST or _UNSPACED.search(content):
+        return False
+    return len(list(islice(_WORD.finditer(content), least_words))) < least_words
+
+
+def keep_aside(content: str) -> Iterator[Chunk]:
+    """Give a short text as one chunk that is not embedded; an empty one has none."""
+    if content:
+        yield Chunk(
+            index=0,
+            content=content,
+            start_char=0,
+            end_char=len(content),
+            start_line=1,
+            end_line=len(_LINE_END.findall(content)) + (not content.endswith(("\r", "\n"))),
+            chunk_type=ASIDE,
+            headings=(),
+            token_count=len(_WORD.findall(content)),
+        )

@@ -1,0 +1,31 @@
+"""Delimiters: every text of a context stands between tags that it cannot forge.
+
+Nothing about them is random, so that what is the same from turn to turn is so byte for byte.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+SUMMARY, PINNED, PASSAGE, MESSAGE = "summary", "pinned", "passage", "message"
+TAGS = (SUMMARY, PINNED, PASSAGE, MESSAGE)
+# What a text would need to end its own quotation, or to begin another, in any spelling.
+_FORGED = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
+
+
+def quote(tag: str, text: str, attributes: Mapping[str, str | None]) -> str:
+    """Put a text between tags that say where it is from."""
+    said = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value)
+    return f"<{tag}{said}>\n{escape(text)}\n</{tag}>\n"
+
+
+def escape(text: str) -> str:
+    """Break what looks like a tag of ours; all else stays as it is."""
+    return _FORGED.sub("&lt;", text)
+
+
+def _attribute(value: str) -> str:
+    visible = _CONTROL.sub(" ", value)
+    return visible.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")

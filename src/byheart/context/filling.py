@@ -1,0 +1,43 @@
+"""Filling: as many entries as there is room for, the best first, and nothing behind a gap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from byheart.context.entries import Entry
+from byheart.context.measure import Measure
+from byheart.model import LeftOut
+
+
+class Filled(NamedTuple):
+    """What fits, the best first, and what does not."""
+
+    kept: tuple[Entry, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def tokens(self) -> int:
+        """Give how many tokens it takes."""
+        return sum(entry.item.tokens for entry in self.kept)
+
+
+def fill(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
+    """Keep entries, best first, until one does not fit; that one is cut, the rest is left out.
+
+    Going on with smaller ones would bring what matters less in place of what matters more.
+    """
+    kept: list[Entry] = []
+    for at, entry in enumerate(entries):
+        whole = entry.measured(measure, room)
+        if whole.item.tokens <= room:
+            kept.append(whole)
+            room -= whole.item.tokens
+            continue
+        cut = entry.shortened(measure, room)
+        if cut is not None:
+            kept.append(cut)
+        rest = entries[at + (cut is not None) :]
+        tells = "does not fit into what is left of the budget"
+        return Filled(tuple(kept), tuple(each.left_out("budget", tells) for each in rest))
+    return Filled(tuple(kept), ())

@@ -1,0 +1,59 @@
+"""Prompts: a context as the messages that the APIs of language models take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from byheart.context.entries import Entry
+from byheart.model import AnthropicPrompt, PromptMessage, SystemBlock
+
+_OPENAI_ROLES = frozenset(("system", "developer", "user", "assistant"))
+_ANTHROPIC_ROLES = frozenset(("user", "assistant"))
+# A conversation must begin with the user; this is shorter than the tags that are left out here.
+_LEFT_OUT = "(…)"
+_REMEMBER = {"type": "ephemeral"}
+
+
+def openai_messages(
+    stable: str, retrieved: Sequence[Entry], recent: Sequence[Entry]
+) -> tuple[PromptMessage, ...]:
+    """Make messages as OpenAI's API takes them: what stays first, the conversation last."""
+    system = (PromptMessage("system", text) for text in _system(stable, retrieved))
+    return (*system, *_said(recent, _OPENAI_ROLES))
+
+
+def anthropic_prompt(
+    stable: str, retrieved: Sequence[Entry], recent: Sequence[Entry]
+) -> AnthropicPrompt:
+    """Make a prompt as Anthropic's API takes it: speakers take turns, and the user begins."""
+    turns = [
+        PromptMessage(role, "\n\n".join(message.content for message in group))
+        for role, group in groupby(_said(recent, _ANTHROPIC_ROLES), lambda message: message.role)
+    ]
+    if turns and turns[0].role != "user":
+        turns.insert(0, PromptMessage("user", _LEFT_OUT))
+    blocks = (
+        SystemBlock(text, _REMEMBER if text == stable.rstrip() else None)
+        for text in _system(stable, retrieved)
+    )
+    return AnthropicPrompt(tuple(blocks), tuple(turns))
+
+
+def _system(stable: str, retrieved: Iterable[Entry]) -> Iterator[str]:
+    """Give what stays and what changes as texts of their own: APIs refuse empty ones."""
+    for text in (stable, "".join(entry.written for entry in retrieved)):
+        if text.strip():
+            yield text.rstrip()
+
+
+def _said(recent: Iterable[Entry], roles: frozenset[str]) -> Iterator[PromptMessage]:
+    """Let each speak under its own role; who has none there is quoted to the user's side."""
+    for entry in recent:
+        role = entry.item.role
+        if not entry.text.strip():
+            continue
+        if role in roles:
+            yield PromptMessage(role, entry.text)
+        else:
+            yield PromptMessage("user", entry.written.rstrip())

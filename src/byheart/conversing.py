@@ -1,0 +1,212 @@
+"""Conversing: from what is said to turns, and from turns to a running summary.
+
+A turn is a memory that was said: it goes the one path of a memory, but the same words twice are
+two turns. The running summary is one memory per session; its earlier texts are its history.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from byheart import fields as check
+from byheart.context import extract_summary
+from byheart.contracts import Storage
+from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
+from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
+from byheart.saving import SAVE_FIELDS, Saver, SaveRequest, check_request
+from byheart.settings import Settings
+
+TURN_FIELDS = (
+    *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
+    *("task_code", "title", "path", "tags", "importance", "metadata", "created_at", "space"),
+)
+SUMMARY_KIND = "session_summary"
+# What the running summary is named in its session: no caller can name a turn so.
+_RUNNING = ""
+# Whose turns a summary is made of, and how many at most; what tools put out is not what was said.
+_SUMMARIZED_ROLES, _SUMMARIZED_TURNS = ("user", "assistant"), 12
+
+Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
+
+
+def check_turn(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+    """Accept the fields of `log`, or refuse them before anything is written."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"an item must be an object with the fields of log, not {type(given).__name__}",
+            'give {"session_id": "…", "role": "user", "content": "…"}',
+        )
+    check.check_names(given, TURN_FIELDS, "field")
+    fields = {name: value for name, value in given.items() if name in SAVE_FIELDS}
+    check.check_label("session_id", fields.get("session_id"))
+    request = check_request({"kind": "message", **fields, "source": "log"}, settings, blank=True)
+    return replace(
+        request,
+        role=check.check_role(given.get("role")),
+        client_id=check.check_optional_label("client_id", given.get("client_id")),
+        created_at=check.check_moment("created_at", given.get("created_at")),
+    )
+
+
+class Recorder:
+    """Keep what is said in sessions, and what it comes to."""
+
+    def __init__(self, storage: Storage, saver: Saver, update: Update, settings: Settings) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._update = update
+        self._settings = settings
+
+    def keep(self, turns: Sequence[SaveRequest]) -> list[SaveResult]:
+        """Save turns in one go; what was logged before under the same client id stays as it is."""
+        results = self._saver.save(turns)
+        for turn, result in zip(turns, results, strict=True):
+            _refuse_other_words(turn, result)
+        created = Counter(
+            (turn.space, turn.session_id)
+            for turn, result in zip(turns, results, strict=True)
+            if result.status == "created"
+        )
+        # The turns are safe by now: trouble with the summary must not look like theirs.
+        with contextlib.suppress(StoreError, Conflict):
+            for (space, session_id), count in created.items():
+                assert session_id is not None, "every turn belongs to a session"
+                self._refresh(session_id, space, count)
+        return results
+
+    def transcript(
+        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
+    ) -> Transcript:
+        """Give a page of what was said in a session."""
+        with self._storage.reading() as reader:
+            found = reader.turns(where, roles, limit, offset, latest=latest)
+            total = reader.count_turns(where, roles)
+        assert where.session_id is not None, "a transcript is of one session"
+        turns = tuple(map(_turn, found))
+        return Transcript(where.session_id, turns, total, offset + len(turns) < total)
+
+    def summarize(self, session_id: str, text: str | None, space: str, who: str) -> SessionSummary:
+        """Set the running summary of a session, or without a text make it from its turns."""
+        where = _own(session_id, space)
+        with self._storage.reading() as reader:
+            current = reader.running_summary(session_id, space)
+            turns = reader.count_turns(where, ())
+            salient = reader.salient_turns(where, _SUMMARIZED_ROLES, _SUMMARIZED_TURNS)
+        content = extract_summary(salient) if text is None else text
+        if not content:
+            raise NotFound(
+                f"nothing was said in the session {session_id}",
+                "log something first, or give the summary as text",
+            )
+        about = {"extracted": text is None, "turns": turns}
+        result = self._write(session_id, content, about, current, space, who)
+        return self._described(session_id, space, result)
+
+    def _refresh(self, session_id: str, space: str, added: int) -> None:
+        """Make the summary anew each time a session has grown by so many turns."""
+        every = self._settings.summary_every_turns
+        if not every:
+            return
+        with self._storage.reading() as reader:
+            turns = reader.count_turns(_own(session_id, space), ())
+            if turns // every == max(0, turns - added) // every:
+                return
+            current = reader.running_summary(session_id, space)
+        given = current is not None and not current.metadata.get("extracted")
+        forgotten = current is not None and current.forgotten_at is not None
+        # What an agent wrote stays until an agent writes again; what was forgotten stays so.
+        if not given and not forgotten:
+            with contextlib.suppress(NotFound):  # nobody but tools has said anything yet
+                self.summarize(session_id, None, space, "byheart")
+
+    def _write(
+        self,
+        session_id: str,
+        content: str,
+        about: Mapping[str, Any],
+        current: Memory | None,
+        space: str,
+        who: str,
+    ) -> SaveResult:
+        if current is None:
+            request = check_request(
+                {
+                    "content": content,
+                    "kind": SUMMARY_KIND,
+                    "session_id": session_id,
+                    "space": space,
+                    "source": who,
+                    "metadata": about,
+                },
+                self._settings,
+            )
+            [result] = self._saver.save([replace(request, client_id=_RUNNING)])
+            if result.status == "created":
+                return result
+            # Somebody else was faster: what is there by now is changed.
+            memory_id = result.memory_id
+        else:
+            memory_id = current.memory_id
+            if current.forgotten_at is not None:
+                self._storage.restore(memory_id, space, who)
+            elif _says_the_same(current, content, about):
+                about = current.metadata
+        change = {"content": content, "metadata": about}
+        return self._update(memory_id, space, change, None, who)
+
+    def _described(self, session_id: str, space: str, result: SaveResult) -> SessionSummary:
+        with self._storage.reading() as reader:
+            memory = reader.running_summary(session_id, space)
+        assert memory is not None, "it was written just now"
+        return SessionSummary(
+            session_id=session_id,
+            memory_id=memory.memory_id,
+            content=memory.content,
+            status=result.status,
+            version=memory.version,
+            extracted=bool(memory.metadata.get("extracted")),
+            turns=int(memory.metadata.get("turns", 0)),
+            updated_at=memory.updated_at,
+        )
+
+
+def _own(session_id: str, space: str) -> Filter:
+    return Filter(space, session_id=session_id, include_global=False)
+
+
+def _says_the_same(current: Memory, content: str, about: Mapping[str, Any]) -> bool:
+    """Say whether nothing is new but how many turns there are: no reason for a new version."""
+    extracted = bool(current.metadata.get("extracted"))
+    return current.content == content and extracted == about["extracted"]
+
+
+def _turn(memory: Memory) -> Turn:
+    assert memory.role is not None, "a turn was said by somebody"
+    return Turn(
+        memory_id=memory.memory_id,
+        role=memory.role,
+        kind=memory.kind,
+        content=memory.content,
+        created_at=memory.created_at,
+        client_id=memory.client_id,
+        agent_id=memory.agent_id,
+        title=memory.title,
+        path=memory.path,
+        metadata=memory.metadata,
+    )
+
+
+def _refuse_other_words(turn: SaveRequest, result: SaveResult) -> None:
+    """Refuse a client id that was used for another text, unless that text was changed since."""
+    known = result.status == "unchanged" and result.version == 1
+    if known and result.content_hash != turn.content_hash:
+        raise Conflict(
+            f"client_id {turn.client_id!r} was logged before with another text, "
+            f"as {result.memory_id}; nothing was changed",
+            "give each turn a client_id of its own, or change the text with: "
+            f"byheart update {result.memory_id}",
+        )

@@ -1,0 +1,196 @@
+"""`log`, `transcript` and `summarize`: what is said in sessions, and what it comes to."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from byheart.interfaces.cli.changing import who
+from byheart.interfaces.cli.importing import LOGGING, import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
+from byheart.interfaces.cli.saving import given_fields, read_content
+from byheart.interfaces.cli.screen import (
+    Part,
+    Screen,
+    count,
+    open_screen,
+    print_json,
+    print_text,
+    remark,
+)
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Turn
+
+ABOUT = "About the turn"
+
+_about = together(
+    flag(
+        *("--kind", "-k"),
+        section=ABOUT,
+        metavar="KIND",
+        default="message",
+        show_default=True,
+        shell_complete=complete_kind,
+        help="What it is: message, tool_output, file, … or a slug of your own.",
+    ),
+    flag(
+        "--client-id",
+        section=ABOUT,
+        metavar="ID",
+        help="What you name it: logged under the same name again, it stays one turn.",
+    ),
+    flag("--agent-id", "-a", section=ABOUT, metavar="ID", help="The agent who logs it."),
+    flag("--session-iter", section=ABOUT, metavar="N", help="The iteration: 2 or v2."),
+    flag("--task-code", section=ABOUT, metavar="CODE", help="The task it belongs to."),
+    flag("--title", section=ABOUT, metavar="TEXT", help="Its title, such as the tool's name."),
+    flag("--path", section=ABOUT, metavar="PATH", help="The path of a file."),
+    name_list("--tags", "-t", section=ABOUT, help="Its tags."),
+    flag(
+        *("--importance", "-i"),
+        section=ABOUT,
+        type=float,
+        metavar="0-10",
+        help="How much it matters; reckoned if not given.",
+    ),
+    flag("--metadata", section=ABOUT, metavar="JSON", help="Anything else, as a JSON object."),
+    flag("--created-at", section=ABOUT, metavar="DATE", help="When it was said, if not now."),
+)
+
+
+@click.command(
+    "log",
+    cls=Verb,
+    examples=(
+        'byheart log s1 user "Where is the deploy key kept?"',
+        'byheart log s1 assistant "In the vault, under ci/deploy." --client-id turn-2',
+        "git log -1 | byheart log s1 tool --kind tool_output --title 'git log'",
+        """echo '{"role": "user", "content": "Thanks!"}' | byheart log s1 --jsonl -""",
+    ),
+)
+@click.argument("session_id", required=False)
+@click.argument("role", required=False)
+@click.argument("text", nargs=-1)
+@flag("--jsonl", metavar="PATH", help="Log each line of a JSONL file (- is stdin).")
+@_about
+@click.pass_obj
+def log_command(
+    invocation: Invocation,
+    /,
+    session_id: str | None,
+    role: str | None,
+    text: tuple[str, ...],
+    jsonl: str | None,
+    **given: Any,
+) -> None:
+    """Record a turn of a session: a message, a tool's output, a file.
+
+    ROLE is who speaks: user, assistant, system, tool, or a word of your own. TEXT is joined by
+    spaces; "-", or nothing while something is piped in, reads stdin. Of --jsonl, each line is an
+    object with session_id, role, content and any of the fields below.
+    """
+    about = given_fields(given)
+    if jsonl:
+        if text:
+            raise click.UsageError("text and --jsonl were given together: give one of them")
+        named = {"session_id": session_id, "role": role}
+        about |= {name: value for name, value in named.items() if value is not None}
+        import_lines(invocation, jsonl, about, LOGGING)
+        return
+    if session_id is None or role is None:
+        raise click.UsageError("say in which session, and who speaks: byheart log s1 user TEXT")
+    content = read_content(text)
+    with open_embedding_store(invocation, create=True) as store:
+        result = store.log(session_id, role, content, **about)
+    warn_of_missing_vectors(invocation, [result])
+    if invocation.json:
+        print_json(result)
+    elif sys.stdout.isatty():
+        done = "logged before" if result.status == "unchanged" else "logged"
+        open_screen().line(Part("✓", "good"), done, Part(result.memory_id, "name"))
+    else:
+        open_screen().line(result.memory_id)
+
+
+@click.command(
+    "transcript",
+    cls=Verb,
+    examples=(
+        "byheart transcript s1",
+        "byheart transcript s1 --latest --limit 5",
+        "byheart transcript s1 --role user --json",
+    ),
+)
+@click.argument("session_id")
+@page(limit=100)
+@flag("--latest", is_flag=True, help="From the end: the last ones, still in order.")
+@name_list("--role", help="Only what these said.")
+@name_list("--kind", "-k", shell_complete=complete_kind, help="Only these kinds.")
+@click.pass_obj
+def transcript_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
+    """Print what was said in a session, in order."""
+    with open_store(invocation) as store:
+        found = store.transcript(session_id, **given)
+    if invocation.json:
+        print_json(found)
+        return
+    if not found.turns:
+        click.echo("No more turns." if found.total else f"Nothing was said in {session_id}.")
+        return
+    screen = open_screen()
+    for turn in found.turns:
+        _show(screen, turn)
+    if found.has_more:
+        following = given["offset"] + len(found.turns)
+        end = " --latest" if given["latest"] else ""
+        remark(
+            invocation,
+            f"{following:,} of {found.total:,}; more: "
+            f"byheart transcript {session_id}{end} --offset {following}",
+        )
+
+
+def _show(screen: Screen, turn: Turn) -> None:
+    screen.line(
+        Part(turn.role, "name"),
+        turn.kind if turn.kind != "message" else "",
+        turn.title or "",
+        Part(screen.moment(turn.created_at), "dim"),
+        Part(turn.memory_id, "dim"),
+    )
+    screen.passage(turn.content.strip("\n"))
+
+
+@click.command(
+    "summarize",
+    cls=Verb,
+    examples=(
+        'byheart summarize s1 "We moved the service to Berlin; open: the DNS entry."',
+        "git log -1 | byheart summarize s1 -",
+    ),
+)
+@click.argument("session_id")
+@click.argument("text", nargs=-1)
+@who
+@click.pass_obj
+def summarize_command(
+    invocation: Invocation, session_id: str, text: tuple[str, ...], who: str
+) -> None:
+    """Set the running summary of a session, or make it.
+
+    Without TEXT it is made from what was said. One that was set stays until it is set again; one
+    that was made grows with the session. Those before stay in the history: byheart history ID.
+    """
+    given = read_content(text) if text else None
+    with open_embedding_store(invocation) as store:
+        summary = store.summarize(session_id, given, who)
+    if invocation.json:
+        print_json(summary)
+        return
+    print_text(f"{summary.content.rstrip()}\n")
+    if sys.stdout.isatty():
+        made = f"made from {count(summary.turns, 'turn')}" if summary.extracted else "as given"
+        remark(invocation, f"{summary.memory_id}, version {summary.version}, {made}")

@@ -1,0 +1,48 @@
+"""`mcp`: the server that an AI client starts for itself."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+
+from byheart.interfaces.cli.verb import Invocation, Verb
+
+
+@click.command(
+    "mcp",
+    cls=Verb,
+    examples=(
+        "byheart mcp",
+        "byheart --space work mcp",
+    ),
+)
+@click.pass_obj
+def mcp_command(invocation: Invocation) -> None:
+    """Serve one AI client over stdin and stdout (Model Context Protocol).
+
+    Not for people: an AI client starts it (byheart setup CLIENT tells it how), speaks the Model
+    Context Protocol with it, and ends it. Several may use one store at once.
+    """
+    if sys.stdin.isatty():
+        click.echo(
+            "waiting for an AI client on stdin; to register this server with one: "
+            "byheart setup CLIENT (end with Ctrl-D)",
+            err=True,
+        )
+    from byheart.interfaces.mcp.parent import leave_with_parent
+
+    # Before the protocol is loaded, which takes a second: the parent may be gone by then.
+    leave_with_parent(lambda: os._exit(0))
+    from byheart.interfaces.mcp.lazy_store import Opened
+    from byheart.interfaces.mcp.stdio import serve_stdio
+
+    def open_store() -> Opened:
+        import byheart
+        from byheart.interfaces.cli.store import settings_of
+
+        settings = settings_of(invocation)
+        return Opened(byheart.open(settings=settings), settings)
+
+    serve_stdio(open_store)

@@ -1,0 +1,71 @@
+"""`serve`: let programs in over HTTP."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+import byheart
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import print_json
+from byheart.interfaces.cli.store import settings_of
+from byheart.interfaces.cli.verb import Invocation, Verb
+
+if TYPE_CHECKING:  # help is to be there before the server is
+    from byheart.interfaces.rest import Listening
+
+
+@click.command(
+    "serve",
+    cls=Verb,
+    examples=(
+        "byheart serve",
+        "byheart serve --port 9000 --quiet",
+        "BYHEART_ALLOWED_HOSTS=memory.example.com byheart serve",
+    ),
+)
+@flag("--host", "serve_host", metavar="ADDRESS", help="The address to listen on: 127.0.0.1.")
+@flag("--port", "serve_port", type=int, metavar="PORT", help="The port: 8765; 0 for any free one.")
+@flag("--quiet", "-q", is_flag=True, help="Write no line for each request.")
+@click.pass_obj
+def serve_command(
+    invocation: Invocation, /, serve_host: str | None, serve_port: int | None, quiet: bool
+) -> None:
+    """Answer programs over HTTP until Ctrl-C: REST, described at /docs, and MCP at /mcp.
+
+    Whoever asks needs a token: byheart token create NAME. Hosts, origins and limits are settings.
+    """
+    from byheart.interfaces.mcp.http import McpOverHttp
+    from byheart.interfaces.rest import serve
+
+    settings = settings_of(invocation, serve_host=serve_host, serve_port=serve_port)
+
+    def tell(listening: Listening) -> None:
+        if invocation.json:
+            print_json(listening)
+        else:
+            _show(listening)
+
+    with byheart.open(settings=settings) as store:
+        agents = McpOverHttp(store, settings)
+        serve(
+            store,
+            settings,
+            on_listening=tell,
+            mounts=[agents.route],
+            lifespan=agents.lifespan,
+            quiet=quiet,
+        )
+
+
+def _show(listening: Listening) -> None:
+    url = click.style(listening.url, bold=True)
+    click.echo(f"Byheart listens on {url} (stop it with Ctrl-C)", err=True)
+    click.echo(f"What it offers: {listening.url}/docs", err=True)
+    if not listening.tokens:
+        click.echo(
+            "No program can come in yet. Make a token with: byheart token create NAME", err=True
+        )
+    if listening.warning:
+        click.echo(f"{click.style('warning:', fg='yellow')} {listening.warning}", err=True)

@@ -1,0 +1,139 @@
+"""`setup`: clients that are to use Byheart, and those that do."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
+from byheart.interfaces.cli.store import overrides
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.setup.clients import CLIENTS, this_machine
+from byheart.interfaces.setup.launching import find_launch, see_running
+from byheart.interfaces.setup.registration import (
+    ClientState,
+    Registration,
+    register,
+    survey,
+    unregister,
+)
+from byheart.settings import describe_settings
+
+# Which settings decide what a client will see, and the flags that hold for it as well.
+_DECISIVE = {"db_path": "--db", "space": "--space"}
+
+
+@click.command(
+    "setup",
+    cls=Verb,
+    examples=(
+        "byheart setup",
+        "byheart setup claude-code --dry-run",
+        "byheart setup cursor --project --space work",
+        "byheart setup codex --undo",
+    ),
+)
+@click.argument("client", type=click.Choice(list(CLIENTS)), required=False, metavar="[CLIENT]")
+@flag("--project", is_flag=True, help="For the project in this folder, not for the user.")
+@flag("--dry-run", is_flag=True, help="Show the change and make none.")
+@flag("--undo", is_flag=True, help="Take out what was put in.")
+@click.pass_obj
+def setup_command(
+    invocation: Invocation, client: str | None, project: bool, dry_run: bool, undo: bool
+) -> None:
+    """Let a client such as Claude Code use Byheart over MCP.
+
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients and
+    whether each is set up. --db and --space hold for the client too. Of a file that is changed, a
+    copy stays beside it, under its name and .byheart-backup.
+    """
+    machine = this_machine()
+    if client is None:
+        if undo or dry_run:
+            raise click.UsageError(f"say which client: {', '.join(CLIENTS)}")
+        _show_states(invocation, survey(machine, project=project))
+    elif undo:
+        done = unregister(CLIENTS[client], machine, project=project, dry_run=dry_run)
+        _show(invocation, done, ())
+    else:
+        remarks = _unseen(invocation)  # bad settings are refused before anything is written
+        launch = find_launch(see_running(), invocation.db, invocation.space, shared=project)
+        if project and Path(launch.command).is_absolute():
+            remarks.append("others who share this file may not have the program at that place")
+        done = register(CLIENTS[client], machine, launch, project=project, dry_run=dry_run)
+        _show(invocation, done, remarks)
+
+
+def _unseen(invocation: Invocation) -> list[str]:
+    """Name what holds in this shell and may not hold for a program started elsewhere."""
+    return [
+        f"{row.source.removeprefix('environment ')} is set in this shell, where the client may not "
+        f"see it: to have the same there, give {_DECISIVE[row.key]} {shlex.quote(str(row.value))}"
+        for row in describe_settings(overrides(invocation))
+        if row.key in _DECISIVE and row.source.startswith("environment ")
+    ]
+
+
+def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) -> None:
+    if invocation.json:
+        print_json(done)
+        return
+    screen = open_screen()
+    if done.dry_run and done.diff:
+        _show_diff(screen, done.diff)
+        return
+    screen.line(Part("✓", "good"), Part(done.title, "name"), _told(done))
+    screen.line(Part(done.path, "dim"), indent=1)
+    if done.backup:
+        screen.line(Part(f"as it was: {done.backup}", "dim"), indent=1)
+    if done.action in ("added", "updated", "unchanged"):
+        screen.line(Part(f"it starts: {shlex.join(done.command)}", "dim"), indent=1)
+    if done.action in ("added", "updated"):
+        screen.line(done.then, indent=1)
+    for remark in remarks:
+        screen.line(remark, indent=1)
+
+
+def _told(done: Registration) -> str:
+    return {
+        "added": "is set up",
+        "updated": "is set up anew",
+        "unchanged": "is set up already",
+        "removed": "does not know of Byheart any more",
+        "absent": "was not set up",
+    }[done.action]
+
+
+def _show_diff(screen: Screen, diff: str) -> None:
+    for line in diff.splitlines():
+        if line.startswith(("---", "+++", "@@")):
+            screen.line(Part(line, "dim"))
+        else:
+            screen.line(Part(line, {"+": "good", "-": "bad"}.get(line[:1], "plain")))  # type: ignore[arg-type]
+
+
+def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
+    if invocation.json:
+        print_json(states)
+        return
+    open_screen().table(
+        (
+            Column("CLIENT", style="name"),
+            Column("FOUND"),
+            Column("SET UP"),
+            Column("FILE", wide=True, style="dim"),
+        ),
+        [
+            (
+                state.client,
+                "yes" if state.found else "no",
+                "yes" if state.set_up else "no",
+                f"{state.path} ({state.problem})" if state.problem else state.path,
+            )
+            for state in states
+        ],
+    )

@@ -1,0 +1,139 @@
+"""`token`: who may come in over the network."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+import byheart
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
+from byheart.interfaces.cli.store import open_store, settings_of
+from byheart.interfaces.cli.verb import Invocation, VerbGroup
+from byheart.model import ACCESSES, CreatedToken, Token
+
+
+@click.group("token", cls=VerbGroup, examples=("byheart token create laptop", "byheart token list"))
+def token_command() -> None:
+    """Make, list and revoke the tokens that let programs in.
+
+    A token is bound to one space: nothing is seen of any other.
+    """
+
+
+@token_command.command(
+    "create",
+    examples=(
+        "byheart token create laptop",
+        "byheart token create dashboard --access read --ttl-days 30",
+        "byheart token create helper --session-id s1 --space work",
+    ),
+)
+@click.argument("name")
+@flag(
+    "--access",
+    type=click.Choice(ACCESSES),
+    default="write",
+    show_default=True,
+    help="Whether it may change anything.",
+)
+@flag("--session-id", "-s", metavar="ID", help="Bind it to this session: it can name no other.")
+@flag("--ttl-days", type=float, metavar="DAYS", help="How long it is good for; else for ever.")
+@click.pass_obj
+def create_token(invocation: Invocation, /, **given: Any) -> None:
+    """Make a token for --space and show its secret, this once.
+
+    Only a hash of the secret is kept.
+    """
+    with byheart.open(settings=settings_of(invocation)) as store:
+        created = store.create_token(**given)
+    if invocation.json:
+        print_json(created)
+    elif sys.stdout.isatty():
+        _show_created(open_screen(), created)
+    else:
+        click.echo(created.secret)
+
+
+@token_command.command(
+    "list", examples=("byheart token list", "byheart token list --space work --json")
+)
+@click.pass_obj
+def list_tokens(invocation: Invocation) -> None:
+    """List the tokens of all spaces, or of --space, oldest first."""
+    with open_store(invocation) as store:
+        tokens = store.tokens(invocation.space)
+    if invocation.json:
+        print_json(tokens)
+        return
+    if not tokens:
+        click.echo("No tokens here. Make one with: byheart token create NAME")
+        return
+    screen = open_screen()
+    screen.table(
+        (
+            Column("NAME", style="name"),
+            Column("ACCESS"),
+            Column("SPACE"),
+            Column("SESSION"),
+            Column("MADE"),
+            Column("USED"),
+            Column("EXPIRES"),
+            Column("ID", wide=True, style="dim"),
+        ),
+        [
+            (
+                token.name,
+                token.access,
+                token.space,
+                token.session_id or "-",
+                screen.moment(token.created_at),
+                screen.moment(token.last_used_at) or "never",
+                _expiry(screen, token),
+                token.token_id,
+            )
+            for token in tokens
+        ],
+    )
+
+
+@token_command.command("revoke", examples=("byheart token revoke laptop",))
+@click.argument("token", metavar="NAME_OR_ID")
+@click.pass_obj
+def revoke_token(invocation: Invocation, /, token: str) -> None:
+    """Take a token out by its name or id; it is refused from now on.
+
+    Every server notices at once. A secret that got about can be given instead of a name.
+    """
+    with open_store(invocation) as store:
+        revoked = store.revoke_token(token)
+    if invocation.json:
+        print_json(revoked)
+    else:
+        open_screen().line(
+            Part("✓", "good"), "revoked", Part(revoked.name, "name"), Part(revoked.token_id, "dim")
+        )
+
+
+def _show_created(screen: Screen, created: CreatedToken) -> None:
+    token = created.token
+    screen.line(Part("✓", "good"), Part(token.name, "name"), _bounds(token))
+    # Past the screen: a secret must not be wrapped where it is to be copied.
+    click.echo(created.secret)
+    screen.line(Part("This is shown only once. Send it as: Authorization: Bearer SECRET", "dim"))
+
+
+def _bounds(token: Token) -> str:
+    session = f", session {token.session_id}" if token.session_id else ""
+    until = f", until {token.expires_at.astimezone():%Y-%m-%d %H:%M}" if token.expires_at else ""
+    return f"may {token.access} in space {token.space}{session}{until}"
+
+
+def _expiry(screen: Screen, token: Token) -> str:
+    if token.expires_at is None:
+        return "never"
+    gone = "expired " if token.expires_at <= datetime.now(UTC) else ""
+    return gone + screen.moment(token.expires_at)

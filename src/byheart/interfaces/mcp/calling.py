@@ -1,0 +1,131 @@
+"""Calling a tool: from its arguments to an answer of bounded size, as an object and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from byheart.errors import InvalidInput
+from byheart.fields import check_int, check_names
+from byheart.interfaces.mcp.bounding import Bound
+from byheart.interfaces.mcp.resources import memory_uri
+from byheart.interfaces.mcp.text import write_text
+from byheart.interfaces.mcp.tools import BY_NAME, ToolText
+from byheart.interfaces.operations import OPERATIONS, Grant, perform
+from byheart.memory_store import MemoryStore
+
+Wire = dict[str, Any]
+Text = str | None
+# A null in these says something: it clears the field.
+_NULL_MEANS_CLEAR = ("update",)
+_LONGEST_TITLE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers: for programs and for readers."""
+
+    structured: Wire
+    text: str
+
+
+def call_tool(
+    store: MemoryStore, name: str, arguments: Mapping[str, Any], grant: Grant, max_tokens: int
+) -> Answer:
+    """Carry out a tool and keep its answer within so many tokens."""
+    tool = BY_NAME[name]
+    check_names(arguments, tool.parameters, f"argument of {name}")
+    given = {
+        key: value
+        for key, value in arguments.items()
+        if value is not None or tool.verb in _NULL_MEANS_CLEAR
+    }
+    for required in tool.required:
+        if required not in given:
+            raise InvalidInput(f"{name} needs {required}")
+    bound = Bound(max_tokens)
+    if tool.verb == "context":
+        # A block for a prompt is made to fit, not cut: its counter and the bound's differ.
+        wanted = given.get("max_tokens", OPERATIONS["context"].parameters["max_tokens"].default)
+        if isinstance(wanted, int):
+            given["max_tokens"] = min(wanted, max_tokens // 2)
+    if name == "search":
+        return _search(store, given, grant)
+    if name == "fetch":
+        return _fetch(store, given, grant, bound)
+    structured = bound.keep(tool, given, _perform(store, tool, given, grant))
+    return Answer(structured, write_text(tool, structured))
+
+
+def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant: Grant) -> Wire:
+    for_verb = {key: value for key, value in given.items() if key not in tool.own}
+    answer = perform(store, OPERATIONS[tool.verb], for_verb, grant)
+    if not isinstance(answer, dict):
+        answer = {tool.verb: answer}  # the protocol wants an object
+    answer = {name: each for name, each in answer.items() if name not in tool.leaves_out}
+    if tool.verb == "get":
+        answer = _from_start(store, answer, given, grant.space)
+    lean: Wire = _without_nulls(answer)
+    return lean
+
+
+def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], space: Text) -> Wire:
+    """Begin the text where the caller wants to read on: at a character, or at a passage."""
+    start = check_int("start_char", given.get("start_char", 0), 0, len(memory["content"]))
+    if "#" in given["memory_id"]:
+        [chunk] = store.expand(given["memory_id"], around=0, space=space).chunks
+        start += chunk.start_char
+    return memory | {"content": memory["content"][start:], "start_char": start}
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out what is null: a model pays for every word, and null says nothing."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each) for each in value]
+    return value
+
+
+def _search(store: MemoryStore, given: Mapping[str, Any], grant: Grant) -> Answer:
+    """Answer in the form that ChatGPT's connectors and deep research expect."""
+    found = perform(store, OPERATIONS["search"], {"query": given["query"]}, grant)
+    by_memory = {
+        hit["memory_id"]: {
+            "id": hit["memory_id"],
+            "title": (hit["title"] or hit["summary"])[:_LONGEST_TITLE],
+            "url": memory_uri(hit["memory_id"]),
+        }
+        for hit in found["results"]
+    }
+    structured = {"results": list(by_memory.values())}
+    return Answer(structured, json.dumps(structured, ensure_ascii=False))
+
+
+def _fetch(store: MemoryStore, given: Mapping[str, Any], grant: Grant, bound: Bound) -> Answer:
+    memory_id, tool = given["id"], BY_NAME["memory_get"]
+    asked = {"memory_id": memory_id}
+    memory = bound.keep(tool, asked, _perform(store, tool, asked, grant))
+    metadata = {
+        key: memory[key]
+        for key in (
+            "kind",
+            "path",
+            "session_id",
+            "created_at",
+            "updated_at",
+            "truncated",
+            "read_on",
+        )
+        if key in memory
+    }
+    structured = {
+        "id": memory_id,
+        "title": (memory.get("title") or memory["summary"])[:_LONGEST_TITLE],
+        "text": memory["content"],
+        "url": memory_uri(memory["memory_id"]),
+        "metadata": metadata,
+    }
+    return Answer(structured, json.dumps(structured, ensure_ascii=False))

@@ -1,0 +1,84 @@
+"""A store that opens behind the client's back: the first answers must not wait for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from byheart.memory_store import MemoryStore
+    from byheart.settings import Settings
+
+# The answer that is being written goes first: importing keeps the interpreter busy.
+_HEAD_START_SECONDS = 0.05
+_log = logging.getLogger(__name__)
+
+
+class Opened(NamedTuple):
+    """A store that is open, and the settings it was opened under."""
+
+    store: MemoryStore
+    settings: Settings
+
+
+class LazyStore:
+    """Open a store when first asked for, or ahead of that; let go of its model when it is idle."""
+
+    def __init__(self, open_store: Callable[[], Opened]) -> None:
+        self._open_store = open_store
+        self._lock = threading.Lock()
+        self._opened: Opened | None = None
+        self._preparing = threading.Event()
+        self._closed = threading.Event()
+
+    def get(self) -> Opened:
+        """Give the store, opening it if need be; what goes wrong is tried again the next time."""
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open_store()
+                _in_background(self._look_after, self._opened)
+            return self._opened
+
+    def prepare_in_background(self) -> None:
+        """Open the store and load the model while the client is still looking around."""
+        if not self._preparing.is_set():
+            self._preparing.set()
+            _in_background(self._prepare)
+
+    def _prepare(self) -> None:
+        time.sleep(_HEAD_START_SECONDS)
+        try:
+            self.get().store.prepare()
+        except Exception as error:  # noqa: BLE001 (whoever asks first is told)
+            _log.info("preparing failed: %s", error)
+
+    def _look_after(self, opened: Opened) -> None:
+        idle_seconds = opened.settings.unload_after_seconds
+        while not self._closed.wait(idle_seconds / 4):
+            opened.store.unload(idle_seconds)
+
+    def close(self) -> None:
+        """Close the store if it was opened."""
+        self._closed.set()
+        with self._lock:
+            if self._opened is not None:
+                self._opened.store.close()
+                self._opened = None
+
+
+class OpenStore(LazyStore):
+    """A store that is open, and looked after, already."""
+
+    def __init__(self, store: MemoryStore, settings: Settings) -> None:
+        super().__init__(lambda: Opened(store, settings))
+        self._opened = Opened(store, settings)
+
+    def prepare_in_background(self) -> None:
+        """Leave that to whoever serves."""
+
+
+def _in_background(work: Callable[..., None], *arguments: object) -> None:
+    threading.Thread(target=work, args=arguments, name=work.__name__, daemon=True).start()

@@ -1,0 +1,198 @@
+"""The server: what the protocol asks, answered by the store in worker threads."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from byheart.errors import ByheartError
+from byheart.interfaces.mcp import prompts
+from byheart.interfaces.mcp.lazy_store import LazyStore
+from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, load_definitions
+
+if TYPE_CHECKING:
+    from mcp.server.context import ServerRequestContext
+
+    from byheart.interfaces.operations import Grant
+    from byheart.memory_store import MemoryStore
+
+    Context = ServerRequestContext[Any, Any]
+    GrantOf = Callable[[Context], Grant]
+
+Result = TypeVar("Result")
+
+_log = logging.getLogger(__name__)
+# More searches at once than this only wait for the processor, and no number of saves, which wait
+# for the disk and for one another, keeps a search waiting.
+_MOST_READS_AT_ONCE, _MOST_WRITES_AT_ONCE = 8, 4
+# A command line in a hint that is a tool here.
+_COMMAND = re.compile(
+    rf"byheart ({'|'.join(name.removeprefix('memory_') for name in BY_NAME)})\b(?: [A-Z_]+)*"
+)
+
+
+def make_server(store: LazyStore, grant_of: GrantOf) -> Server[Any]:
+    """Make a server over a store; `grant_of` tells what the caller of a request may do."""
+    door = _Door(store, grant_of)
+    return Server(
+        "byheart",
+        version=version("byheart"),
+        title="Byheart memory",
+        instructions=INSTRUCTIONS,
+        on_list_tools=door.list_tools,
+        on_call_tool=door.call_tool,
+        on_list_resources=door.list_resources,
+        on_list_resource_templates=door.list_resource_templates,
+        on_read_resource=door.read_resource,
+        on_list_prompts=door.list_prompts,
+        on_get_prompt=door.get_prompt,
+    )
+
+
+class _Door:
+    """Answer each kind of request; the engine is imported by the first that needs it."""
+
+    def __init__(self, store: LazyStore, grant_of: GrantOf) -> None:
+        self._store = store
+        self._grant_of = grant_of
+        self._tools = [types.Tool.model_validate(each) for each in load_definitions()]
+        self._reads = anyio.CapacityLimiter(_MOST_READS_AT_ONCE)
+        self._writes = anyio.CapacityLimiter(_MOST_WRITES_AT_ONCE)
+
+    async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
+        """List the tools; whoever asks for them will call one."""
+        self._store.prepare_in_background()
+        return types.ListToolsResult(tools=self._tools)
+
+    async def call_tool(
+        self, context: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        """Call a tool; whatever goes wrong is an answer that says so."""
+        if params.name not in BY_NAME:
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"there is no tool {params.name!r}; there are: {', '.join(BY_NAME)}",
+            )
+        limiter = self._reads if BY_NAME[params.name].reads_only else self._writes
+        return await _in_thread(partial(self._call, context, params), limiter)
+
+    def _call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        name, arguments = params.name, params.arguments or {}
+        try:
+            from byheart.interfaces.mcp.calling import call_tool
+
+            store, settings = self._store.get()
+            grant = self._grant_of(context)
+            answer = call_tool(store, name, arguments, grant, settings.mcp_max_tokens)
+        except ByheartError as error:
+            return _failure(_told(error))
+        except Exception as error:  # noqa: BLE001 (the outermost door)
+            _log.exception("%s failed", name)
+            return _failure(f"something unexpected went wrong: {type(error).__name__}: {error}")
+        return types.CallToolResult(
+            content=[types.TextContent(text=answer.text)], structured_content=answer.structured
+        )
+
+    async def list_resources(
+        self, context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """List the latest sessions and memories; older ones are read by their id."""
+
+        def read(store: MemoryStore, grant: Grant) -> types.ListResourcesResult:
+            from byheart.interfaces.mcp.resources import list_resources
+
+            return list_resources(store, grant, params.cursor if params else None)
+
+        return await self._reading(read, context)
+
+    async def list_resource_templates(
+        self, _context: Context, _params: object
+    ) -> types.ListResourceTemplatesResult:
+        """Say how memories and sessions are addressed."""
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    name="memory",
+                    title="A memory",
+                    uri_template="memory://{memory_id}",
+                    description="The text of one memory, exactly as it was saved.",
+                    mime_type="text/markdown",
+                ),
+                types.ResourceTemplate(
+                    name="session",
+                    title="A session",
+                    uri_template="memory://sessions/{session_id}",
+                    description="What one session saved, the latest first.",
+                    mime_type="text/markdown",
+                ),
+            ]
+        )
+
+    async def read_resource(
+        self, context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """Read a memory or a session."""
+
+        def read(store: MemoryStore, grant: Grant) -> types.ReadResourceResult:
+            from byheart.interfaces.mcp.resources import read_resource
+
+            return read_resource(store, grant, str(params.uri))
+
+        return await self._reading(read, context)
+
+    async def list_prompts(self, _context: Context, _params: object) -> types.ListPromptsResult:
+        """List the prompts."""
+        return types.ListPromptsResult(prompts=list(prompts.PROMPTS.values()))
+
+    async def get_prompt(
+        self, context: Context, params: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
+        """Fill a prompt in."""
+        if params.name not in prompts.PROMPTS:
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"there is no prompt {params.name!r}; there are: {', '.join(prompts.PROMPTS)}",
+            )
+
+        def read(store: MemoryStore, grant: Grant) -> types.GetPromptResult:
+            return prompts.fill(store, grant, params.name, params.arguments or {})
+
+        return await self._reading(read, context)
+
+    async def _reading(
+        self, read: Callable[[MemoryStore, Grant], Result], context: Context
+    ) -> Result:
+        """Read in a worker thread; here the protocol has errors of its own."""
+
+        def run() -> Result:
+            try:
+                return read(self._store.get().store, self._grant_of(context))
+            except ByheartError as error:
+                raise MCPError(types.INVALID_PARAMS, _told(error)) from None
+
+        return await _in_thread(run, self._reads)
+
+
+async def _in_thread(work: Callable[[], Result], limiter: anyio.CapacityLimiter) -> Result:
+    # Abandoned, not awaited, when the client is gone: what it wrote is whole or not there.
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+
+
+def _failure(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _told(error: ByheartError) -> str:
+    """Say what went wrong and what to do next, in the words of the tools."""
+    hint = _COMMAND.sub(lambda command: f"memory_{command.group(1)}", error.hint)
+    return f"{error.message}\nHint: {hint}" if hint else error.message

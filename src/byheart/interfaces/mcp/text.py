@@ -1,0 +1,138 @@
+"""Answers as text that a model or a person reads: no more words than needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from byheart.interfaces.mcp.tools import ToolText
+
+Wire = dict[str, Any]
+
+
+def write_text(tool: ToolText, answer: Wire) -> str:
+    """Write an answer down, with what is degraded and how to read on."""
+    parts = [_WRITERS[tool.verb](answer)]
+    parts += [f"Note: {answer[name]}" for name in ("degraded", "remark") if answer.get(name)]
+    if answer.get("truncated"):
+        parts.append(_read_on(answer.get("read_on")))
+    return "\n\n".join(parts)
+
+
+def _read_on(call: Wire | None) -> str:
+    if call is None:
+        return "Cut for length."
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call["arguments"].items())
+    return f"Cut for length. Read on with {call['tool']}({arguments})."
+
+
+def _saved(answer: Wire) -> str:
+    lines = [f"{answer['status']}: {answer['memory_id']} (version {answer['version']})"]
+    if answer["pending_vectors"]:
+        lines.append("Its vectors are still to be made: until then it is found by keyword only.")
+    if answer.get("similar"):
+        lines.append("Almost the same is already saved:")
+        lines += [f"- {each['memory_id']}: {each['summary']}" for each in answer["similar"]]
+    return "\n".join(lines)
+
+
+def _found(answer: Wire) -> str:
+    hits = answer["results"]
+    if not hits:
+        held = answer["index"]["memories"]
+        return f"Nothing found among {held} memories." if held else "There are no memories yet."
+    lines = [_hit(number, hit) for number, hit in enumerate(hits, start=1)]
+    if answer["has_more"]:
+        lines.append("There is more: ask with a larger offset.")
+    return "\n\n".join(lines)
+
+
+def _hit(number: int, hit: Wire) -> str:
+    name = hit.get("chunk_id", hit["memory_id"])
+    title = hit.get("title") or hit.get("header_path") or ""
+    text = hit.get("chunk_content") or hit.get("section_content") or hit.get("content") or ""
+    about = ", ".join(_about(hit))
+    return f"{number}. [{name}] {title}\n({about})\n{text.strip()}".replace("] \n", "]\n")
+
+
+def _about(entry: Wire) -> list[str]:
+    """Say in a few words where a memory comes from."""
+    about = [entry["kind"], entry["created_at"][:10]]
+    if entry.get("path"):
+        lines = f":{entry['start_line']}-{entry['end_line']}" if "start_line" in entry else ""
+        about.append(f"{entry['path']}{lines}")
+    if entry.get("session_id"):
+        about.append(f"session {entry['session_id']}")
+    if entry.get("superseded_by"):
+        about.append(f"no longer holds: see {entry['superseded_by']}")
+    return about
+
+
+def _recalled(answer: Wire) -> str:
+    if not answer["index"]:
+        return "Nothing to recall about that."
+    full = [
+        f"[{each['id']}] {each.get('title') or ''}\n({', '.join(_about(each))})\n"
+        f"{each['content'].strip()}".replace("] \n", "]\n")
+        for each in answer["details"]
+    ]
+    given = {each["id"] for each in answer["details"]}
+    rest = [
+        f"- {each['id']}: {each['summary']}" for each in answer["index"] if each["id"] not in given
+    ]
+    if rest:
+        full.append("\n".join(["Also (read with memory_get):", *rest]))
+    return "\n\n".join(full)
+
+
+def _read(answer: Wire) -> str:
+    about = [*_about(answer), f"version {answer['version']}"]
+    if answer["tags"]:
+        about.append("tags: " + ", ".join(answer["tags"]))
+    title = f" {answer['title']}" if answer.get("title") else ""
+    return f"[{answer['memory_id']}]{title}\n({', '.join(about)})\n{answer['content']}"
+
+
+def _forgotten(answer: Wire) -> str:
+    count, kind = answer["count"], "for good" if answer["hard"] else "until restored"
+    memories = "1 memory" if count == 1 else f"{count} memories"
+    if answer["dry_run"]:
+        return f"Would forget {memories} {kind}. Nothing was changed: repeat with dry_run=false."
+    if answer.get("still_found"):
+        return f"Forgot {memories} {kind}, but still found: {', '.join(answer['still_found'])}"
+    return f"Forgot {memories} {kind}."
+
+
+def _sessions(answer: Wire) -> str:
+    if not answer["sessions"]:
+        return "There are no sessions."
+    return "\n".join(
+        f"- {each['session_id']}"
+        + (f" ({each['agent_id']})" if each.get("agent_id") else "")
+        + f": {each['memory_count']} memories, last {each['latest_activity'][:16]}, "
+        + ", ".join(each["kinds"])
+        for each in answer["sessions"]
+    )
+
+
+def _status(answer: Wire) -> str:
+    index = answer["index"]
+    return (
+        f"Space {answer['space']}: {index['memories']} memories, {index['chunks']} passages, "
+        f"{index['pending_vectors']} without vectors; model {index.get('model', 'none')}; "
+        f"{'writable' if answer['writable'] else 'read-only'}."
+    )
+
+
+_WRITERS: Mapping[str, Callable[[Wire], str]] = {
+    "save": _saved,
+    "update": _saved,
+    "search": _found,
+    "recall": _recalled,
+    "get": _read,
+    "forget": _forgotten,
+    "context": lambda answer: answer["text"] or "There is nothing about this session yet.",
+    "log": _saved,
+    "sessions": _sessions,
+    "status": _status,
+}

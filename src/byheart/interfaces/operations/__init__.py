@@ -1,0 +1,6 @@
+"""What may be asked at a door, by whom, and in which form: one table for MCP and REST."""
+
+from byheart.interfaces.operations.grants import Forbidden, Grant
+from byheart.interfaces.operations.table import OPERATIONS, Operation, Parameter, perform
+
+__all__ = ["OPERATIONS", "Forbidden", "Grant", "Operation", "Parameter", "perform"]

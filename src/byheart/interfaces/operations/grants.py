@@ -1,0 +1,92 @@
+"""Grants: what a caller may do, and the walls around it.
+
+A grant without a space is the owner's, at the machine itself. A grant of a session reads that
+session and what is global, and writes to that session alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from byheart.errors import ByheartError, NotFound
+from byheart.fields import check_ids
+from byheart.memory_store import MemoryStore
+from byheart.model import Access
+
+# How an operation is kept inside a session: by a filter, by looking at the memory that is named,
+# or not at all, because it is about the whole space.
+Reach = Literal["filter", "memory", "space", "anyone"]
+
+
+class Forbidden(ByheartError):
+    """Refuse what the caller's token does not allow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """What a caller may do, and where."""
+
+    access: Access = "write"
+    space: str | None = None
+    session_id: str | None = None
+    who: str | None = None
+
+    def narrow(
+        self, verb: str, needs: Access, reach: Reach, given: dict[str, Any], store: MemoryStore
+    ) -> dict[str, Any]:
+        """Put the walls around what a caller asks, or refuse it."""
+        if needs == "write" and self.access != "write":
+            raise Forbidden(
+                f"this token may read only, and {verb} writes",
+                "use a token made with: byheart token create NAME --access write",
+            )
+        narrowed = dict(given)
+        if self.space is not None:
+            narrowed["space"] = _only("space", given.get("space"), self.space)
+        if self.session_id is None:
+            return narrowed
+        if reach == "space":
+            raise Forbidden(
+                f"this token is bound to the session {self.session_id}, and {verb} is about the "
+                "whole space",
+                "use a token that is bound to no session",
+            )
+        # Whoever names memories by their ids means no others: a filter besides is refused.
+        if reach == "filter" and not given.get("memory_id"):
+            narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)
+            if needs == "write" and verb in _CHANGES_BY_FILTER:
+                narrowed["include_global"] = False
+        if reach != "anyone":
+            self._check_memories(needs, narrowed, store)
+        if reach == "memory" and given.get("session_id", self.session_id) is None:
+            raise Forbidden(
+                f"this token is bound to the session {self.session_id!r}, and cannot move a memory "
+                "out of it",
+                "leave session_id out, or use a token that is bound to no session",
+            )
+        if reach == "memory":
+            _only("session_id", given.get("session_id"), self.session_id)
+        return narrowed
+
+    def _check_memories(self, needs: Access, given: dict[str, Any], store: MemoryStore) -> None:
+        """Refuse ids of memories outside the session, as if they did not exist."""
+        named = [each for name in _NAMES_OF_MEMORIES for each in check_ids(name, given.get(name))]
+        sessions = store.sessions_of(named, given.get("space"))
+        allowed = (self.session_id, None) if needs == "read" else (self.session_id,)
+        for memory_id in named:
+            if memory_id not in sessions or sessions[memory_id] not in allowed:
+                raise NotFound(f"there is no memory {memory_id!r} in this session")
+
+
+_CHANGES_BY_FILTER = ("forget", "cleanup", "dedupe")
+_NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others")
+
+
+def _only(name: str, asked: object, allowed: str) -> str:
+    if asked is not None and asked != allowed:
+        raise Forbidden(
+            f"this token is bound to the {name} {allowed!r}, not {asked!r}",
+            f"leave {name} out, or use a token of that {name}",
+        )
+    return allowed

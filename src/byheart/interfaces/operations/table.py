@@ -1,0 +1,142 @@
+"""Every verb that a door may offer: its parameters come from the verb itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args, get_type_hints
+
+from byheart.errors import InvalidInput
+from byheart.fields import check_label, check_names
+from byheart.interfaces.operations.grants import Grant, Reach
+from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
+from byheart.memory_store import MemoryStore
+from byheart.model import Access, to_wire
+
+_NOT_GIVEN = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One thing a caller can say; `default` tells what it is when not said."""
+
+    name: str
+    schema: Schema
+    required: bool
+    nullable: bool
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A verb of `MemoryStore`, as a door offers it."""
+
+    name: str
+    needs: Access
+    reach: Reach
+    # A flag that makes a verb write which otherwise only reads.
+    writes_if: str | None = None
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """List what a caller can say, in the order of the verb's signature."""
+        return {each.name: each for each in self._parameters()}
+
+    def needed_for(self, given: Mapping[str, Any]) -> Access:
+        """Say what a caller must be allowed to ask this."""
+        writes = self.writes_if is not None and given.get(self.writes_if)
+        return "write" if writes else self.needs
+
+    @property
+    def result(self) -> Any:
+        """Give the type of the answer."""
+        return self._hints["return"]
+
+    @property
+    def summary(self) -> str:
+        """Say what the verb does, in its own words."""
+        return (inspect.getdoc(self._method) or "").partition("\n")[0]
+
+    @property
+    def _method(self) -> Any:
+        return getattr(MemoryStore, self.name)
+
+    @cached_property
+    def _hints(self) -> dict[str, Any]:
+        return get_type_hints(self._method)
+
+    def _parameters(self) -> Iterator[Parameter]:
+        for name, parameter in inspect.signature(self._method).parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                [fields] = get_args(self._hints[name])  # Unpack[…] of the fields' names and types
+                for field, kind in get_type_hints(fields).items():
+                    yield self._parameter(field, kind, _FILTER_DEFAULTS.get(field))
+            elif name not in ("self", "on_progress"):
+                yield self._parameter(name, self._hints[name], parameter.default)
+
+    def _parameter(self, name: str, kind: Any, default: Any) -> Parameter:
+        return Parameter(
+            name,
+            SPECIAL.get((self.name, name), PARAMETERS[name]),
+            required=default is _NOT_GIVEN,
+            nullable=type(None) in get_args(kind),
+            default=None if default is _NOT_GIVEN else default,
+        )
+
+
+_FILTER_DEFAULTS = {
+    name: parameter.default
+    for name, parameter in inspect.signature(MemoryStore.search).parameters.items()
+}
+
+OPERATIONS: Mapping[str, Operation] = {
+    each.name: each
+    for each in (
+        Operation("save", "write", "filter"),
+        Operation("search", "read", "filter"),
+        Operation("recall", "read", "filter"),
+        Operation("get", "read", "memory"),
+        Operation("expand", "read", "memory"),
+        Operation("history", "read", "memory"),
+        Operation("list", "read", "filter"),
+        Operation("update", "write", "memory"),
+        Operation("supersede", "write", "memory"),
+        Operation("forget", "write", "filter"),
+        Operation("restore", "write", "memory"),
+        Operation("merge", "write", "memory"),
+        Operation("cleanup", "write", "filter"),
+        Operation("dedupe", "read", "filter", writes_if="apply"),
+        Operation("log", "write", "filter"),
+        Operation("transcript", "read", "filter"),
+        Operation("summarize", "write", "filter"),
+        Operation("context", "read", "filter"),
+        Operation("pin", "write", "memory"),
+        Operation("unpin", "write", "memory"),
+        Operation("sessions", "read", "space"),
+        Operation("entities", "read", "space"),
+        Operation("rename_entity", "write", "space"),
+        Operation("merge_entities", "write", "space"),
+        Operation("status", "read", "anyone"),
+        Operation("stats", "read", "space", writes_if="reset"),
+    )
+}
+
+
+def perform(
+    store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
+) -> Any:
+    """Carry out what a caller asks, as far as the grant allows; answer in the wire's form."""
+    check_names(given, tuple(operation.parameters), f"parameter of {operation.name}")
+    needs = operation.needed_for(given)
+    asked = grant.narrow(operation.name, needs, operation.reach, dict(given), store)
+    for parameter in operation.parameters.values():
+        if parameter.required and parameter.name not in asked:
+            raise InvalidInput(
+                f"{operation.name} needs {parameter.name}", parameter.schema["description"]
+            )
+    if grant.who is not None and "who" in operation.parameters:
+        check_label("who", asked.get("who", grant.who))  # it counts for nothing, but must be one
+        asked["who"] = grant.who
+    return to_wire(getattr(store, operation.name)(**asked))

@@ -1,0 +1,115 @@
+"""The app: what every request goes through, from the outside in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, TextIO
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp
+
+from byheart.errors import ByheartError
+from byheart.interfaces.operations import OPERATIONS, Grant
+from byheart.interfaces.rest import health, metrics
+from byheart.interfaces.rest.docs_page import PAGE_POLICY, render_page
+from byheart.interfaces.rest.endpoints import Desk, write_json
+from byheart.interfaces.rest.files import FilesFolder
+from byheart.interfaces.rest.guard import AddressGuard, TokenGuard
+from byheart.interfaces.rest.journal import REQUEST_ID, Journal
+from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
+from byheart.interfaces.rest.openapi import describe_api
+from byheart.interfaces.rest.problems import Problem, answer_error
+from byheart.interfaces.rest.work import Work
+from byheart.memory_store import MemoryStore
+from byheart.model import to_wire
+from byheart.settings import Settings
+
+Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
+
+
+def create_app(
+    store: MemoryStore,
+    settings: Settings,
+    *,
+    mounts: Sequence[BaseRoute] = (),
+    lifespan: Lifespan | None = None,
+    journal: TextIO | None = None,
+    work: Work | None = None,
+) -> ASGIApp:
+    """Make the app of a store; `mounts` come after its guards and limits, beside its own routes."""
+    counted = metrics.Metrics()
+    work = work or Work(settings)
+    desk = Desk(store, work, FilesFolder(settings.files_dir, settings.db_path))
+    inner = Starlette(
+        routes=[*desk.routes(), *_about_itself(store, work, counted), *mounts],
+        lifespan=lifespan,
+        exception_handlers=dict.fromkeys(
+            (HTTPException, ByheartError, Problem, Exception), answer_error
+        ),
+    )
+    inner.router.redirect_slashes = False  # a redirect would carry a token to whoever Host names
+    app: ASGIApp = BodyLimit(inner, settings.max_body_bytes)
+    app = RateLimit(app, Rate(settings.max_requests_per_minute))
+    app = TokenGuard(app, store, settings)
+    if settings.allowed_origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=settings.allowed_origins,
+            allow_methods=("GET", "POST", "PATCH", "DELETE"),
+            allow_headers=("Authorization", "Content-Type", REQUEST_ID),
+            expose_headers=(REQUEST_ID, "Retry-After", "Location"),
+        )
+    app = AddressGuard(app, settings)
+    app = Patience(app)
+    return Journal(app, counted, journal)
+
+
+def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> list[Route]:
+    """Make the routes by which the server tells about itself."""
+    document = write_json(describe_api())
+    page = render_page()
+
+    async def live(_: Request) -> Response:
+        return _json(to_wire(health.Health("ok")))
+
+    async def ready(request: Request) -> Response:
+        tell = request.state.grant is not None
+        answer, status = await work.run("read", partial(health.look, store, tell=tell))
+        return _json(to_wire(answer), status)
+
+    async def figures(request: Request) -> Response:
+        grant: Grant = request.state.grant
+        stats = OPERATIONS["stats"]
+        asked = grant.narrow(stats.name, "read", stats.reach, {}, store)
+        found = await work.run("read", partial(store.stats, **asked))
+        text = counted.render(found.space, found, work.under_way())
+        return Response(text, media_type=metrics.MEDIA_TYPE)
+
+    async def openapi(_: Request) -> Response:
+        return Response(document, media_type="application/json")
+
+    async def docs(_: Request) -> Response:
+        return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
+
+    async def front(_: Request) -> Response:
+        return RedirectResponse("/docs")
+
+    return [
+        Route("/health", live),
+        Route("/health/ready", ready),
+        Route("/metrics", figures),
+        Route("/openapi.json", openapi),
+        Route("/docs", docs),
+        Route("/", front),
+    ]
+
+
+def _json(value: object, status: int = 200) -> Response:
+    return Response(write_json(value), status, media_type="application/json")

@@ -1,0 +1,109 @@
+"""From path, query string and body to a verb's parameters."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+from starlette.requests import Request
+
+from byheart.errors import InvalidInput
+from byheart.fields import check_names
+from byheart.interfaces.operations import Parameter
+from byheart.interfaces.rest.problems import Problem
+from byheart.interfaces.rest.routes import RouteEntry
+
+Given = dict[str, Any]
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+async def read_given(request: Request, route: RouteEntry) -> Given:
+    """Gather what a caller said, in the types that the verb takes."""
+    in_path = {name: unquote(request.path_params[name]) for name in route.in_path}
+    if route.has_body:
+        said = await read_object(request)
+        if request.query_params:
+            raise InvalidInput(
+                f"{request.method} {route.path} takes no query string",
+                "say it in the body, as JSON",
+            )
+    else:
+        said = _read_query(request, route)
+    for name in in_path:
+        if name in said:
+            raise InvalidInput(f"{name} stands in the path already", f"leave {name} out")
+    return {**said, **in_path}
+
+
+async def read_object(request: Request) -> Given:
+    """Read a JSON object; no body at all is an empty one."""
+    body = await request.body()
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if not body and not media_type:
+        return {}
+    # Checked also for its own sake: a web page elsewhere can send plain text, but not this.
+    if media_type != "application/json" and not media_type.endswith("+json"):
+        raise Problem(
+            415,
+            f"the body is {media_type or 'of no named type'}, not JSON",
+            "send the header Content-Type: application/json",
+        )
+    return parse_object(body) if body else {}
+
+
+def parse_object(body: bytes) -> Given:
+    """Parse a JSON object, and nothing that only Python calls JSON."""
+    try:
+        value = json.loads(body.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except RecursionError:
+        raise Problem(400, "the body is nested too deeply", "send a flatter object") from None
+    except ValueError as error:  # bad UTF-8, bad JSON, numbers of thousands of digits
+        raise Problem(400, f"the body is not JSON: {error}", 'send an object: {"…": …}') from None
+    if not isinstance(value, dict):
+        raise InvalidInput(
+            f"the body is a JSON {type(value).__name__}, not an object", 'send {"…": …}'
+        )
+    return value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _read_query(request: Request, route: RouteEntry) -> Given:
+    asked = request.query_params
+    check_names(asked, tuple(route.parameters), f"parameter of {request.method} {route.path}")
+    return {name: _typed(route.parameters[name], asked.getlist(name)) for name in asked}
+
+
+def _typed(parameter: Parameter, texts: list[str]) -> Any:
+    """Read the texts of a query string as the type that the parameter's schema names."""
+    several = parameter.schema.get("type") == "array"
+    if several or (len(texts) > 1 and _may_be_several(parameter)):
+        return texts
+    if len(texts) > 1:
+        raise InvalidInput(f"{parameter.name} was given {len(texts)} times", "give it once")
+    return _typed_one(parameter, texts[0])
+
+
+def _may_be_several(parameter: Parameter) -> bool:
+    return any(each.get("type") == "array" for each in parameter.schema.get("anyOf", ()))
+
+
+def _typed_one(parameter: Parameter, text: str) -> Any:
+    kind = parameter.schema.get("type")
+    try:
+        if kind == "boolean":
+            return _FLAGS[text.lower()]
+        if kind in ("integer", "number"):
+            # As JSON writes them: Python would take "1_000", "١" and "nan" as well.
+            if _NUMBER.fullmatch(text):
+                return json.loads(text)
+            raise ValueError
+    except (KeyError, ValueError):
+        allowed = "true or false" if kind == "boolean" else f"a JSON {kind}"
+        raise InvalidInput(f"{parameter.name} {text!r} is not allowed", f"give {allowed}") from None
+    return text

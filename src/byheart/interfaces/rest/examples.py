@@ -1,0 +1,102 @@
+"""Examples for the OpenAPI document and its page: what is sent, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_ID, _OTHER_ID = "mem_01m7gvv9y8mrpfn4em86c8tmz6", "mem_01m7gvvcmrxfb29bph4cjdgbc0"
+
+BODIES: Mapping[tuple[str, str], Any] = {
+    ("POST", "/search"): {"query": "can I ship on Saturday?", "limit": 5, "source": "hybrid"},
+    ("POST", "/recall"): {"query": "how do we deploy?", "max_tokens": 500},
+    ("POST", "/memories"): {
+        "content": "Deploys are frozen from Friday noon until Monday morning.",
+        "kind": "fact",
+        "tags": ["deploy"],
+    },
+    ("PATCH", "/memories/{memory_id}"): {"importance": 8, "expected_version": 1},
+    ("POST", "/memories/{memory_id}/restore"): {},
+    ("POST", "/memories/{memory_id}/supersede"): {"by": _OTHER_ID, "reason": "new rule"},
+    ("POST", "/memories/{keep}/merge"): {"others": [_OTHER_ID]},
+    ("POST", "/memories/{memory_id}/write_to_file"): {"output_path": "notes/deploys.md"},
+    ("POST", "/memories/{memory_id}/pin"): {},
+    ("POST", "/memories/{memory_id}/unpin"): {},
+    ("POST", "/context"): {"session_id": "chat-7", "query": "can I ship?", "max_tokens": 1000},
+    ("POST", "/sessions/{session_id}/log"): {
+        "role": "user",
+        "content": "When may we deploy again?",
+        "client_id": "turn-12",
+    },
+    ("POST", "/sessions/{session_id}/summarize"): {"text": "We plan the release of Monday."},
+    ("POST", "/forget"): {"session_id": "chat-7", "dry_run": True},
+    ("POST", "/cleanup"): {"days_old": 180},
+    ("POST", "/dedupe"): {"threshold": 0.97},
+    ("POST", "/entities/rename"): {"name": "PG", "new_name": "PostgreSQL"},
+    ("POST", "/entities/merge"): {"names": ["Postgres", "PG"], "into": "PostgreSQL"},
+    ("POST", "/stats"): {"reset": True},
+}
+
+ANSWERS: Mapping[tuple[str, str], Any] = {
+    ("POST", "/memories"): {
+        "memory_id": _ID,
+        "status": "created",
+        "chunks": 1,
+        "content_hash": "4f1c9b0e6a2d43d7b7a1f9b0c7d5e2a8c6b4f3e1d0a9887766554433221100ff",
+        "created_at": "2026-11-16T00:24:25.000000Z",
+        "pending_vectors": 0,
+        "version": 1,
+        "similar": [],
+    },
+    ("POST", "/search"): {
+        "query": "can I ship on Saturday?",
+        "mode": "hybrid",
+        "granularity": "fine",
+        "results": [
+            {
+                "memory_id": _ID,
+                "kind": "fact",
+                "title": None,
+                "summary": "Deploys are frozen from Friday noon until Monday morning.",
+                "session_id": None,
+                "agent_id": None,
+                "session_iter": None,
+                "task_code": None,
+                "path": None,
+                "tags": ["deploy"],
+                "importance": 4.5,
+                "created_at": "2026-11-16T00:24:25.000000Z",
+                "updated_at": "2026-11-16T00:24:25.000000Z",
+                "expires_at": None,
+                "version": 1,
+                "replaced_at": None,
+                "superseded_by": None,
+                "chunk_id": f"{_ID}#0",
+                "chunk_index": 0,
+                "chunk_content": "Deploys are frozen from Friday noon until Monday morning.",
+                "chunk_type": "text",
+                "header_path": "",
+                "level": 0,
+                "start_line": 1,
+                "end_line": 1,
+                "similarity": 0.36,
+                "score": 0.016393,
+                "snippet": "Deploys are frozen from Friday noon until Monday morning.",
+                "source": "chunk",
+                "explanation": None,
+            }
+        ],
+        "total_results": 1,
+        "has_more": False,
+        "degraded": None,
+        "index": {
+            "memories": 1,
+            "chunks": 1,
+            "pending_vectors": 0,
+            "model": "all-MiniLM-L6-v2",
+        },
+        "elapsed_ms": 7.2,
+        "remark": None,
+        "count": 1,
+    },
+}

@@ -1,0 +1,82 @@
+"""The one folder that callers may have files written to, and nothing outside of it."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath, PureWindowsPath
+
+from byheart.errors import InvalidInput, StoreUnreachable
+
+_LONGEST_NAME_BYTES = 255
+
+
+class FilesFolder:
+    """Find the place of a file, wherever a caller would like it to be."""
+
+    def __init__(self, folder: Path, store: str) -> None:
+        self._folder = folder
+        self._store = Path(store)
+
+    def locate(self, output_path: object) -> Path:
+        """Say where a file would stand; nothing is made or written."""
+        root = self._folder.resolve()
+        relative = _check_relative(output_path)
+        place = (root / relative).resolve()  # through every link there is on the way
+        if not place.is_relative_to(root) or place == root:
+            raise _outside(output_path)
+        if self._is_of_the_store(place):
+            raise InvalidInput(f"{relative} is a file of the store itself", "choose another name")
+        if place.exists() and not place.is_file():
+            raise InvalidInput(f"{relative} is not a plain file", "choose another name")
+        return place
+
+    def make_room(self, place: Path) -> None:
+        """Make the folders above a file that was located."""
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError) as error:
+            raise InvalidInput(
+                f"{place.parent.relative_to(self._folder.resolve())} is a file, not a folder",
+                "choose another name",
+            ) from error
+        except OSError as error:
+            raise StoreUnreachable(
+                f"cannot make the folder {place.parent}: {error.strerror}",
+                "name another in the setting files_dir",
+            ) from error
+        if place.parent.resolve() != place.parent:  # a link that came up in between
+            raise _outside(place.name)
+
+    def _is_of_the_store(self, place: Path) -> bool:
+        # Opened by anybody but SQLite, even to be refused, its files lose their locks.
+        store = self._store.resolve()
+        return place.parent == store.parent and place.name.startswith(store.name)
+
+
+def _check_relative(output_path: object) -> PurePosixPath:
+    if not isinstance(output_path, str) or not output_path.strip():
+        raise InvalidInput("output_path must be text that names a file", "give notes/today.md")
+    if not output_path.isprintable():
+        raise InvalidInput("output_path holds a character that cannot be shown")
+    path = PurePosixPath(output_path)
+    windows = PureWindowsPath(output_path)
+    if path.is_absolute() or windows.drive or windows.root or "\\" in output_path:
+        raise _outside(output_path)
+    if ".." in path.parts or path.parts[:1] == ("~",) or output_path.startswith("~"):
+        raise _outside(output_path)
+    try:
+        longest = max(len(part.encode()) for part in path.parts)
+    except (UnicodeEncodeError, ValueError):  # a lone surrogate; no part at all, as in "."
+        raise InvalidInput(f"output_path {output_path!r} names no file") from None
+    if longest > _LONGEST_NAME_BYTES or len(output_path) > _LONGEST_PATH:
+        raise InvalidInput("output_path is too long", "shorten it")
+    return path
+
+
+_LONGEST_PATH = 1000
+
+
+def _outside(output_path: object) -> InvalidInput:
+    return InvalidInput(
+        f"output_path {output_path!r} leads out of the folder for files",
+        "give a path inside of it, such as notes/today.md: no / in front, no .., no links",
+    )

@@ -1,0 +1,135 @@
+"""Who may come in: Host and Origin against DNS rebinding, and a token that becomes a grant."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Collection
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from byheart.errors import StoreError
+from byheart.interfaces.operations import Grant
+from byheart.interfaces.rest.problems import Problem, problem_of
+from byheart.memory_store import MemoryStore
+from byheart.settings import Settings
+
+# The only paths without a token. They say nothing of what is stored.
+OPEN_PATHS = ("/health", "/health/ready")
+# Descriptions, the same for everybody, that a browser should be able to show: it cannot send a
+# token with an address. Open where the server can be reached from its own machine alone.
+DESCRIPTIONS = ("/", "/docs", "/openapi.json")
+ANY_HOST = "*"
+
+
+def is_loopback(host: str) -> bool:
+    """Say whether a host name can only mean this machine."""
+    name = host.strip("[]").lower().rstrip(".")
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")
+
+
+def host_of(authority: str) -> str:
+    """Give the host of a Host header, without its port."""
+    if authority.startswith("["):
+        return authority.partition("]")[0].lower() + "]"
+    return authority.partition(":")[0].lower()
+
+
+class AddressGuard:
+    """Refuse requests that a web page of somebody else had a browser make.
+
+    A page can make its own name mean 127.0.0.1, but the browser still says that name in Host; and
+    it says in Origin who asks.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._hosts: Collection[str] = (*settings.allowed_hosts, settings.serve_host.lower())
+        self._origins: Collection[str] = settings.allowed_origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or answer why not."""
+        if scope["type"] == "http":
+            problem = self._look(Headers(scope=scope))
+            if problem is not None:
+                await problem.send(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _look(self, headers: Headers) -> Problem | None:
+        authority = headers.get("host", "")
+        host = host_of(authority)
+        if not (is_loopback(host) or host in self._hosts or ANY_HOST in self._hosts):
+            return Problem(
+                421,
+                f"this server is not asked under the name {host!r}",
+                "ask 127.0.0.1 or localhost, or add the name to the setting allowed_hosts",
+            )
+        origin = headers.get("origin")
+        if origin is None or origin.lower() in self._origins:
+            return None
+        if origin.lower() in (f"http://{authority.lower()}", f"https://{authority.lower()}"):
+            return None  # its own pages
+        return Problem(
+            403,
+            f"pages of {origin!r} may not ask this server",
+            "add that origin to the setting allowed_origins",
+        )
+
+
+class TokenGuard:
+    """Let in whoever has a token, and leave what it allows in `scope["state"]["grant"]`."""
+
+    def __init__(self, app: ASGIApp, store: MemoryStore, settings: Settings) -> None:
+        self._app = app
+        self._store = store
+        self._on_loopback = is_loopback(settings.serve_host)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Find the grant of a request, or answer 401."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        try:
+            grant = self._grant(headers.get("authorization", ""), scope)
+            if grant is None and not self._open(scope, headers):
+                raise _unknown("authorization" in headers)
+        except StoreError as error:
+            await problem_of(error).send(scope, receive, send)
+        except Problem as problem:
+            await problem.send(scope, receive, send)
+        else:
+            scope["state"]["grant"] = grant
+            await self._app(scope, receive, send)
+
+    def _grant(self, authorization: str, scope: Scope) -> Grant | None:
+        # In the loop's own thread: it takes less time than to wake up another.
+        scheme, _, secret = authorization.partition(" ")
+        token = self._store.check_token(secret.strip()) if scheme.lower() == "bearer" else None
+        if token is None:
+            return None
+        scope["state"]["token"] = token.token_id
+        scope["state"]["who"] = token.name
+        return Grant(token.access, token.space, token.session_id, token.name)
+
+    def _open(self, scope: Scope, headers: Headers) -> bool:
+        if scope["method"] not in ("GET", "HEAD"):
+            return False
+        path = scope["path"]
+        here = self._on_loopback and is_loopback(host_of(headers.get("host", "")))
+        return path in OPEN_PATHS or (here and path in DESCRIPTIONS)
+
+
+def _unknown(given: bool) -> Problem:
+    reason = "this token is unknown, revoked or expired" if given else "there is no token"
+    error = ' error="invalid_token"' if given else ""
+    return Problem(
+        401,
+        f"{reason}",
+        "send the header Authorization: Bearer TOKEN, with one made by: byheart token create NAME",
+        {"WWW-Authenticate": f'Bearer realm="byheart"{"," if given else ""}{error}'},
+    )

@@ -1,0 +1,98 @@
+"""Each request by name: its id, its line in the log, and what nobody else caught."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import TextIO
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from byheart.interfaces.rest.metrics import Metrics, Observation
+from byheart.interfaces.rest.problems import Problem, instance_of, unexpected
+
+REQUEST_ID = "X-Request-Id"
+_SANE = re.compile(r"[A-Za-z0-9._:-]{1,100}")
+# What proxies write when the client has gone before it was answered.
+CLIENT_GONE = 499
+# Answers are what somebody remembers: nobody on the way is to keep a copy, or guess their type.
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """Name, time and note down every request."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics, lines: TextIO | None) -> None:
+        self._app = app
+        self._metrics = metrics
+        self._lines = lines
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and note what became of it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        state = scope.setdefault("state", {})
+        state["request_id"] = _request_id(scope)
+        # Paths are compared as they were sent: an id may hold a slash, if it is encoded.
+        scope["path"] = instance_of(scope)
+        status = size = 0
+
+        async def send_named(message: Message) -> None:
+            nonlocal status, size
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = state["request_id"]
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            size += len(message.get("body", b""))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_named)
+        except ClientDisconnect:
+            status = CLIENT_GONE
+        except Exception as error:  # noqa: BLE001 - the outermost door
+            problem = error if isinstance(error, Problem) else unexpected(error)
+            if not isinstance(error, Problem):
+                _log.error(
+                    "%s: %s: %s",
+                    state["request_id"],
+                    type(error).__name__,
+                    error,
+                    exc_info=_log.isEnabledFor(logging.DEBUG),
+                )
+            if not status:
+                await problem.send(scope, receive, send_named)
+        finally:
+            seconds = time.perf_counter() - started
+            self._metrics.observe(Observation.of(scope, status, seconds))
+            self._write(scope, status, seconds, size)
+
+    def _write(self, scope: Scope, status: int, seconds: float, size: int) -> None:
+        if self._lines is None:
+            return
+        state = scope["state"]
+        line = (
+            f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}Z {status} {scope['method']} "
+            f"{instance_of(scope)} {seconds * 1000:.1f}ms {size}B "
+            f"{state.get('who', '-')!r} {state['request_id']}\n"
+        )
+        # A log that cannot be written is no reason to refuse anybody.
+        with contextlib.suppress(OSError, ValueError):
+            self._lines.write(line)
+            self._lines.flush()
+
+
+def _request_id(scope: Scope) -> str:
+    given = Headers(scope=scope).get(REQUEST_ID, "")
+    return given if _SANE.fullmatch(given) else secrets.token_hex(8)

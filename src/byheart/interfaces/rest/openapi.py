@@ -1,0 +1,292 @@
+"""The OpenAPI document, made from the routes, the verbs' signatures and the nouns' types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from byheart.interfaces.operations import Parameter
+from byheart.interfaces.operations.schemas import describe
+from byheart.interfaces.rest.examples import ANSWERS, BODIES
+from byheart.interfaces.rest.health import Health, Readiness
+from byheart.interfaces.rest.problems import MEDIA_TYPE
+from byheart.interfaces.rest.routes import ROUTES, RouteEntry
+
+Schema = dict[str, Any]
+_PLACE = "#/components/schemas/"
+_INTRODUCTION = """\
+Long-term memory for AI agents: save texts, get the right passages back.
+
+Every request but those for `/health` carries a token, made by `byheart token create NAME`, in the
+header `Authorization: Bearer TOKEN`. A token is bound to one space, and to a session if it was made
+so; it reads, or reads and writes. What goes wrong is answered as `application/problem+json` with a
+`hint`; every answer carries `X-Request-Id`."""
+_PROBLEMS: Mapping[int, str] = {
+    400: "The body is not JSON.",
+    401: "There is no token, or it is unknown, revoked or expired.",
+    403: "The token does not allow it, or the page that asks is not allowed to.",
+    404: "There is no such memory, or no such path.",
+    409: "Another memory, or somebody else's change, stands in the way.",
+    413: "The body is too large.",
+    415: "The body is not of the type application/json.",
+    421: "The server is not asked under this name.",
+    422: "A value is not allowed; nothing was written.",
+    429: "The token asks too often.",
+    500: "The store is damaged, or Byheart has a defect.",
+    503: "The store is busy, or too many requests are waiting.",
+    507: "The disk is full.",
+}
+_ALWAYS, _WITH_BODY = (401, 403, 404, 421, 422, 429, 500, 503), (400, 413, 415)
+_WHEN_WRITING = (409, 507)
+_TAGS = {
+    "search": "Finding",
+    "recall": "Finding",
+    "expand": "Finding",
+    "sessions": "Conversations",
+    "log": "Conversations",
+    "transcript": "Conversations",
+    "summarize": "Conversations",
+    "context": "Conversations",
+    "entities": "Listing",
+    "list": "Listing",
+    "status": "The store",
+    "stats": "The store",
+    "cleanup": "Upkeep",
+    "dedupe": "Upkeep",
+    "forget": "Upkeep",
+    "rename_entity": "Upkeep",
+    "merge_entities": "Upkeep",
+}
+# What a body of one is called, where a body may also be several.
+_SEVERAL_OF = {"save": "NewMemory", "log": "NewTurn"}
+_PROBLEM: Schema = {
+    "type": "object",
+    "description": "What went wrong, and what to do next.",
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "hint": {"type": "string"},
+        "instance": {"type": "string"},
+        "request_id": {"type": "string"},
+        "position": {"type": "integer", "description": "Of a raw query: where it is not valid."},
+    },
+    "required": ["type", "title", "status", "detail", "hint", "instance", "request_id"],
+}
+
+
+def describe_api() -> Schema:
+    """Write the whole document."""
+    nouns: dict[str, Schema] = {"Problem": _PROBLEM}
+    paths: dict[str, Schema] = {}
+    for entry in ROUTES:
+        paths.setdefault(entry.path, {})[entry.method.lower()] = _operation(entry, nouns)
+    paths |= _about_itself(nouns)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Byheart", "version": version("byheart"), "description": _INTRODUCTION},
+        "paths": paths,
+        "security": [{"token": []}],
+        "components": {
+            "schemas": nouns,
+            "responses": {str(status): _problem(text) for status, text in _PROBLEMS.items()},
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "Made by: byheart token create NAME",
+                }
+            },
+        },
+    }
+
+
+def _operation(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
+    verb = entry.operation
+    described: Schema = {
+        "operationId": _operation_id(entry),
+        "summary": entry.summary or verb.summary,
+        "tags": [_TAGS.get(verb.name, "Memories")],
+        "parameters": [_in_path(verb.parameters[name]) for name in entry.in_path],
+        "responses": {**_results(entry, nouns), **_problems(entry)},
+    }
+    if entry.has_body:
+        described["requestBody"] = _body(entry, nouns)
+    else:
+        described["parameters"] += [_in_query(each) for each in entry.parameters.values()]
+    return described
+
+
+def _operation_id(entry: RouteEntry) -> str:
+    """Name an operation after its verb; at a second path, after that as well."""
+    same = [each for each in ROUTES if each.operation.name == entry.operation.name]
+    first = same[0] is entry
+    return entry.operation.name if first else f"{entry.operation.name}_by_{entry.method.lower()}"
+
+
+def _in_path(parameter: Parameter) -> Schema:
+    # What a path holds is a name, in whatever form the verb would take several of them.
+    schema = parameter.schema if "type" in parameter.schema else parameter.schema["anyOf"][0]
+    described = {"description": parameter.schema["description"], **schema}
+    return {
+        "name": parameter.name,
+        "in": "path",
+        "required": True,
+        "description": described.pop("description"),
+        "schema": described,
+    }
+
+
+def _in_query(parameter: Parameter) -> Schema:
+    schema = {**parameter.schema, **_default(parameter)}
+    return {
+        "name": parameter.name,
+        "in": "query",
+        "required": parameter.required,
+        "description": schema.pop("description"),
+        "schema": schema,
+    }
+
+
+def _body(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
+    schema = body_schema(entry.parameters)
+    if noun := _SEVERAL_OF.get(entry.operation.name):
+        nouns[noun] = schema
+        several = {
+            "type": "object",
+            "properties": {
+                "items": {"type": "array", "items": {"$ref": f"{_PLACE}{noun}"}},
+            },
+            "required": ["items"],
+            "additionalProperties": False,
+        }
+        schema = {"anyOf": [{"$ref": f"{_PLACE}{noun}"}, several]}
+    content: Schema = {"schema": schema}
+    if (entry.method, entry.path) in BODIES:
+        content["example"] = BODIES[entry.method, entry.path]
+    required = any(each.required for each in entry.parameters.values())
+    return {"required": required, "content": {"application/json": content}}
+
+
+def body_schema(parameters: Mapping[str, Parameter]) -> Schema:
+    """Describe an object with some parameters."""
+    return {
+        "type": "object",
+        "properties": {name: _property(each) for name, each in parameters.items()},
+        "required": [name for name, each in parameters.items() if each.required],
+        "additionalProperties": False,
+    }
+
+
+def _property(parameter: Parameter) -> Schema:
+    schema = dict(parameter.schema)
+    if parameter.nullable:
+        description = schema.pop("description")
+        inner = schema.pop("anyOf") if "anyOf" in schema else [schema]
+        schema = {"anyOf": [*inner, {"type": "null"}], "description": description}
+    return {**schema, **_default(parameter)}
+
+
+def _default(parameter: Parameter) -> Schema:
+    return {} if parameter.default is None else {"default": parameter.default}
+
+
+def _results(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
+    verb = entry.operation
+    schema = describe(verb.result, nouns, _PLACE)
+    if verb.name == "search":
+        schema = {"allOf": [schema, _COUNT]}
+    if verb.name in _SEVERAL_OF:
+        several = {"type": "array", "items": schema}
+        return {
+            "200": _result(
+                "It was there already; or what became of each of the items.",
+                {"anyOf": [schema, several]},
+            ),
+            "201": _result("It was saved.", schema, ANSWERS.get((entry.method, entry.path)))
+            | {
+                "headers": {
+                    "Location": {"description": "Where it is.", "schema": {"type": "string"}}
+                }
+            },
+        }
+    example = ANSWERS.get((entry.method, entry.path))
+    return {"200": _result("What the verb answers.", schema, example)}
+
+
+_COUNT: Schema = {
+    "type": "object",
+    "properties": {
+        "count": {"type": "integer", "description": "Another name of total_results."},
+    },
+    "required": ["count"],
+}
+
+
+def _result(description: str, schema: Schema, example: Any = None) -> Schema:
+    content: Schema = {"schema": schema} | ({} if example is None else {"example": example})
+    return {"description": description, "content": {"application/json": content}}
+
+
+def _problems(entry: RouteEntry) -> Schema:
+    statuses = [*_ALWAYS, *(_WITH_BODY if entry.has_body else ())]
+    if entry.operation.needs == "write" or entry.operation.writes_if:
+        statuses += _WHEN_WRITING
+    return _references(*statuses)
+
+
+def _references(*statuses: int) -> Schema:
+    return {str(each): {"$ref": f"#/components/responses/{each}"} for each in sorted(statuses)}
+
+
+def _problem(description: str) -> Schema:
+    return {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": f"{_PLACE}Problem"}}},
+    }
+
+
+def _about_itself(nouns: dict[str, Schema]) -> Schema:
+    live = _result("It is.", describe(Health, nouns, _PLACE))
+    readiness = describe(Readiness, nouns, _PLACE)
+    text = {"content": {"text/plain": {"schema": {"type": "string"}}}}
+    page = {"content": {"text/html": {"schema": {"type": "string"}}}}
+    document = _result("This document.", {"type": "object"})
+    return {
+        "/health": _get("health", "Say whether the server is alive.", {"200": live}, free=True),
+        "/health/ready": _get(
+            "ready",
+            "Say whether the store answers, and whether something in it is missing.",
+            {"200": _result("It does.", readiness), "503": _result("It does not.", readiness)},
+            free=True,
+        ),
+        "/metrics": _get(
+            "metrics",
+            "Give figures in the text format of Prometheus.",
+            {
+                "200": {"description": "The figures.", **text},
+                **_references(401, 403, 421, 429, 500, 503),
+            },
+        ),
+        "/openapi.json": _get("openapi", "Give this document.", {"200": document}, free=True),
+        "/docs": _get(
+            "docs",
+            "Show this document as a page.",
+            {"200": {"description": "The page.", **page}},
+            free=True,
+        ),
+    }
+
+
+def _get(name: str, summary: str, responses: Schema, *, free: bool = False) -> Schema:
+    described: Schema = {
+        "operationId": name,
+        "summary": summary,
+        "tags": ["The server"],
+        "responses": {**responses, **_references(421)},
+    }
+    if free:
+        described["security"] = []
+    return {"get": described}

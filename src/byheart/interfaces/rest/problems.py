@@ -1,0 +1,148 @@
+"""What goes wrong, as a status and a body of the type application/problem+json (RFC 9457)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from byheart.errors import (
+    ByheartError,
+    Conflict,
+    EmbedderUnavailable,
+    EmbeddingError,
+    InvalidInput,
+    ModelFilesError,
+    NotFound,
+    QuerySyntaxError,
+    SettingsError,
+    StoreBusy,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+    StoreTooNew,
+    StoreUnreachable,
+    VersionConflict,
+)
+from byheart.interfaces.operations import Forbidden
+
+MEDIA_TYPE = "application/problem+json"
+
+STATUSES: Mapping[type[ByheartError], int] = {
+    ByheartError: 500,
+    InvalidInput: 422,
+    QuerySyntaxError: 422,
+    SettingsError: 500,
+    NotFound: 404,
+    Conflict: 409,
+    VersionConflict: 409,
+    EmbeddingError: 503,
+    EmbedderUnavailable: 503,
+    ModelFilesError: 503,
+    StoreError: 500,
+    StoreBusy: 503,
+    StoreDamaged: 500,
+    StoreFull: 507,
+    StoreReadOnly: 503,
+    StoreTooNew: 500,
+    StoreUnreachable: 503,
+    Forbidden: 403,
+}
+# What passes by itself, with how long to wait before asking again.
+_RETRY_SECONDS: Mapping[type[ByheartError], int] = {StoreBusy: 1, EmbedderUnavailable: 60}
+_HINTS = {
+    404: "GET /openapi.json lists every path",
+    405: "the header Allow names the methods that this path takes",
+}
+
+
+class Problem(Exception):
+    """What is answered instead of a result; `position` is of a raw query that is not valid."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.hint = hint
+        self.headers = headers or {}
+        self.position = position
+
+    def answer(self, scope: Scope) -> Response:
+        """Write it down for one request."""
+        body = {
+            "type": "about:blank",
+            "title": HTTPStatus(self.status).phrase,
+            "status": self.status,
+            "detail": self.detail,
+            "hint": self.hint,
+            "instance": instance_of(scope),
+            "request_id": scope.get("state", {}).get("request_id", ""),
+            **({} if self.position is None else {"position": self.position}),
+        }
+        return Response(
+            json.dumps(body), self.status, headers=dict(self.headers), media_type=MEDIA_TYPE
+        )
+
+    async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer with it."""
+        await self.answer(scope)(scope, receive, send)
+
+
+def instance_of(scope: Scope) -> str:
+    """Name what was asked for as it stood in the request: nothing in it can break a line."""
+    raw: bytes = scope.get("raw_path") or scope["path"].encode()
+    return raw.decode("ascii", "backslashreplace")
+
+
+def problem_of(error: ByheartError) -> Problem:
+    """Say what an error means at this door."""
+    kinds = type(error).__mro__
+    wait = next((_RETRY_SECONDS[kind] for kind in kinds if kind in _RETRY_SECONDS), None)
+    return Problem(
+        next(STATUSES[kind] for kind in kinds if kind in STATUSES),
+        error.message,
+        error.hint,
+        {} if wait is None else {"Retry-After": str(wait)},
+        error.position if isinstance(error, QuerySyntaxError) else None,
+    )
+
+
+def unexpected(error: Exception) -> Problem:
+    """Say that Byheart itself is at fault, and nothing of what only its log should hold."""
+    return Problem(
+        500,
+        f"something unexpected went wrong: {type(error).__name__}",
+        "this is a defect in Byheart: the server's log has more under this request_id",
+    )
+
+
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer what the routing or a verb raised."""
+    if isinstance(error, HTTPException):
+        hint = _HINTS.get(error.status_code, "")
+        path = instance_of(request.scope)
+        detail = {
+            404: f"there is nothing at {path}",
+            405: f"{request.method} is not for {path}",
+        }.get(error.status_code, error.detail)
+        problem = Problem(error.status_code, detail, hint, dict(error.headers or {}))
+    elif isinstance(error, ByheartError):
+        problem = problem_of(error)
+    elif isinstance(error, Problem):
+        problem = error
+    else:
+        problem = unexpected(error)
+    return problem.answer(request.scope)

@@ -1,0 +1,100 @@
+"""A client's configuration file: read as it is, replaced in one step, with a copy of what was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from byheart.errors import ByheartError
+
+# Read by its owner alone: a client keeps keys of other servers in the same file.
+_PRIVATE, _SHARED = 0o600, 0o644
+
+
+class Changed(Exception):
+    """Say that somebody else wrote the file after it was read."""
+
+
+def backup_of(path: Path) -> Path:
+    """Name the copy that is kept of a file as it was before it was changed last."""
+    target = path.resolve()
+    return target.with_name(f"{target.name}.byheart-backup")
+
+
+def read_text(path: Path) -> str | None:
+    """Read a file with its own line ends; `None` if there is none."""
+    try:
+        return path.read_bytes().decode()
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError as error:
+        raise ByheartError(
+            f"{path} is not UTF-8 text (byte {error.start}); it was left as it is",
+            "save the file as UTF-8 and run the command again",
+        ) from error
+    except OSError as error:
+        raise _failed(path, "read", error) from error
+
+
+def replace_text(path: Path, before: str | None, after: str, *, shared: bool) -> Path | None:
+    """Put a text in place of another, or where there was none; give the copy of what was.
+
+    Clients write their files too: whoever wrote since `before` was read is not overwritten.
+    """
+    target = path.resolve()  # a configuration is often a link into a folder of dotfiles
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if before is None:
+            _write(target, before, after, _SHARED if shared else _PRIVATE)
+            return None
+        mode = stat.S_IMODE(target.stat().st_mode)
+        copy = backup_of(path)
+        _write(copy, read_text(copy), before, mode)
+        _write(target, before, after, mode)
+        return copy
+    except OSError as error:
+        raise _failed(path, "written", error) from error
+
+
+def restore_text(path: Path, before: str, was: str | None) -> None:
+    """Put back what was there, if anything, under the same condition; no copy is needed then."""
+    target = path.resolve()
+    try:
+        if was is None:
+            _require_unchanged(target, before)
+            target.unlink()
+        else:
+            _write(target, before, was, stat.S_IMODE(target.stat().st_mode))
+        backup_of(path).unlink(missing_ok=True)
+    except OSError as error:
+        raise _failed(path, "written", error) from error
+
+
+def _write(target: Path, before: str | None, after: str, mode: int) -> None:
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        temporary.touch(mode=0o600)
+        with temporary.open("wb") as file:
+            file.write(after.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(mode)
+        _require_unchanged(target, before)
+        temporary.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def _require_unchanged(target: Path, before: str | None) -> None:
+    if read_text(target) != before:
+        raise Changed
+
+
+def _failed(path: Path, what: str, error: OSError) -> ByheartError:
+    return ByheartError(
+        f"{path} cannot be {what}: {error.strerror}", "check the permissions of file and folder"
+    )

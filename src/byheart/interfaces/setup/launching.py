@@ -1,0 +1,90 @@
+"""How a client starts Byheart: with a command that is still there tomorrow."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "byheart"
+# uv and pipx run programs from folders that they clear at any time.
+_UV_CACHE = re.compile(r"(archive|environments|builds)-v\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A program and what it is given."""
+
+    command: str
+    args: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The program that runs now: what it was called by, and the environment it runs in."""
+
+    called: str
+    executable: str
+    prefix: str
+
+
+def see_running() -> Running:
+    """Look at the program that runs now."""
+    return Running(sys.argv[0], sys.executable, sys.prefix)
+
+
+def find_launch(
+    running: Running, db: str | None = None, space: str | None = None, *, shared: bool = False
+) -> Launch:
+    """Find the command that starts the MCP server; in a shared file, one that suits others too."""
+    command, *first = _find_program(running, shared=shared)
+    flags = [] if db is None else ["--db", _absolute(db)]
+    flags += [] if space is None else ["--space", space]
+    return Launch(command, (*first, "mcp", *flags))
+
+
+def exists(command: str) -> bool:
+    """Say whether a command of a configuration can be started."""
+    return shutil.which(os.path.expanduser(command)) is not None  # noqa: PTH111 - may be no path
+
+
+def _find_program(running: Running, *, shared: bool) -> Sequence[str]:
+    parts = Path(running.prefix).parts
+    if any(_UV_CACHE.fullmatch(part) for part in parts):
+        return (_find("uvx", shared=shared), NAME)
+    if "pipx" in parts and ({".cache", "cache"} & set(parts)):
+        return (_find("pipx", shared=shared), "run", NAME)
+    own = _find_executable(running)
+    if own is None:
+        return (running.executable, "-m", NAME)
+    found = shutil.which(NAME)
+    if shared and found is not None and Path(found).samefile(own):
+        return (NAME,)
+    return (str(own),)
+
+
+def _find(name: str, *, shared: bool) -> str:
+    # Programs with windows are not started from a shell, and often see no PATH of the user's.
+    return name if shared else shutil.which(name) or name
+
+
+def _find_executable(running: Running) -> Path | None:
+    """Find the file that was called; a link in a folder for programs outlives what it leads to."""
+    beside = Path(running.executable).parent
+    for candidate in (
+        *((running.called,) if Path(running.called).stem == NAME else ()),
+        beside / NAME,
+        beside / f"{NAME}.exe",
+    ):
+        if found := shutil.which(candidate):
+            return Path(found).absolute()
+    return None
+
+
+def _absolute(db: str) -> str:
+    """Name a store so that it is the same from wherever a client starts the program."""
+    return db if "://" in db else str(Path(db).expanduser().absolute())

@@ -1,0 +1,253 @@
+"""Registering Byheart with a client: what would change, changing it, and taking it back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.setup.clients import CLIENTS, Client, Machine
+from byheart.interfaces.setup.config_file import (
+    Changed,
+    backup_of,
+    read_text,
+    replace_text,
+    restore_text,
+)
+from byheart.interfaces.setup.launching import NAME, Launch, exists
+from byheart.interfaces.setup.servers import Entry, Unsafe
+from byheart.model import Finding
+
+Action = Literal["added", "updated", "unchanged", "removed", "absent"]
+_MOST_ATTEMPTS = 5
+_LONGEST_LINE = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What became of a client's configuration, or with `dry_run` would become of it."""
+
+    client: str
+    title: str
+    path: str
+    action: Action
+    dry_run: bool
+    command: tuple[str, ...]
+    diff: str
+    backup: str | None
+    then: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientState:
+    """A client, whether it is on this machine, and whether it knows of Byheart."""
+
+    client: str
+    title: str
+    path: str
+    found: bool
+    set_up: bool
+    command: tuple[str, ...] | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A file before and after; `None` where there is none."""
+
+    action: Action
+    before: str | None
+    after: str | None
+    command: tuple[str, ...]
+    restores: bool = False
+
+
+def register(
+    client: Client, machine: Machine, launch: Launch, *, project: bool, dry_run: bool
+) -> Registration:
+    """Tell a client how to start Byheart; what else its file says stays as it is."""
+    path = _path(client, machine, project=project)
+    entry = client.entry(launch)
+    for _ in range(_MOST_ATTEMPTS):
+        change = _adding(client, path, entry, launch)
+        try:
+            return _carry_out(client, path, change, shared=project, dry_run=dry_run)
+        except Changed:
+            continue  # the client wrote its file just now: look again
+    raise _contended(client, path)
+
+
+def unregister(client: Client, machine: Machine, *, project: bool, dry_run: bool) -> Registration:
+    """Take out of a client's file what `register` put in."""
+    path = _path(client, machine, project=project)
+    for _ in range(_MOST_ATTEMPTS):
+        change = _removing(client, path)
+        try:
+            return _carry_out(client, path, change, shared=project, dry_run=dry_run)
+        except Changed:
+            continue
+    raise _contended(client, path)
+
+
+def survey(machine: Machine, *, project: bool) -> tuple[ClientState, ...]:
+    """Look at every client: is it here, and does it know of Byheart?"""
+    states = []
+    for client in CLIENTS.values():
+        path = client.path(machine, project=project)
+        if path is None:
+            continue
+        state = ClientState(
+            *(client.name, client.title, str(path), client.is_here(machine)),
+            *(False, None, None),
+        )
+        try:
+            entry = client.servers.read(read_text(path) or "")
+        except (ValueError, ByheartError) as error:
+            reason = error.message if isinstance(error, ByheartError) else f"unreadable: {error}"
+            states.append(replace(state, problem=reason))
+            continue
+        if entry is not None:
+            command = _command(entry)
+            gone = bool(command) and not exists(command[0])
+            problem = f"{command[0]} is not there any more" if gone else None
+            state = replace(state, set_up=True, command=command, problem=problem)
+        states.append(state)
+    return tuple(states)
+
+
+def examine(machine: Machine) -> Iterator[Finding]:
+    """Find clients that start Byheart by a command that is not there any more."""
+    for project in (False, True):
+        for state in survey(machine, project=project):
+            if state.set_up and state.problem is not None:
+                flag = " --project" if project else ""
+                yield Finding(
+                    f"client {state.client}",
+                    False,
+                    f"{state.path} starts {NAME} by a command that fails: {state.problem}",
+                    f"run: byheart setup {state.client}{flag}",
+                )
+
+
+def _path(client: Client, machine: Machine, *, project: bool) -> Path:
+    path = client.path(machine, project=project)
+    if path is None:
+        raise InvalidInput(
+            f"{client.title} has no configuration of its own for a project",
+            f"leave --project out: byheart setup {client.name}",
+        )
+    return path
+
+
+def _adding(client: Client, path: Path, entry: Entry, launch: Launch) -> _Change:
+    before = read_text(path)
+    held = _read(client, path, before or "")
+    command = (launch.command, *launch.args)
+    if held is not None and "url" not in held:
+        if (held.get("command"), held.get("args")) == (launch.command, list(launch.args)):
+            return _Change("unchanged", before, before, command)
+        # Whoever wrote it by hand may have left out what the client does not need.
+        entry = {name: value for name, value in entry.items() if name in ("command", "args")}
+    try:
+        after = client.servers.put(before or "", entry)
+    except (Unsafe, ValueError) as error:
+        raise ByheartError(
+            f"{path} is written in a way that cannot be edited safely; it was left as it is",
+            f"put this into it yourself:\n{client.snippet(launch)}",
+        ) from error
+    return _Change("added" if held is None else "updated", before, after, command)
+
+
+def _removing(client: Client, path: Path) -> _Change:
+    before = read_text(path)
+    held = _read(client, path, before or "")
+    if before is None or held is None:
+        return _Change("absent", before, before, ())
+    was = read_text(backup_of(path))
+    if _gives(client, was, held, before):
+        return _Change("removed", before, was, _command(held), restores=True)
+    return _Change("removed", before, _without(client, path, before), _command(held))
+
+
+def _gives(client: Client, was: str | None, entry: Entry, text: str) -> bool:
+    """Say whether our entry is all that was ever put in: then the file becomes what it was."""
+    try:
+        return client.servers.put(was or "", entry) == text
+    except (Unsafe, ValueError):
+        return False  # the copy is of another time
+
+
+def _without(client: Client, path: Path, text: str) -> str:
+    try:
+        return client.servers.remove(text)
+    except (Unsafe, ValueError) as error:
+        raise ByheartError(
+            f"{path} is written in a way that cannot be edited safely; it was left as it is",
+            f"take what it says about {NAME} out yourself",
+        ) from error
+
+
+def _read(client: Client, path: Path, text: str) -> Entry | None:
+    try:
+        return client.servers.read(text)
+    except ValueError as error:
+        raise ByheartError(
+            f"{path} is not valid {client.servers.language.upper()}: {error}; it was left as it is",
+            "correct the file and run the command again",
+        ) from error
+
+
+def _carry_out(
+    client: Client, path: Path, change: _Change, *, shared: bool, dry_run: bool
+) -> Registration:
+    backup = None if dry_run else _write(path, change, shared=shared)
+    return Registration(
+        client=client.name,
+        title=client.title,
+        path=str(path),
+        action=change.action,
+        dry_run=dry_run,
+        command=change.command,
+        diff=_diff(path, change),
+        backup=None if backup is None else str(backup),
+        then=client.then,
+    )
+
+
+def _write(path: Path, change: _Change, *, shared: bool) -> Path | None:
+    if change.restores and change.before is not None:
+        restore_text(path, change.before, change.after)
+    elif change.after is not None and change.after != change.before:
+        return replace_text(path, change.before, change.after, shared=shared)
+    return None
+
+
+def _diff(path: Path, change: _Change) -> str:
+    # One line around: what stands near may be the key of another server.
+    lines = difflib.unified_diff(
+        _lines(change.before), _lines(change.after), str(path), str(path), n=1, lineterm=""
+    )
+    return "\n".join(lines)
+
+
+def _lines(text: str | None) -> list[str]:
+    return [
+        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+        for line in (text or "").splitlines()
+    ]
+
+
+def _command(entry: Entry) -> tuple[str, ...]:
+    args = entry.get("args", ())
+    said = (entry.get("command"), *(args if isinstance(args, list) else ()))
+    return tuple(str(each) for each in said if each is not None)
+
+
+def _contended(client: Client, path: Path) -> ByheartError:
+    return ByheartError(
+        f"{client.title} keeps writing {path}; it was left as it is",
+        f"quit {client.title} and run the command again",
+    )

@@ -1,0 +1,132 @@
+"""How servers stand in a client's file: what is said of Byheart is changed, all else is left."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from byheart.interfaces.setup import jsonc, toml
+from byheart.interfaces.setup.launching import NAME
+
+Entry = Mapping[str, Any]
+
+
+class Unsafe(Exception):
+    """Say that a text cannot be edited without changing more than was meant."""
+
+
+class Servers(Protocol):
+    """How the servers stand in a file; a text that cannot be read raises `ValueError`."""
+
+    @property
+    def language(self) -> str:
+        """Name the language of the file."""
+        ...
+
+    def read(self, text: str) -> Entry | None:
+        """Give what the file says about Byheart."""
+        ...
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Say it there."""
+        ...
+
+    def remove(self, text: str) -> str:
+        """Say nothing about Byheart any more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonServers:
+    """Servers as members of one object of a JSON file."""
+
+    key: str
+    language: str = "json"
+
+    def read(self, text: str) -> Entry | None:
+        """Give the member of our name."""
+        return _own(_parse_json(text), self.key)
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Set what is to be said and leave what else is said about Byheart, such as `env`."""
+        held = self.read(text)
+        if held is None or "url" in held:  # a server of another kind
+            edited, expected = jsonc.put(text, (self.key, NAME), entry), dict(entry)
+        else:
+            edited, expected = text, {**held, **entry}
+            for name, value in entry.items():
+                if held.get(name) != value:
+                    edited = jsonc.put(edited, (self.key, NAME, name), value)
+        _require(_parse_json(edited), _with(_parse_json(text), self.key, expected))
+        return edited
+
+    def remove(self, text: str) -> str:
+        """Take the member of our name out."""
+        edited = jsonc.remove(text, (self.key, NAME))
+        _require(_parse_json(edited), _with(_parse_json(text), self.key, None))
+        return edited
+
+
+@dataclass(frozen=True, slots=True)
+class TomlServers:
+    """Servers as tables of a TOML file."""
+
+    key: str
+    language: str = "toml"
+
+    def read(self, text: str) -> Entry | None:
+        """Give the table of our name."""
+        return _own(_parse_toml(text), self.key)
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Set what is to be said in the table of our name."""
+        held = self.read(text)
+        if held is not None and "url" in held:
+            text, held = self.remove(text), None
+        edited = toml.put_table(text, (self.key, NAME), entry)
+        _require(_parse_toml(edited), _with(_parse_toml(text), self.key, {**(held or {}), **entry}))
+        return edited
+
+    def remove(self, text: str) -> str:
+        """Take the table of our name out."""
+        edited = toml.remove_table(text, (self.key, NAME))
+        expected = _with(_parse_toml(text), self.key, None)
+        if not expected.get(self.key):  # a table without members is not written
+            expected.pop(self.key, None)
+        _require(_parse_toml(edited), expected)
+        return edited
+
+
+def _parse_json(text: str) -> dict[str, Any]:
+    parsed = jsonc.parse(text) if text.strip("\ufeff \t\r\n") else {}
+    if not isinstance(parsed, dict):
+        raise ValueError("it is not an object")
+    return parsed
+
+
+def _parse_toml(text: str) -> dict[str, Any]:
+    return tomllib.loads(text.removeprefix("\ufeff"))
+
+
+def _own(document: Mapping[str, Any], key: str) -> Entry | None:
+    servers = document.get(key, {})
+    if not isinstance(servers, dict):
+        raise ValueError(f"{key} is not an object")
+    entry = servers.get(NAME)
+    if entry is not None and not isinstance(entry, dict):
+        raise ValueError(f"{key}.{NAME} is not an object")
+    return entry
+
+
+def _with(document: dict[str, Any], key: str, entry: Entry | None) -> dict[str, Any]:
+    servers = {name: each for name, each in document.get(key, {}).items() if name != NAME}
+    if entry is not None:
+        servers[NAME] = dict(entry)
+    return {**document, key: servers}
+
+
+def _require(held: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    if held != expected:
+        raise Unsafe

@@ -1,0 +1,111 @@
+"""TOML as people keep it: one table put in or taken out, every other byte left as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
+
+
+class _Statement(NamedTuple):
+    """One header or assignment: lines `start` to `end`, in the table of that name."""
+
+    start: int
+    end: int
+    table: tuple[str, ...]
+    content: Mapping[str, Any]
+
+
+def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
+    """Set values in a table; one that is not there is added at the end."""
+    newline, lines = _newline(text), _lines(text)
+    own = [each for each in _statements(text) if each.table == tuple(path)]
+    if not own:
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += newline
+        gap = [newline] if text.strip("\ufeff \t\r\n") else []
+        header = f"[{'.'.join(path)}]{newline}"
+        return "".join([*lines, *gap, header, *_assignments(values, newline)])
+    for name, value in values.items():  # meanwhile no line changes its number
+        [assignment] = _assignments({name: value}, newline)
+        held = next((each for each in own if name in each.content), None)
+        header_line = own[0].end - 1
+        if held is None:
+            lines[header_line] = _ended(lines[header_line], newline) + assignment
+        elif held.content[name] != value:
+            lines[held.start : held.end] = [assignment] + [""] * (held.end - held.start - 1)
+    return "".join(lines)
+
+
+def remove_table(text: str, path: Sequence[str]) -> str:
+    """Take a table out with the tables below it; comments around them stay."""
+    lines = _lines(text)
+    for start, end in reversed(list(_spans(text, tuple(path)))):
+        # The blank line that stood between this table and the one before.
+        if start and not lines[start - 1].strip() and not "".join(lines[end : end + 1]).strip():
+            start -= 1
+        del lines[start:end]
+    return "".join(lines)
+
+
+def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Give where tables at or below a path begin, and where their last assignment ends."""
+    for ours, statements in groupby(
+        _statements(text), lambda each: each.table[: len(path)] == path
+    ):
+        if ours:
+            own = list(statements)
+            yield own[0].start, own[-1].end
+
+
+def _assignments(values: Mapping[str, Any], newline: str) -> list[str]:
+    # Strings and lists of strings are written alike in JSON and TOML.
+    return [
+        f"{name} = {json.dumps(each, ensure_ascii=False)}{newline}" for name, each in values.items()
+    ]
+
+
+def _ended(line: str, newline: str) -> str:
+    return line if line.endswith("\n") else line + newline
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _lines(text: str) -> list[str]:
+    # Not splitlines(): TOML ends a line at "\n" only, and a comment may hold U+2028.
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """Split a valid text into statements: each is the least number of lines that parses."""
+    lines, start = _lines(text.removeprefix("\ufeff")), 0
+    table: tuple[str, ...] = ()
+    while start < len(lines):
+        end = start + 1
+        while (content := _parse(lines[start:end])) is None and end < len(lines):
+            end += 1
+        if lines[start].lstrip().startswith("["):
+            table = tuple(_names(content))
+            yield _Statement(start, end, table, {})
+        elif content:
+            yield _Statement(start, end, table, content)
+        start = end
+
+
+def _parse(lines: Sequence[str]) -> Mapping[str, Any] | None:
+    try:
+        return tomllib.loads("".join(lines))
+    except tomllib.TOMLDecodeError:
+        return None
+
+
+def _names(header: Any) -> Iterator[str]:
+    """Name the tables that a header leads through."""
+    while isinstance(header, dict) and header:
+        [(name, header)] = header.items()
+        yield name

@@ -1,0 +1,53 @@
+"""Particulars: the words in which texts that sound alike may still differ.
+
+A model places "the port is 8080" beside "the port is 8081": names, numbers and a "not" tell.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_WORD = re.compile(r"\w+(?:[.,:'’-]\w+)*")
+_SENTENCE_END = frozenset(".!?:;\n*#>|-\"'")
+_NOT = frozenset(("no", "not", "never", "none", "nor", "neither", "without", "cannot"))
+
+
+def differ(some: str, other: str, names: Iterable[str] = (), others: Iterable[str] = ()) -> bool:
+    """Say whether one text has a name, a number or a "not" that the other has not.
+
+    At the beginning of a sentence capitals tell nothing: `names` and `others` may.
+    """
+    words, other_words = words_of(some), words_of(other)
+    return (
+        bool(words & _NOT) != bool(other_words & _NOT)
+        or not _particulars(some, words, names) <= other_words
+        or not _particulars(other, other_words, others) <= words
+    )
+
+
+def words_of(text: str) -> set[str]:
+    """List the words of a text, however they are spelled."""
+    return {_fold(match[0]) for match in _WORD.finditer(text)}
+
+
+def _fold(word: str) -> str:
+    folded = word.casefold().replace("’", "'")
+    return "not" if folded.endswith("n't") else folded
+
+
+def _particulars(text: str, words: set[str], names: Iterable[str]) -> set[str]:
+    """List the words of a text that have digits, or name something by their capitals."""
+    found = {
+        _fold(match[0])
+        for match in _WORD.finditer(text)
+        if any(char.isdigit() or char.isupper() for char in match[0][1:])
+        or match[0][0].isdigit()
+        or (match[0][0].isupper() and not _begins_sentence(text, match.start()))
+    }
+    return found | ({word for name in names for word in words_of(name)} & words)
+
+
+def _begins_sentence(text: str, at: int) -> bool:
+    before = text[max(0, at - 8) : at].rstrip(" ")
+    return not before or before[-1] in _SENTENCE_END

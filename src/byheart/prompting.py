@@ -1,0 +1,93 @@
+"""Prompting: from a session and a question to what goes into the prompt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from byheart.context import ContextRequest, Materials, Measure, assemble
+from byheart.contracts import Storage
+from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
+from byheart.search import SearchRequest, gather
+from byheart.vectorizing import Vectorizer
+
+# Among so many chunks for each passage asked for, those are chosen that add something.
+_CANDIDATES_PER_PASSAGE = 2
+LARGEST_TOP_K = 100
+# What a long message asks stands in its beginning.
+_LONGEST_QUESTION = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """What is asked for, already checked; the filter holds for what is retrieved."""
+
+    where: Filter
+    query: str | None
+    mode: Mode
+    max_tokens: int
+    recent: int
+    top_k: int
+
+
+class Prompter:
+    """Gather what a context can be made of, in one view of the store."""
+
+    def __init__(self, storage: Storage, vectorizer: Vectorizer) -> None:
+        self._storage = storage
+        self._vectorizer = vectorizer
+        self._measure: Measure | None = None
+
+    def context(self, request: PromptRequest) -> tuple[ContextAnswer, IndexState]:
+        """Make the context of a session, and say what state the index was in."""
+        session_id = request.where.session_id
+        assert session_id is not None, "a context is of one session"
+        question = self._question(request)
+        query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
+        measure, mode = self._measured(query), request.mode
+        asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
+        with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
+            if asks_by_meaning and asked.vector is None:
+                mode = "fts"
+            reader = asked.reader
+            own = _own(request.where)
+            summary = reader.running_summary(session_id, own.space)
+            pinned = reader.pinned(replace(own, include_global=request.where.include_global))
+            recent = reader.turns(own, (), request.recent, 0, latest=True) if request.recent else []
+            wanted = _CANDIDATES_PER_PASSAGE * request.top_k
+            # So that what is in the prompt anyway does not take the place of what is not.
+            limit = wanted + len(recent) + len(pinned) + 2 if wanted else 0
+            search = SearchRequest(query.strip(), request.where, limit=limit, mode=mode)
+            materials = Materials(
+                summary=_shown(summary),
+                pinned=pinned,
+                recent=recent,
+                question_id=question.memory_id if question else None,
+                candidates=gather(search, reader, asked.vector),
+            )
+            state = reader.state(own.space)
+        asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
+        answer = assemble(asked_for, materials, measure)
+        return replace(answer, degraded=asked.degraded, remark=asked.remark), state
+
+    def _question(self, request: PromptRequest) -> Memory | None:
+        """Find the last user message, if that is the question."""
+        if request.query is not None:
+            return None
+        with self._storage.reading() as reader:
+            last = reader.turns(_own(request.where), ("user",), 1, 0, latest=True)
+        return last[0] if last else None
+
+    def _measured(self, query: str) -> Measure:
+        counter = self._vectorizer.counter()
+        counter.tokens.token_starts(query)  # what has to be loaded is loaded before a view is open
+        if self._measure is None or self._measure.name != counter.name:
+            self._measure = Measure(*counter)
+        return self._measure
+
+
+def _own(where: Filter) -> Filter:
+    return Filter(where.space, session_id=where.session_id, include_global=False)
+
+
+def _shown(summary: Memory | None) -> Memory | None:
+    return None if summary is None or summary.forgotten_at is not None else summary

@@ -1,0 +1,104 @@
+"""Conversation: the turns of a session in order, its running summary, and what is pinned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from byheart.contracts import SaidTurn
+from byheart.model import Filter, Memory
+from byheart.storage.sqlite import life
+from byheart.storage.sqlite.filters import where_clause
+from byheart.storage.sqlite.rows import MEMORY, to_memory
+from byheart.storage.sqlite.times import now_micros
+
+_SUMMARY = f"""
+    SELECT {MEMORY} FROM memories m
+    WHERE m.space = ? AND m.session_id = ? AND m.client_id = '' AND m.version_of IS NULL"""
+
+
+def turns(
+    connection: apsw.Connection,
+    where: Filter,
+    roles: Sequence[str],
+    limit: int,
+    offset: int,
+    now: int,
+    *,
+    latest: bool,
+) -> list[Memory]:
+    """List turns, oldest first; with `latest`, `offset` counts from the end."""
+    clause, values = _turns(where, roles, now)
+    order = "DESC" if latest else "ASC"
+    # Picked by number first: SQLite would put together every text in order to sort it.
+    rows: Any = connection.execute(
+        f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
+        f"FROM memories m WHERE {clause} ORDER BY m.created_at {order}, m.memory_id {order} "
+        "LIMIT ? OFFSET ?) ORDER BY m.created_at, m.memory_id",
+        [*values, limit, offset],
+    )
+    return [to_memory(row) for row in rows]
+
+
+def count_turns(connection: apsw.Connection, where: Filter, roles: Sequence[str], now: int) -> int:
+    """Count the turns that match."""
+    clause, values = _turns(where, roles, now)
+    return int(connection.execute(f"SELECT count(*) FROM memories m WHERE {clause}", values).get)
+
+
+def salient_turns(
+    connection: apsw.Connection, where: Filter, roles: Sequence[str], limit: int, now: int
+) -> list[SaidTurn]:
+    """Pick the first turn and those that matter most, in order."""
+    clause, values = _turns(where, roles, now)
+    rows: list[Any] = connection.execute(
+        "SELECT role, summary FROM (SELECT role, summary, created_at, memory_id, row_number() "
+        "OVER (ORDER BY created_at, memory_id) AS place, row_number() "
+        "OVER (ORDER BY importance DESC, created_at, memory_id) AS rank "
+        f"FROM memories m WHERE {clause} AND EXISTS (SELECT 1 FROM chunks c "
+        "WHERE c.memory_no = m.memory_no AND c.chunk_type <> 'aside')) "
+        "WHERE place = 1 OR rank <= ? ORDER BY place",
+        [*values, limit],
+    ).fetchall()
+    return [SaidTurn(role, summary) for role, summary in rows]
+
+
+def _turns(where: Filter, roles: Sequence[str], now: int) -> tuple[str, list[object]]:
+    clause, values = where_clause(where, now)
+    clause += " AND m.role IS NOT NULL"
+    if roles:
+        clause += f" AND m.role IN ({', '.join('?' * len(roles))})"
+        values += roles
+    return clause, values
+
+
+def running_summary(connection: apsw.Connection, session_id: str, space: str) -> Memory | None:
+    """Fetch the summary of a session, hidden or not."""
+    row = connection.execute(_SUMMARY, (space, session_id)).get
+    return None if row is None else to_memory(row)
+
+
+def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]:
+    """List what is pinned, in the order in which it was."""
+    clause, values = where_clause(where, now)
+    rows: Any = connection.execute(
+        f"SELECT {MEMORY} FROM memories m INDEXED BY memories_by_pin "
+        f"WHERE {clause} AND m.pinned_at IS NOT NULL ORDER BY m.pinned_at, m.memory_id",
+        values,
+    )
+    return [to_memory(row) for row in rows]
+
+
+def pin(connection: apsw.Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
+    """Pin a memory or take its pin away, and write that down if it was otherwise before."""
+    memory_no, before = life.live(connection, memory_id, space, "pinned_at")
+    if pinned == (before is not None):
+        return
+    now = now_micros()
+    connection.execute(
+        "UPDATE memories SET pinned_at = ? WHERE memory_no = ?",
+        (now if pinned else None, memory_no),
+    )
+    life.record(connection, memory_no, "pin" if pinned else "unpin", now, who)

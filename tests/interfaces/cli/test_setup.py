@@ -1,0 +1,413 @@
+"""`setup` on the command line, in a home of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byheart.errors import ByheartError
+from byheart.interfaces.setup import config_file, registration
+from byheart.interfaces.setup.clients import CLIENTS, this_machine
+from byheart.interfaces.setup.launching import Launch
+from tests.interfaces.cli.conftest import Run
+
+USER_FILES = {
+    "claude-code": ".claude.json",
+    "claude-desktop": "config/Claude/claude_desktop_config.json",
+    "cursor": ".cursor/mcp.json",
+    "codex": ".codex/config.toml",
+    "vscode": "config/Code/User/mcp.json",
+}
+HELD = {
+    "claude-code": '{\n  "numStartups": 3,\n  "mcpServers": {\n    "o": {"command": "x"}\n  }\n}\n',
+    "claude-desktop": '{"globalShortcut": "", "mcpServers": {}}',
+    "cursor": '{\n\t"mcpServers": {\n\t\t"o": {"url": "http://x"}\n\t}\n}',
+    "codex": 'model = "x" # mine\r\n\r\n[mcp_servers.o]\r\ncommand = "x"\r\n# end',
+    "vscode": '{\n  // mine\n  "servers": {\n    "o": {}, // other\n  },\n  "inputs": [],\n}\n',
+}
+clients = pytest.mark.parametrize("client", USER_FILES)
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("BYHEART_DB_PATH")  # else each answer remarks on it
+
+
+def parsed(client: str, text: str) -> Any:
+    servers = CLIENTS[client].servers
+    return servers.read(text)
+
+
+def write(home: Path, client: str, text: str) -> Path:
+    path = home / USER_FILES[client]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(text.encode())
+    return path
+
+
+@clients
+def test_a_client_is_set_up_where_nothing_was(run: Run, home: Path, client: str) -> None:
+    ran = run("setup", client)
+    assert (ran.code, ran.err) == (0, "")
+    assert "is set up\n" in ran.out
+    path = home / USER_FILES[client]
+    entry = parsed(client, path.read_text())
+    assert Path(entry["command"]).name == "byheart"
+    assert os.access(entry["command"], os.X_OK)
+    assert entry["args"] == ["mcp"]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert run("setup", client, "--undo").code == 0
+    assert not path.exists()
+    assert not list(path.parent.glob("*backup*"))
+
+
+@clients
+def test_what_a_client_has_already_stays_and_comes_back(run: Run, home: Path, client: str) -> None:
+    path = write(home, client, HELD[client])
+    path.chmod(0o640)
+    done = run("setup", client, "--json").json
+    assert done["action"] == "added"
+    after = path.read_bytes().decode()
+    kept = iter(after)
+    assert all(character in kept for character in HELD[client])
+    assert parsed(client, after)["args"] == ["mcp"]
+    assert path.stat().st_mode & 0o777 == 0o640
+    backup = Path(done["backup"])
+    assert backup.parent == path.parent
+    assert backup.read_bytes() == HELD[client].encode()
+    assert backup.stat().st_mode & 0o777 == 0o640
+    assert run("setup", client, "--undo", "--json").json["action"] == "removed"
+    assert path.read_bytes() == HELD[client].encode()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in path.parent.glob(".*.tmp")] == []
+
+
+@clients
+def test_a_second_time_changes_nothing(run: Run, home: Path, client: str) -> None:
+    path = write(home, client, HELD[client])
+    run("setup", client)
+    before = (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino)
+    ran = run("setup", client)
+    assert (ran.code, ran.err) == (0, "")
+    assert "is set up already" in ran.out
+    assert run("setup", client, "--json").json["action"] == "unchanged"
+    assert (path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) == before
+
+
+@clients
+def test_a_dry_run_shows_the_change_and_makes_none(run: Run, home: Path, client: str) -> None:
+    path = write(home, client, HELD[client])
+    before = sorted(home.rglob("*"))
+    ran = run("setup", client, "--dry-run")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"--- {path}\n+++ {path}\n")
+    assert any(line.startswith("+") and "mcp" in line for line in ran.out.splitlines())
+    assert run("setup", client, "--dry-run", "--json").json["dry_run"] is True
+    assert path.read_bytes() == HELD[client].encode()
+    assert sorted(home.rglob("*")) == before
+
+
+def test_a_dry_run_of_an_undo_shows_what_goes(run: Run, home: Path) -> None:
+    path = write(home, "cursor", HELD["cursor"])
+    run("setup", "cursor")
+    after = path.read_bytes()
+    ran = run("setup", "cursor", "--undo", "--dry-run")
+    assert any(line.startswith("-") and "byheart" in line for line in ran.out.splitlines())
+    assert path.read_bytes() == after
+
+
+@clients
+def test_undo_takes_out_our_part_alone_if_others_wrote_meanwhile(
+    run: Run, home: Path, client: str
+) -> None:
+    path = write(home, client, HELD[client])
+    run("setup", client)
+    theirs = "# theirs\n" if client == "codex" else "// theirs\n"
+    path.write_bytes(theirs.encode() + path.read_bytes())
+    done = run("setup", client, "--undo", "--json").json
+    assert done["action"] == "removed"
+    left = path.read_bytes().decode()
+    assert left.rstrip() == (theirs + HELD[client]).rstrip()
+    assert parsed(client, left) is None
+    assert Path(done["backup"]).exists()
+
+
+def test_undo_without_anything_to_undo_says_so(run: Run, home: Path) -> None:
+    path = write(home, "cursor", HELD["cursor"])
+    ran = run("setup", "cursor", "--undo")
+    assert (ran.code, ran.out.splitlines()[0]) == (0, "✓  Cursor  was not set up")
+    assert path.read_bytes() == HELD["cursor"].encode()
+    assert run("setup", "codex", "--undo", "--json").json["action"] == "absent"
+    assert not (home / ".codex").exists()
+
+
+@clients
+def test_another_store_replaces_the_one_before(run: Run, home: Path, client: str) -> None:
+    path = write(home, client, HELD[client])
+    run("setup", client)
+    done = run("setup", client, "--db", "a.db", "--space", "my work", "--json").json
+    assert done["action"] == "updated"
+    entry = parsed(client, path.read_bytes().decode())
+    assert entry["args"] == ["mcp", "--db", str(home / "a.db"), "--space", "my work"]
+    assert done["command"] == [entry["command"], *entry["args"]]
+    assert path.read_bytes().count(b"byheart") == 2  # the name and the command
+
+
+def test_what_the_user_added_to_our_entry_stays(run: Run, home: Path) -> None:
+    entry = '{"command": "old", "args": ["mcp"], "env": {"A": "1"} /* mine */}'
+    path = write(home, "cursor", f'{{"mcpServers": {{"byheart": {entry}}}}}')
+    assert run("setup", "cursor", "--json").json["action"] == "updated"
+    text = path.read_text()
+    assert '"env": {"A": "1"} /* mine */' in text
+    assert parsed("cursor", text)["env"] == {"A": "1"}
+    assert parsed("cursor", text)["command"] != "old"
+    assert run("setup", "cursor", "--json").json["action"] == "unchanged"
+
+
+@pytest.mark.parametrize("client", ["cursor", "codex"])
+def test_a_server_of_another_kind_is_replaced(run: Run, home: Path, client: str) -> None:
+    texts = {
+        "cursor": '{"mcpServers": {"byheart": {"url": "http://x", "headers": {}}}}',
+        "codex": '[mcp_servers.byheart]\nurl = "http://x"\n',
+    }
+    path = write(home, client, texts[client])
+    run("setup", client)
+    assert "url" not in parsed(client, path.read_text())
+    assert "headers" not in parsed(client, path.read_text())
+
+
+# --- Files that cannot be changed -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("client", "text", "said"),
+    [
+        ("claude-code", '{"mcpServers": {', "is not valid JSON"),
+        ("claude-code", '{\n  "a": 1\n  "b": 2\n}', "line 3"),
+        ("cursor", "[]", "is not valid JSON: it is not an object"),
+        ("cursor", '{"mcpServers": []}', "mcpServers is not an object"),
+        ("vscode", '{"servers": {"byheart": 1}}', "servers.byheart is not an object"),
+        ("codex", "[mcp_servers\n", "is not valid TOML"),
+        ("codex", "a = 1\na = 2\n", "is not valid TOML"),
+        ("codex", "mcp_servers = { o = { command = 'x' } }\n", "cannot be edited safely"),
+    ],
+)
+def test_a_file_that_cannot_be_understood_is_left_as_it_is(
+    run: Run, home: Path, client: str, text: str, said: str
+) -> None:
+    path = write(home, client, text)
+    for flags in ((), ("--dry-run",)):
+        ran = run("setup", client, *flags)
+        assert (ran.code, ran.out) == (1, "")
+        assert said in ran.err
+        assert "it was left as it is" in ran.err
+        assert "hint: " in ran.err
+    assert path.read_text() == text
+    assert list(path.parent.glob("*backup*")) == []
+
+
+def test_a_file_that_cannot_be_edited_is_answered_with_what_to_paste(run: Run, home: Path) -> None:
+    write(home, "codex", "mcp_servers = { o = { command = 'x' } }\n")
+    err = run("setup", "codex").err
+    assert tomllib.loads(err[err.index("[mcp_servers") :])["mcp_servers"]["byheart"]["args"] == [
+        "mcp"
+    ]
+
+
+def test_a_file_that_is_no_text_is_left_as_it_is(run: Run, home: Path) -> None:
+    path = home / ".claude.json"
+    path.write_bytes(b'{"a": "\xff"}')
+    ran = run("setup", "claude-code")
+    assert (ran.code, ran.out) == (1, "")
+    assert "is not UTF-8 text (byte 7)" in ran.err
+    assert path.read_bytes() == b'{"a": "\xff"}'
+
+
+def test_a_folder_in_the_place_of_the_file_is_an_error_and_no_traceback(
+    run: Run, home: Path
+) -> None:
+    (home / ".claude.json").mkdir()
+    ran = run("setup", "claude-code", "--json")
+    assert ran.code == 1
+    assert json.loads(ran.err)["error"] == "ByheartError"
+    (home / ".cursor").write_text("a file where a folder should be")
+    assert "cannot be read" in run("setup", "cursor").err
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:
+    path = write(home, "cursor", HELD["cursor"])
+    path.parent.chmod(0o500)
+    try:
+        if os.access(path.parent, os.W_OK):
+            pytest.skip("this user may write anything")
+        ran = run("setup", "cursor")
+        assert ran.code == 1
+        assert "cannot be written" in ran.err
+        assert path.read_bytes() == HELD["cursor"].encode()
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_a_link_stays_a_link(run: Run, home: Path) -> None:
+    target = home / "dotfiles/claude.json"
+    target.parent.mkdir()
+    target.write_text(HELD["claude-code"])
+    (home / ".claude.json").symlink_to(target)
+    run("setup", "claude-code")
+    assert (home / ".claude.json").is_symlink()
+    assert parsed("claude-code", target.read_text()) is not None
+    run("setup", "claude-code", "--undo")
+    assert (home / ".claude.json").is_symlink()
+    assert target.read_text() == HELD["claude-code"]
+
+
+def test_a_blank_file_is_filled_and_blank_again(run: Run, home: Path) -> None:
+    path = write(home, "cursor", "\n")
+    run("setup", "cursor")
+    assert parsed("cursor", path.read_text()) is not None
+    run("setup", "cursor", "--undo")
+    assert path.read_text() == "\n"
+
+
+def test_what_the_client_writes_at_the_same_moment_is_not_lost(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(home, "claude-code", '{\n  "numStartups": 1\n}\n')
+    read, writes = config_file.read_text, iter(range(2, 5))
+
+    def read_while_the_client_writes(at: Path) -> str | None:
+        text = read(at)
+        if at == path and text and (number := next(writes, None)):
+            path.write_text(re.sub(r"\d+", str(number), text, count=1))
+        return text
+
+    monkeypatch.setattr(registration, "read_text", read_while_the_client_writes)
+    client, launch = CLIENTS["claude-code"], Launch("byheart", ("mcp",))
+    done = registration.register(client, this_machine(), launch, project=False, dry_run=False)
+    assert done.action == "added"
+    assert json.loads(path.read_text())["numStartups"] == 4
+    assert parsed("claude-code", path.read_text()) is not None
+    writes = iter(range(5, 1000))
+    with pytest.raises(ByheartError, match="keeps writing"):
+        registration.unregister(client, this_machine(), project=False, dry_run=False)
+
+
+# --- Projects, variables and flags ------------------------------------------------------------
+
+
+def test_a_project_has_a_file_of_its_own(run: Run, home: Path) -> None:
+    places = {
+        "claude-code": ".mcp.json",
+        "cursor": ".cursor/mcp.json",
+        "codex": ".codex/config.toml",
+        "vscode": ".vscode/mcp.json",
+    }
+    (home / "project").mkdir()
+    os.chdir(home / "project")
+    for client, place in places.items():
+        assert run("setup", client, "--project").code == 0
+        path = home / "project" / place
+        assert parsed(client, path.read_text()) is not None
+        assert path.stat().st_mode & 0o777 == 0o644
+        assert not (home / USER_FILES[client]).exists()
+        run("setup", client, "--project", "--undo")
+        assert not path.exists()
+    ran = run("setup", "claude-desktop", "--project")
+    assert ran.code == 2
+    assert "no configuration of its own for a project" in ran.err
+
+
+def test_variables_say_where_the_files_are(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(home / "cc"))
+    monkeypatch.setenv("CODEX_HOME", str(home / "cx"))
+    run("setup", "claude-code")
+    run("setup", "codex")
+    assert (home / "cc/.claude.json").exists()
+    assert (home / "cx/config.toml").exists()
+    assert not (home / ".claude.json").exists()
+    assert not (home / ".codex").exists()
+
+
+def test_a_store_named_by_a_variable_is_remarked_on(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "is set in this shell" not in run("setup", "cursor").out
+    monkeypatch.setenv("BYHEART_DB_PATH", str(home / "my memory.db"))
+    ran = run("setup", "cursor")
+    assert "BYHEART_DB_PATH is set in this shell" in ran.out
+    assert f"give --db '{home}/my memory.db'" in ran.out
+    assert "is set in this shell" not in run("setup", "cursor", "--db", "x.db").out
+
+
+def test_bad_settings_are_refused_before_anything_is_written(run: Run, home: Path) -> None:
+    assert run("setup", "cursor", "--space", "").code == 2
+    assert not (home / ".cursor").exists()
+
+
+def test_undo_and_dry_run_want_a_client(run: Run) -> None:
+    assert "say which client: claude-code" in run("setup", "--undo").err
+    assert run("setup", "--dry-run").code == 2
+    assert run("setup", "emacs").code == 2
+
+
+# --- Which clients there are ------------------------------------------------------------------
+
+
+def test_without_a_client_all_are_listed(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    write(home, "codex", HELD["codex"])
+    write(home, "vscode", "{")
+    run("setup", "cursor")
+    lines = run("setup").out.splitlines()
+    assert lines[0].split() == ["CLIENT", "FOUND", "SET", "UP", "FILE"]
+    assert [line.split()[:3] for line in lines[1:]] == [
+        ["claude-code", "no", "no"],
+        ["claude-desktop", "no", "no"],
+        ["cursor", "yes", "yes"],
+        ["codex", "yes", "no"],
+        ["vscode", "yes", "no"],
+    ]
+    states = {each["client"]: each for each in run("setup", "--json").json}
+    assert states["cursor"]["command"][1:] == ["mcp"]
+    assert states["vscode"]["problem"].startswith("unreadable: ")
+    assert states["codex"]["problem"] is None
+    assert len(run("setup", "--project", "--json").json) == 4
+
+
+def test_the_doctor_names_clients_whose_command_is_gone(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = home / "bin/byheart"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    entry = json.dumps({"byheart": {"command": str(program), "args": ["mcp"]}})
+    write(home, "cursor", f'{{"mcpServers": {entry}}}')
+    (home / ".mcp.json").write_text(f'{{"mcpServers": {entry}}}')
+    write(home, "vscode", '{"servers": {"other": {"command": "/not/there"}}}')
+    write(home, "codex", "broken [")
+    monkeypatch.setenv("BYHEART_DB_PATH", str(home / "memory.db"))
+    sound = run("doctor")
+    assert sound.code == 0, sound.out
+    program.unlink()
+    ran = run("doctor")
+    assert ran.code == 1
+    assert f"✗  client cursor  {home}/.cursor/mcp.json starts byheart by a command that" in ran.out
+    assert f"{program} is not there any more" in ran.out
+    assert "   run: byheart setup claude-code --project\n" in ran.out
+    failed = [each["check"] for each in run("doctor", "--json").json if not each["ok"]]
+    assert failed[0] == "client cursor"
+    assert set(failed) == {"client cursor", "client claude-code"}
+    assert "is not there any more" in run("setup").out
+    run("setup", "cursor")
+    run("setup", "claude-code", "--project")
+    assert run("doctor").code == 0

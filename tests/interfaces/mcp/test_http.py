@@ -1,0 +1,194 @@
+"""Many clients over HTTP: tokens are walls here as well."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import pytest
+from mcp import Client, ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+
+from byheart.memory_store import MemoryStore
+from tests.conftest import OpenStore
+from tests.interfaces.mcp.conftest import COMMAND, environment
+
+
+@dataclass(frozen=True)
+class Served:
+    """A store, and where it is served."""
+
+    url: str
+    store: MemoryStore
+
+    def token(self, name: str, **given: Any) -> str:
+        return self.store.create_token(name, **given).secret
+
+    @asynccontextmanager
+    async def connect(self, secret: str) -> AsyncIterator[ClientSession]:
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            streamable_http_client(f"{self.url}/mcp", http_client=http) as streams,
+            ClientSession(streams[0], streams[1]) as session,
+        ):
+            await session.initialize()
+            yield session
+
+
+@pytest.fixture
+def served(path: Path, open_store: OpenStore) -> Iterator[Served]:
+    store = open_store()
+    process = subprocess.Popen(
+        [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
+        stdout=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdout
+    yield Served(json.loads(process.stdout.readline())["url"], store)
+    process.terminate()
+    assert process.wait(timeout=10) == 0
+    process.stdout.close()
+
+
+def test_one_client_finds_what_another_saved(served: Served) -> None:
+    async def run() -> None:
+        async with (
+            served.connect(served.token("one")) as one,
+            served.connect(served.token("two")) as two,
+        ):
+            saved = await one.call_tool("memory_save", {"content": "The harbour opens at six."})
+            found = await two.call_tool("memory_search", {"query": "harbour"})
+            hits = found.structured_content["results"]
+            assert [hit["memory_id"] for hit in hits] == [saved.structured_content["memory_id"]]
+
+    anyio.run(run)
+    [entry] = served.store.history(served.store.list().memories[0].memory_id)
+    assert entry.operation == "create"
+
+
+def test_a_client_without_handshakes_is_served_too(served: Served) -> None:
+    async def run() -> None:
+        headers = {"Authorization": f"Bearer {served.token('modern')}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        ):
+            assert client.protocol_version == "2026-07-28"
+            assert len((await client.list_tools()).tools) == 12
+
+    anyio.run(run)
+
+
+@pytest.mark.parametrize("header", [None, "Bearer bh_wrong", "Basic YTpi", "Bearer"])
+def test_no_token_no_entry(served: Served, header: str | None) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    answer = httpx2.post(f"{served.url}/mcp", json=call, headers=headers)
+    assert answer.status_code == 401
+    assert "tools" not in answer.text
+
+
+def test_a_page_of_somebody_else_gets_nowhere_even_with_a_token(served: Served) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    token = {"Authorization": f"Bearer {served.token('stolen')}"}
+    for rebound in ({"Host": "evil.example"}, {"Origin": "https://evil.example"}):
+        answer = httpx2.post(f"{served.url}/mcp", json=call, headers=token | rebound)
+        assert answer.status_code in (403, 421)
+
+
+def test_a_token_that_may_read_only_changes_nothing(served: Served) -> None:
+    memory_id = served.store.save("Kept.").memory_id
+
+    async def run() -> None:
+        async with served.connect(served.token("reader", access="read")) as session:
+            for tool, arguments in (
+                ("memory_save", {"content": "New."}),
+                ("memory_update", {"memory_id": memory_id, "title": "New"}),
+                ("memory_forget", {"memory_id": memory_id}),
+                ("memory_log", {"session_id": "s", "role": "user", "content": "Hi."}),
+            ):
+                answer = await session.call_tool(tool, arguments)
+                assert answer.is_error
+                assert "may read only" in answer.content[0].text
+            read = await session.call_tool("memory_get", {"memory_id": memory_id})
+            assert read.structured_content["content"] == "Kept."
+
+    anyio.run(run)
+    assert served.store.list().total == 1
+    assert served.store.get(memory_id).version == 1
+
+
+def test_a_token_of_another_space_sees_nothing(served: Served) -> None:
+    memory_id = served.store.save("The secret plan.", session_id="s1").memory_id
+
+    async def run() -> None:
+        async with served.connect(served.token("stranger", space="elsewhere")) as session:
+            await expect_nothing(session, memory_id, "s1", "secret plan")
+
+    anyio.run(run)
+
+
+def test_a_token_of_one_session_sees_no_other_but_what_is_global(served: Served) -> None:
+    store = served.store
+    other = store.save("The secret plan.", session_id="s1").memory_id
+    own = store.save("Our plan.", session_id="s2").memory_id
+    everyones = store.save("A plan for everybody.").memory_id
+
+    async def run() -> None:
+        async with served.connect(served.token("bound", session_id="s2")) as session:
+            await expect_nothing(session, other, "s1", "secret plan")
+            found = await session.call_tool("memory_search", {"query": "plan", "limit": 10})
+            seen = {hit["memory_id"] for hit in found.structured_content["results"]}
+            assert seen == {own, everyones}
+            for tool, arguments in (
+                ("memory_search", {"query": "plan", "session_id": "s1"}),
+                ("memory_save", {"content": "Mine.", "session_id": "s1"}),
+                ("memory_log", {"session_id": "s1", "role": "user", "content": "Hi."}),
+                ("memory_context", {"session_id": "s1"}),
+                ("memory_update", {"memory_id": own, "session_id": "s1"}),
+                ("memory_update", {"memory_id": everyones, "title": "Mine now"}),
+                ("memory_forget", {"memory_id": everyones}),
+                ("memory_forget", {"memory_id": [own, other]}),
+            ):
+                assert (await session.call_tool(tool, arguments)).is_error, (tool, arguments)
+            saved = await session.call_tool("memory_save", {"content": "Where does it go?"})
+            assert store.get(saved.structured_content["memory_id"]).session_id == "s2"
+            swept = await session.call_tool("memory_forget", {"older_than": 0, "dry_run": False})
+            assert not swept.is_error
+
+    anyio.run(run)
+    assert {each.memory_id for each in store.list().memories} == {other, everyones}
+
+
+async def expect_nothing(
+    session: ClientSession, memory_id: str, session_id: str, query: str
+) -> None:
+    """By id, by search, by listing and by address: not there."""
+    found = await session.call_tool("memory_search", {"query": query})
+    assert memory_id not in found.content[0].text
+    recalled = await session.call_tool("memory_recall", {"query": query})
+    assert memory_id not in recalled.content[0].text
+    for name in (memory_id, f"{memory_id}#0", f"{memory_id}@1"):
+        assert (await session.call_tool("memory_get", {"memory_id": name})).is_error
+        assert (await session.call_tool("fetch", {"id": name})).is_error
+    assert (
+        await session.call_tool("memory_update", {"memory_id": memory_id, "title": "x"})
+    ).is_error
+    assert (await session.call_tool("memory_forget", {"memory_id": memory_id})).is_error
+    listed = await session.call_tool("memory_sessions", {})
+    assert session_id not in listed.content[0].text or listed.is_error
+    assert memory_id not in str((await session.list_resources()).resources)
+    for address in (f"memory://{memory_id}", f"memory://sessions/{session_id}"):
+        with pytest.raises(MCPError):
+            await session.read_resource(address)
+    prompt = await session.get_prompt("recall", {"topic": query})
+    assert memory_id not in str(prompt)

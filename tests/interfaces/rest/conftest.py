@@ -1,0 +1,128 @@
+"""The real server on a loopback port, asked by a real client."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from starlette.routing import BaseRoute
+
+from byheart.interfaces.rest import create_app
+from byheart.memory_store import MemoryStore
+from byheart.settings import Settings, load_settings
+from tests.conftest import OpenStore
+
+REPORT = """\
+# Performance Report
+
+The **service** was slow in March.
+
+## Database
+
+The order query went from 40 ms to 900 ms after the index was dropped.
+
+## Frontend
+
+The first paint takes 2.1 s on a phone.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs: its store, its settings and clients for it."""
+
+    url: str
+    store: MemoryStore
+    settings: Settings
+    client: Callable[..., httpx2.Client]
+
+    @property
+    def port(self) -> int:
+        """Name its port."""
+        return int(self.url.rpartition(":")[2])
+
+
+Serve = Callable[..., Server]
+
+
+@contextmanager
+def running(
+    store: MemoryStore, settings: Settings, mounts: tuple[BaseRoute, ...] = ()
+) -> Iterator[str]:
+    """Run a server in a thread, and end it in order."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(512)
+        app = create_app(store, settings, mounts=mounts)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, ws="none", lifespan="off", proxy_headers=False
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            while not server.started:
+                time.sleep(0.005)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+@pytest.fixture
+def serve(open_store: OpenStore, tmp_path: Path) -> Iterator[Serve]:
+    """Start servers with settings, and stop them at the end."""
+    with ExitStack() as stack:
+
+        def start(
+            store: MemoryStore | None = None, mounts: tuple[BaseRoute, ...] = (), **given: Any
+        ) -> Server:
+            chosen = {"files_dir": tmp_path / "files", "db_path": tmp_path / "memory.db", **given}
+            settings = load_settings(chosen)
+            opened = store or open_store(**chosen)
+            url = stack.enter_context(running(opened, settings, mounts))
+
+            def client(name: str = "tester", **token: Any) -> httpx2.Client:
+                secret = opened.create_token(name, **token).secret
+                headers = {"Authorization": f"Bearer {secret}"}
+                # The environment may name a proxy; nobody needs one to reach this machine.
+                return stack.enter_context(
+                    httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60)
+                )
+
+            return Server(url, opened, settings, client)
+
+        yield start
+
+
+@pytest.fixture
+def server(serve: Serve) -> Server:
+    return serve()
+
+
+@pytest.fixture
+def client(server: Server) -> httpx2.Client:
+    return server.client()
+
+
+@pytest.fixture
+def stranger(server: Server) -> Iterator[httpx2.Client]:
+    """Ask without a token."""
+    with httpx2.Client(base_url=server.url, trust_env=False) as client:
+        yield client
+
+
+@pytest.fixture
+def report(server: Server) -> str:
+    """Save a report with headings, and give its id."""
+    return server.store.save(REPORT, kind="report", title="March", session_id="s1").memory_id

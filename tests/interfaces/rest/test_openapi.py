@@ -1,0 +1,137 @@
+"""The OpenAPI document: true, complete, and nothing that it allows breaks the server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis.specs.openapi.checks import negative_data_rejection, positive_data_acceptance
+
+import byheart
+from byheart.interfaces.rest.docs_page import render_page
+from byheart.interfaces.rest.openapi import describe_api
+from byheart.interfaces.rest.routes import ROUTES
+from byheart.settings import load_settings
+from tests.interfaces.rest.conftest import REPORT, running
+
+PATHS = {entry.path for entry in ROUTES}
+
+
+def within_one_space(schema: Any) -> Any:
+    """Leave other spaces out: nearly every request would be 403, and get no further."""
+    if isinstance(schema, list):
+        return [within_one_space(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if schema.get("name") == "space":
+        return {**schema, "schema": {"const": "default"}}
+    return {
+        key: {"enum": ["default", None]}
+        if key == "space" and "description" in each
+        else within_one_space(each)
+        for key, each in schema.items()
+    }
+
+
+document = schemathesis.openapi.from_dict(within_one_space(describe_api()))
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Run one server for all examples, and give its address and a token."""
+    folder = tmp_path_factory.mktemp("schemathesis")
+    chosen = load_settings(
+        {
+            "db_path": folder / "memory.db",
+            "files_dir": folder / "files",
+            "embedding_provider": "hash",
+            "max_requests_per_minute": 0,
+        },
+        {},
+        Path(folder / "config.toml"),
+    )
+    with byheart.open(settings=chosen) as store:
+        store.save(REPORT, session_id="s1", entities=["March"])
+        secret = store.create_token("schemathesis").secret
+        with running(store, chosen) as url:
+            yield url, secret
+
+
+@document.parametrize()
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
+def test_no_request_of_the_document_breaks_the_server_or_the_document(
+    case: schemathesis.Case, address: tuple[str, str]
+) -> None:
+    url, secret = address
+    case.call_and_validate(
+        base_url=url,
+        headers={"Authorization": f"Bearer {secret}"},
+        excluded_checks=[
+            # A schema cannot say everything: dates, blank texts, two fields that exclude another.
+            positive_data_acceptance,
+            # What takes no parameters at all does not mind any.
+            *([] if case.path in PATHS else [negative_data_rejection]),
+        ],
+    )
+
+
+def test_every_example_is_what_its_schema_says() -> None:
+    described = describe_api()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            places = [operation.get("requestBody", {}), *operation["responses"].values()]
+            for content in (each.get("content", {}).get("application/json", {}) for each in places):
+                if "example" in content:
+                    schema = {**content["schema"], "components": described["components"]}
+                    jsonschema.Draft202012Validator(schema).validate(content["example"])
+            if operation.get("requestBody"):
+                assert "example" in operation["requestBody"]["content"]["application/json"], (
+                    method,
+                    path,
+                )
+
+
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [
+        operation["operationId"]
+        for methods in describe_api()["paths"].values()
+        for operation in methods.values()
+    ]
+    assert len(names) == len(set(names))
+
+
+def test_the_page_shows_every_route_and_loads_nothing_from_elsewhere() -> None:
+    page = render_page()
+    for path, methods in describe_api()["paths"].items():
+        for method, operation in methods.items():
+            assert f"id='{operation['operationId']}'" in page, (method, path)
+    for marker in ("<script", "src=", "url(", "@import", "<link", "<iframe"):
+        assert marker not in page
+    assert all(each.startswith(("#", "/")) for each in re.findall(r"href='([^']*)'", page))
+    assert set(re.findall(r"href='#([^']*)'", page)) <= set(re.findall(r"id='([^']*)'", page))
+
+
+def test_the_document_for_people_lists_the_routes_that_exist() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "rest.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([A-Z]+) (/\S*)` \| (?:`(\w+)`)? ?\|", text, re.MULTILINE)
+    routes = {(entry.method, entry.path): entry.operation.name for entry in ROUTES}
+    assert {(method, path): verb for method, path, verb in listed if verb} == routes
+    offered = {
+        (method.upper(), path)
+        for path, methods in describe_api()["paths"].items()
+        for method in methods
+    }
+    assert {(method, path) for method, path, _ in listed} == offered
+    statuses = {int(each) for each in re.findall(r"^\| (\d{3}) \|", text, re.MULTILINE)}
+    assert statuses == {*map(int, describe_api()["components"]["responses"]), 405}

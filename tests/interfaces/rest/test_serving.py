@@ -1,0 +1,258 @@
+"""`byheart serve` as a process: how it starts, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+import byheart
+
+PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
+
+
+@dataclass(slots=True)
+class Process:
+    """A server in a process of its own."""
+
+    running: subprocess.Popen[str]
+    url: str
+    store: str
+
+    def client(self) -> httpx2.Client:
+        """Make a token and ask with it."""
+        with byheart.open(self.store, embedding_provider="hash") as store:
+            secret = store.create_token(os.urandom(4).hex()).secret
+        headers = {"Authorization": f"Bearer {secret}"}
+        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=60)
+
+    def stop(self, signal_: int = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal, and give the exit code and what was written to stderr."""
+        self.running.send_signal(signal_)
+        _, errors = self.running.communicate(timeout=30)
+        return self.running.returncode, errors
+
+
+Start = Callable[..., Process]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start servers on any free port; those that are left are killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def launch(*arguments: str, **variables: str) -> Process:
+        environment = {
+            **{key: value for key, value in os.environ.items() if not key.startswith("BYHEART_")},
+            "BYHEART_CONFIG": str(tmp_path / "config.toml"),
+            "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
+            "BYHEART_EMBEDDING_PROVIDER": "hash",
+            **variables,
+        }
+        command = [*PROGRAM, "serve", "--json", "--port", "0", *arguments]
+        running = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(running)
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        assert line, running.communicate()[1]
+        return Process(running, json.loads(line)["url"], str(tmp_path / "memory.db"))
+
+    yield launch
+    for each in started:
+        if each.poll() is None:
+            each.kill()
+        each.wait()
+        for stream in (each.stdout, each.stderr):
+            if stream is not None:
+                stream.close()
+
+
+def test_it_says_where_it_listens_and_writes_a_line_for_each_request(start: Start) -> None:
+    server = start()
+    with server.client() as client:
+        client.post("/memories", json={"content": "Anna likes tea."})
+        client.get("/memories/a%0Ab?space=secret", headers={"X-Request-Id": "mine-1"})
+    code, errors = server.stop()
+    assert code == 0
+    first, second = errors.splitlines()
+    assert " 201 POST /memories " in first
+    assert " 403 GET /memories/a%0Ab " in second
+    assert second.endswith(" mine-1")
+    assert "secret" not in errors
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_with_0(start: Start, signal_: int) -> None:
+    assert start("--quiet").stop(signal_) == (0, "")
+
+
+def test_what_is_under_way_ends_and_nothing_is_lost(start: Start, tmp_path: Path) -> None:
+    import apsw
+
+    server = start("--quiet")
+    client = server.client()
+    other = apsw.Connection(server.store)
+    other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want
+    answers: list[httpx2.Response] = []
+    items = {"items": [{"content": f"Memory {each}"} for each in range(50)]}
+    saving = threading.Thread(target=lambda: answers.append(client.post("/memories", json=items)))
+    saving.start()
+    time.sleep(0.5)
+    server.running.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    with pytest.raises(httpx2.TransportError):  # nobody new comes in
+        httpx2.get(f"{server.url}/health", trust_env=False)
+    assert server.running.poll() is None  # and who is inside is waited for
+    other.execute("ROLLBACK")
+    other.close()
+    saving.join()
+    assert [each.status_code for each in answers] == [200]
+    assert server.running.wait(10) == 0
+    with byheart.open(server.store, embedding_provider="hash") as store:
+        assert store.status().index.memories == 50
+
+
+def test_an_idle_connection_does_not_hold_it_up(start: Start) -> None:
+    server = start("--quiet")
+    with server.client() as client, socket.create_connection(("127.0.0.1", _port(server))):
+        client.get("/status")
+        started = time.monotonic()
+        assert server.stop()[0] == 0
+        assert time.monotonic() - started < 8
+
+
+def test_small_answers_do_not_wait_for_acknowledgements(start: Start) -> None:
+    server = start("--quiet")
+    times = []
+    with httpx2.Client(base_url=server.url, trust_env=False) as client:
+        for _ in range(30):
+            started = time.perf_counter()
+            client.get("/health")
+            times.append(time.perf_counter() - started)
+    assert statistics.median(times) < 0.03  # with Nagle's delay, each takes 40 ms
+
+
+def test_a_second_signal_ends_it_at_once(start: Start) -> None:
+    import apsw
+
+    server = start("--quiet")
+    client = server.client()
+    other = apsw.Connection(server.store)
+    other.execute("BEGIN IMMEDIATE")
+
+    def save() -> None:
+        with pytest.raises(httpx2.TransportError):
+            client.post("/memories", json={"content": "never acknowledged"})
+
+    saving = threading.Thread(target=save)
+    saving.start()
+    time.sleep(0.5)
+    server.running.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    started = time.monotonic()
+    assert server.stop(signal.SIGINT)[0] == 128 + signal.SIGINT
+    assert time.monotonic() - started < 2
+    saving.join()
+    other.close()
+
+
+def test_a_port_in_use_is_a_clear_error(start: Start, tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = _run(tmp_path, "serve", "--port", port)
+    assert ran.returncode == 1
+    assert ran.stderr.startswith(f"error: port {port} of 127.0.0.1 is in use\nhint: ")
+    assert "Traceback" not in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
+        (("--host", "203.0.113.7"), "cannot listen on 203.0.113.7"),
+        (("--port", "70000"), "serve_port"),
+    ],
+)
+def test_an_address_that_is_none_is_a_usage_error(
+    tmp_path: Path, arguments: tuple[str, ...], says: str
+) -> None:
+    ran = _run(tmp_path, "serve", *arguments)
+    assert ran.returncode == 2
+    assert says in ran.stderr
+    assert "hint: " in ran.stderr
+
+
+def test_it_tells_people_how_to_make_a_token_and_of_danger(tmp_path: Path) -> None:
+    environment = _environment(tmp_path)
+    running = subprocess.Popen(
+        [*PROGRAM, "serve", "--host", "0.0.0.0", "--port", "0"],
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stderr is not None
+    said = [running.stderr.readline() for _ in range(4)]
+    running.send_signal(signal.SIGTERM)
+    assert running.wait(10) == 0
+    running.stderr.close()
+    assert said[0].startswith("Byheart listens on http://0.0.0.0:")
+    assert "/docs" in said[1]
+    assert "byheart token create" in said[2]
+    assert said[3].startswith("warning: ")
+    assert "TLS" in said[3]
+
+
+def test_two_servers_of_one_store_see_each_others_saves(start: Start) -> None:
+    first, second = start("--quiet"), start("--quiet")
+    with first.client() as one, second.client() as two:
+        saved = one.post("/memories", json={"content": "Anna likes tea."}).json()
+        found = two.post("/search", json={"query": "tea"}).json()
+        assert found["results"][0]["memory_id"] == saved["memory_id"]
+
+
+def test_access_lines_go_to_the_log_file(start: Start, tmp_path: Path) -> None:
+    server = start(BYHEART_LOG_FILE=str(tmp_path / "byheart.log"))
+    httpx2.get(f"{server.url}/health", trust_env=False)
+    assert server.stop() == (0, "")
+    assert " 200 GET /health " in (tmp_path / "byheart.log").read_text()
+
+
+def _port(server: Process) -> int:
+    return int(server.url.rpartition(":")[2])
+
+
+def _environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "BYHEART_CONFIG": str(tmp_path / "config.toml"),
+        "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
+        "BYHEART_EMBEDDING_PROVIDER": "hash",
+    }
+
+
+def _run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[Any]:
+    return subprocess.run(
+        [*PROGRAM, *arguments],
+        env=_environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )

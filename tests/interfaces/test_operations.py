@@ -1,0 +1,150 @@
+"""The table of operations: complete, true to the verbs, and walled in by grants."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from byheart.errors import InvalidInput, NotFound
+from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform
+from byheart.interfaces.operations.schemas import describe
+from byheart.memory_store import MemoryStore
+
+# What no door offers, and why.
+LOCAL = {
+    **dict.fromkeys(("backup", "export", "import_", "reembed"), "the machine's owner moves files"),
+    **dict.fromkeys(("doctor", "embed_pending"), "the machine's owner looks after the store"),
+    **dict.fromkeys(("create_token", "tokens", "revoke_token", "check_token"), "keys to the doors"),
+    **dict.fromkeys(("close", "prepare", "unload"), "the life of the process"),
+    **dict.fromkeys(("save_many", "log_many"), "offered as lists of save and log"),
+    "write_to_file": "offered by REST inside one folder",
+    "reconstruct": "the content of get",
+    "sessions_of": "what grants are checked with",
+    "uses_earlier_model": "part of status",
+}
+
+
+def test_every_verb_is_offered_or_kept_for_a_reason() -> None:
+    verbs = {
+        name
+        for name, member in inspect.getmembers(MemoryStore, inspect.isfunction)
+        if not name.startswith("_")
+    }
+    assert verbs == set(OPERATIONS) | set(LOCAL)
+    assert not set(OPERATIONS) & set(LOCAL)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_parameters_are_those_of_the_verb_and_have_valid_schemas(operation: Any) -> None:
+    signature = inspect.signature(getattr(MemoryStore, operation.name)).parameters
+    for name, parameter in signature.items():
+        if name in ("self", "on_progress") or parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        offered = operation.parameters[name]
+        assert offered.required == (parameter.default is parameter.empty)
+        if not offered.required:
+            assert offered.default == parameter.default
+    for each in operation.parameters.values():
+        Draft202012Validator.check_schema(each.schema)
+        assert each.schema["description"]
+        if each.default is not None:
+            Draft202012Validator(each.schema).validate(each.default)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_answers_can_be_described(operation: Any) -> None:
+    defined: dict[str, Any] = {}
+    schema = describe(operation.result, defined)
+    Draft202012Validator.check_schema({**schema, "$defs": defined})
+
+
+def test_an_unknown_parameter_is_refused_with_the_nearest(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="did you mean session_id"):
+        perform(store, OPERATIONS["search"], {"query": "x", "sesion_id": "s"}, Grant())
+
+
+def test_a_missing_parameter_is_named(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="save needs content"):
+        perform(store, OPERATIONS["save"], {}, Grant())
+
+
+WRITING = sorted(name for name, each in OPERATIONS.items() if each.needs == "write")
+
+
+@pytest.mark.parametrize("name", WRITING)
+def test_reading_grants_never_write(store: MemoryStore, name: str) -> None:
+    with pytest.raises(Forbidden, match="may read only"):
+        perform(store, OPERATIONS[name], {}, Grant("read", "default"))
+
+
+@pytest.mark.parametrize(("name", "flag"), [("dedupe", "apply"), ("stats", "reset")])
+def test_a_flag_that_writes_is_refused_to_a_reading_grant(
+    store: MemoryStore, name: str, flag: str
+) -> None:
+    reader = Grant("read", "default")
+    perform(store, OPERATIONS[name], {}, reader)
+    with pytest.raises(Forbidden):
+        perform(store, OPERATIONS[name], {flag: True}, reader)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_no_grant_of_a_space_may_name_another(store: MemoryStore, operation: Any) -> None:
+    with pytest.raises(Forbidden, match="bound to the space"):
+        perform(store, operation, {"space": "theirs"}, Grant("write", "mine"))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_no_grant_of_a_session_reaches_another(store: MemoryStore, operation: Any) -> None:
+    """Whatever the verb: naming the session or a memory of it, or asking for everything."""
+    theirs = store.save("Theirs, about harbours.", session_id="theirs").memory_id
+    store.save("Ours, about harbours.", session_id="ours")
+    grant = Grant("write", "default", "ours")
+    given: dict[str, Any] = {"query": "harbours", "role": "user", "content": "x", "hard": False}
+    given |= {"memory_id": theirs, "chunk_id": f"{theirs}#0", "keep": theirs, "others": [theirs]}
+    given |= {
+        "text": "x",
+        "names": ["x"],
+        "name": "x",
+        "new_name": "y",
+        "into": "y",
+        "dry_run": False,
+    }
+    asked = {name: value for name, value in given.items() if name in operation.parameters}
+    if operation.reach == "filter":
+        with pytest.raises((Forbidden, NotFound)):
+            perform(store, operation, asked | {"session_id": "theirs"}, grant)
+        asked.pop("memory_id", None)
+        answer = perform(store, operation, asked, grant)
+        assert theirs not in str(answer)
+    elif operation.reach != "anyone":
+        with pytest.raises((Forbidden, NotFound)):
+            perform(store, operation, asked, grant)
+    assert store.get(theirs).version == 1
+
+
+def test_a_grant_of_a_session_writes_to_that_session(store: MemoryStore) -> None:
+    grant = Grant("write", "default", "ours")
+    saved = perform(store, OPERATIONS["save"], {"content": "New."}, grant)
+    assert store.get(saved["memory_id"]).session_id == "ours"
+    logged = perform(store, OPERATIONS["log"], {"role": "user", "content": "Hi there."}, grant)
+    assert store.get(logged["memory_id"]).session_id == "ours"
+
+
+def test_an_earlier_text_of_another_session_is_behind_the_wall(store: MemoryStore) -> None:
+    memory_id = store.save("First, in secret.", session_id="theirs").memory_id
+    store.update(memory_id, content="Now for us.", session_id="ours")
+    grant = Grant("read", "default", "ours")
+    read = perform(store, OPERATIONS["get"], {"memory_id": memory_id}, grant)
+    assert read["content"] == "Now for us."
+    with pytest.raises(NotFound):
+        perform(store, OPERATIONS["get"], {"memory_id": f"{memory_id}@1"}, grant)
+
+
+def test_the_history_says_whose_token_it_was(store: MemoryStore) -> None:
+    memory_id = store.save("A fact.").memory_id
+    grant = Grant("write", "default", who="laptop")
+    perform(store, OPERATIONS["update"], {"memory_id": memory_id, "title": "T", "who": "me"}, grant)
+    assert store.history(memory_id)[-1].who == "laptop"
