@@ -169,8 +169,8 @@ class View:
     def rank_by_words(self, terms: Sequence[str], selection: Selection, limit: int) -> Ranked:
         """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
         scores = self._score(terms, selection)
-        slots = np.flatnonzero(scores > 0)
-        return self._best(slots, scores[slots], limit)
+        slots = np.flatnonzero(scores)
+        return self._best(slots, scores.take(slots), limit)
 
     def rank_matches(
         self,
@@ -187,7 +187,8 @@ class View:
     def _score(self, terms: Sequence[str], selection: Selection) -> Scores:
         scores = np.zeros(len(selection.chunks), np.float32)
         for slots, weights in self._weigh(terms, selection).values():
-            scores[slots] += weights
+            weights += scores.take(slots)
+            scores[slots] = weights
         return scores
 
     def weigh_terms(
@@ -216,8 +217,14 @@ class View:
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
             weight = np.float32(asked[term] * rarity * (K1 + 1))
-            norms: Scores = slope * self.chunks.length[slots].astype(np.float32) + floor
-            weighed[term] = (slots, weight * counts / (counts + norms))
+            # In place, because new arrays for each step would take as long as the steps.
+            norms: Scores = self.chunks.length.take(slots).astype(np.float32)
+            norms *= slope
+            norms += floor
+            norms += counts
+            counts *= weight
+            counts /= norms
+            weighed[term] = (slots, counts)
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
