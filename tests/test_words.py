@@ -103,6 +103,48 @@ def test_every_span_is_within_the_text_and_stems_to_a_wanted_term(
     assert spans  # what is indexed can be shown
 
 
+ENDINGS = (
+    *("", "s", "es", "ies", "sses", "eed", "ed", "ing", "y", "e", "ate", "ational", "tional"),
+    *(
+        "ency",
+        "ancy",
+        "izer",
+        "ably",
+        "ally",
+        "ently",
+        "ously",
+        "ization",
+        "ation",
+        "ator",
+        "alism",
+    ),
+    *(
+        "iveness",
+        "fulness",
+        "ousness",
+        "ality",
+        "ivity",
+        "bility",
+        "icate",
+        "ative",
+        "alize",
+        "ical",
+    ),
+    *("ful", "ness", "ance", "ence", "er", "able", "ible", "ement", "ion", "ism", "ll", "logy"),
+)
+
+
+@given(
+    st.text("abehijlosty", min_size=1, max_size=4), st.lists(st.sampled_from(ENDINGS), max_size=2)
+)
+def test_a_word_is_shown_whatever_porter_cuts_off_it(stem: str, endings: list[str]) -> None:
+    word = stem + "".join(endings)
+    assert term_spans(f"An {word}, {word.title()}.", terms(word)) == [
+        (3, 3 + len(word)),
+        (5 + len(word), 5 + 2 * len(word)),
+    ]
+
+
 @given(texts)
 def test_no_span_is_found_for_terms_the_text_does_not_have(text: str) -> None:
     assert term_spans(text, {"zzzzunheardof"}) == []

@@ -40,8 +40,29 @@ def test_full_precision_equals_an_independent_forward_pass(
         tiny_weights, json.loads((folder / "config.json").read_text()), ids, pooling[:4].strip("_")
     )
     vector = run(build_graph(tiny_weights, model, "fp32"), ids)
+    assert vector.shape == expected.shape
     assert np.abs(vector - expected).max() < 1e-5
     assert run(build_graph(tiny_weights, model, "int8"), ids) @ expected > 0.99
+
+
+def test_a_channel_with_outliers_does_not_blur_the_others(
+    tmp_path, write_tiny_model, tiny_weights, numpy_embed, monkeypatch
+):
+    folder = write_tiny_model(tmp_path / "tiny")
+    model = read_sentence_model(folder, "tiny")
+    loud = {name: each.copy() for name, each in tiny_weights.items()}
+    for layer in ("encoder.layer.0", "encoder.layer.1"):
+        loud[f"{layer}.intermediate.dense.bias"][5] = 40
+        loud[f"{layer}.output.dense.weight"][3, 5] = 10
+        # As in real models, what comes after makes up for the one dimension that grows so large.
+        loud[f"{layer}.output.LayerNorm.weight"] *= np.where(np.arange(32) == 3, 0, 60)
+    config = json.loads((folder / "config.json").read_text())
+    expected = numpy_embed(loud, config, SEQUENCES[2], "mean")
+    assert run(build_graph(loud, model, "fp32"), SEQUENCES[2]) @ expected > 0.9999
+    apart = run(build_graph(loud, model, "int8"), SEQUENCES[2]) @ expected
+    monkeypatch.setattr("byheart.embedding.bert_graph.LOUD", np.inf)
+    together = run(build_graph(loud, model, "int8"), SEQUENCES[2]) @ expected
+    assert 1 - apart < (1 - together) / 5
 
 
 def test_weights_under_a_task_head_or_in_half_precision_are_read(

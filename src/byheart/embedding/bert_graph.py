@@ -18,6 +18,7 @@ from byheart.embedding.sentence_model import ONLY_BERT, SentenceModel
 from byheart.errors import ModelFilesError
 
 Weights = Mapping[str, NDArray[Any]]
+Matrix = NDArray[np.float32]
 Precision = Literal["int8", "fp32"]
 
 # The oldest pair that has everything used here, so that older runtimes can read the file too.
@@ -26,17 +27,19 @@ IR_VERSION = 8
 FUSED = "com.microsoft"
 FUSED_OPERATORS = {
     "Attention",
-    "BiasGelu",
     "DynamicQuantizeMatMul",
     "FastGelu",
+    "Gelu",
     "QAttention",
-    "SkipLayerNormalization",
 }
-ACTIVATION_OPERATORS = {"gelu": "BiasGelu", "gelu_new": "FastGelu", "gelu_fast": "FastGelu"}
+ACTIVATION_OPERATORS = {"gelu": "Gelu", "gelu_new": "FastGelu", "gelu_fast": "FastGelu"}
 # Seven bits, not eight: processors without VNNI add products of bytes in pairs of 16 bits, which
 # overflow with eight. So every processor computes the same.
 LARGEST_MATRIX_VALUE = 63
 LARGEST_TABLE_VALUE = 127
+# A channel of a feed-forward block whose largest weight is so many times that of the median channel
+# carries outliers: in all-MiniLM-L6-v2 one or two in each layer but the last, mostly above 20.
+LOUD = 10
 WORDS = "embeddings.word_embeddings.weight"
 
 
@@ -96,22 +99,38 @@ class _GraphBuilder:
 
     def _encoder_layer(self, name: str, hidden: str) -> str:
         attended = self._attention(f"{name}.attention.self", hidden)
-        projected = self._product(f"{name}.attention.output.dense", attended)
+        dense = f"{name}.attention.output.dense"
+        projected = self._product(dense, attended, *self._dense(dense))
         hidden = self._add_and_norm(f"{name}.attention.output", projected, hidden)
-        inner = self._product(f"{name}.intermediate.dense", hidden)
-        bias = self._weight(f"{name}.intermediate.dense.bias")
-        activated = self._add(ACTIVATION_OPERATORS[self._model.activation], inner, bias)
-        # Not quantised: what comes out of the activation has outliers, and rounding them to 256
-        # steps costs as much accuracy as all the rest together.
-        matrix = self._tensor(f"{name}.output.dense.weight").T
-        outer = self._add("MatMul", activated, self._given(f"{name}.output.dense.weight", matrix))
+        outer = self._feed_forward(name, hidden)
         return self._add_and_norm(f"{name}.output", outer, hidden)
 
+    def _feed_forward(self, name: str, hidden: str) -> str:
+        """Widen, activate and narrow again, in bytes except for the channels with outliers.
+
+        Rounded to 256 steps together with outliers, the rest of what comes out of the activation
+        would lose as much accuracy as by all other rounding. So these few have small products of
+        their own, in floats.
+        """
+        widen, shift = self._dense(f"{name}.intermediate.dense")
+        narrow, bias = self._dense(f"{name}.output.dense")
+        peaks = np.abs(narrow).max(axis=1)
+        loud = peaks > LOUD * np.median(peaks)
+        inner = self._product(f"{name}.inner", hidden, widen[:, ~loud], shift[~loud])
+        outer = self._product(f"{name}.outer", self._activated(inner), narrow[~loud], bias)
+        if not loud.any():
+            return outer
+        inner = self._exact_product(f"{name}.loud_inner", hidden, widen[:, loud], shift[loud])
+        apart = self._exact_product(f"{name}.loud_outer", self._activated(inner), narrow[loud])
+        return self._add("Add", outer, apart)
+
+    def _activated(self, value: str) -> str:
+        return self._add(ACTIVATION_OPERATORS[self._model.activation], value)
+
     def _attention(self, name: str, hidden: str) -> str:
-        parts = [f"{name}.{part}" for part in ("query", "key", "value")]
-        matrix = np.concatenate([self._tensor(f"{part}.weight").T for part in parts], axis=1)
-        biases = np.concatenate([self._tensor(f"{part}.bias") for part in parts])
-        bias = self._given(f"{name}.bias", biases)
+        parts = [self._dense(f"{name}.{part}") for part in ("query", "key", "value")]
+        matrix = np.concatenate([matrix for matrix, _ in parts], axis=1)
+        bias = self._given(f"{name}.bias", np.concatenate([bias for _, bias in parts]))
         heads = self._model.heads
         if not self._int8:
             weight = self._given(f"{name}.weight", matrix)
@@ -124,17 +143,26 @@ class _GraphBuilder:
         inputs = (values, weight, bias, scale, scales, "", zero)
         return self._add("QAttention", *inputs, num_heads=heads)
 
-    def _product(self, name: str, value: str) -> str:
-        matrix = self._tensor(f"{name}.weight").T
-        if self._int8:
-            weight, scales = self._given_quantized(f"{name}.weight", matrix)
-            return self._add("DynamicQuantizeMatMul", value, weight, scales)
-        return self._add("MatMul", value, self._given(f"{name}.weight", matrix))
+    def _product(self, name: str, value: str, matrix: Matrix, bias: Matrix) -> str:
+        if not self._int8:
+            return self._exact_product(name, value, matrix, bias)
+        weight, scales = self._given_quantized(f"{name}.weight", matrix)
+        inputs = (value, weight, scales, "", self._given(f"{name}.bias", bias))
+        return self._add("DynamicQuantizeMatMul", *inputs)
+
+    def _exact_product(
+        self, name: str, value: str, matrix: Matrix, bias: Matrix | None = None
+    ) -> str:
+        product = self._add("MatMul", value, self._given(f"{name}.weight", matrix))
+        if bias is None:
+            return product
+        return self._add("Add", product, self._given(f"{name}.bias", bias))
 
     def _add_and_norm(self, name: str, value: str, skip: str) -> str:
+        # Two operators, because the fused one (SkipLayerNormalization) takes twice as long.
+        added = self._add("Add", value, skip)
         norm = self._layer_norm(f"{name}.LayerNorm")
-        inputs = (value, skip, *norm, self._weight(f"{name}.dense.bias"))
-        return self._add("SkipLayerNormalization", *inputs, epsilon=self._model.epsilon)
+        return self._add("LayerNormalization", added, *norm, epsilon=self._model.epsilon)
 
     def _pooled(self, hidden: str) -> None:
         if self._model.pooling == "mean":
@@ -147,21 +175,24 @@ class _GraphBuilder:
     def _layer_norm(self, name: str) -> tuple[str, str]:
         return self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
 
+    def _dense(self, name: str) -> tuple[Matrix, Matrix]:
+        return self._tensor(f"{name}.weight").T, self._tensor(f"{name}.bias")
+
     def _weight(self, name: str) -> str:
         return self._given(name, self._tensor(name))
 
-    def _tensor(self, name: str) -> NDArray[np.float32]:
+    def _tensor(self, name: str) -> Matrix:
         try:
             return self._weights[self._prefix + name].astype(np.float32, copy=False)
         except KeyError:
             raise ModelFilesError(f"the weights have no tensor {name!r}", ONLY_BERT) from None
 
-    def _given_quantized(self, name: str, matrix: NDArray[np.float32]) -> tuple[str, str]:
+    def _given_quantized(self, name: str, matrix: Matrix) -> tuple[str, str]:
         quantized, scales = _quantized(matrix, LARGEST_MATRIX_VALUE, axis=0)
         return self._given(name, quantized), self._given(f"{name}.scales", scales[0])
 
     def _given(self, name: str, values: NDArray[Any]) -> str:
-        self._initializers.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        self._initializers.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
         return name
 
     def _add(self, operator: str, *inputs: str, **attributes: Any) -> str:
@@ -173,9 +204,7 @@ class _GraphBuilder:
         return output
 
 
-def _quantized(
-    values: NDArray[np.float32], largest: int, axis: int
-) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+def _quantized(values: Matrix, largest: int, axis: int) -> tuple[NDArray[np.int8], Matrix]:
     """Round to whole numbers up to `largest`, with one scale per row or column."""
     peaks = np.abs(values).max(axis=axis, keepdims=True)
     scales = np.where(peaks > 0, peaks / largest, 1.0).astype(np.float32)

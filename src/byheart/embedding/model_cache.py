@@ -32,7 +32,7 @@ from byheart.embedding.sentence_model import SentenceModel, read_sentence_model
 from byheart.errors import ModelFilesError
 
 # Counts up when the graph changes, so that models built by an older version are built again.
-BUILD = 3
+BUILD = 4
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"

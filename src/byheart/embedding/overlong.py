@@ -24,7 +24,10 @@ def embed_whole(
     in length, so that a server pads little, and threads that share them end at about the same time.
     """
     windows = [
-        window_texts(text, before="", header="", tokens=tokens, window_tokens=window_tokens)
+        # No token is shorter than a character of ASCII, so that few questions need be counted.
+        [text]
+        if text.isascii() and len(text) <= window_tokens
+        else window_texts(text, before="", header="", tokens=tokens, window_tokens=window_tokens)
         for text in texts
     ]
     fitting = [window for each in windows for window in each]

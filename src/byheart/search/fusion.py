@@ -46,25 +46,28 @@ def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
     numbers, which = np.unique(
         np.concatenate([leg.found.chunk_nos for leg in legs.values()]), return_inverse=True
     )
-    worth = np.concatenate([1 / (RRF_K + leg.ranks + 1) for leg in legs.values()])
-    totals = np.bincount(which, worth, len(numbers))
-    scores = np.bincount(
-        which, np.concatenate([leg.found.scores for leg in legs.values()]), len(numbers)
-    )
-    found = {name: _by_number(leg) for name, leg in legs.items()}
-    order = np.lexsort((numbers, -scores, -totals))
-    for number, total in zip(numbers[order].tolist(), totals[order].tolist(), strict=True):
-        places = {
-            name: Place(*leg[number], reciprocal_rank(leg[number][0]))
-            for name, leg in found.items()
-            if number in leg
+    totals, scores = np.zeros(len(numbers)), np.zeros(len(numbers))
+    places = {}
+    begin = 0
+    for name, leg in legs.items():
+        mine = which[begin : begin + len(leg.ranks)]
+        begin += len(leg.ranks)
+        totals[mine] += 1 / (RRF_K + leg.ranks + 1)
+        scores[mine] += leg.found.scores
+        places[name] = np.full(len(numbers), -1)
+        places[name][mine] = np.arange(len(mine))
+    # Numbers are in order of age already, and of equals the first stays first.
+    for at in np.lexsort((-scores, -totals)):
+        # Made one by one, since a page takes 11 of up to 600.
+        found = {
+            name: _place(legs[name], rows[at]) for name, rows in places.items() if rows[at] >= 0
         }
-        yield Fused(number, total, places)
+        yield Fused(int(numbers[at]), float(totals[at]), found)
 
 
-def _by_number(leg: Tier) -> dict[int, tuple[int, float]]:
-    ranks, (numbers, scores) = leg.ranks.tolist(), leg.found
-    return dict(zip(numbers.tolist(), zip(ranks, scores.tolist(), strict=True), strict=True))
+def _place(leg: Tier, row: int) -> Place:
+    rank = int(leg.ranks[row])
+    return Place(rank, float(leg.found.scores[row]), reciprocal_rank(rank))
 
 
 def keep_order(name: str, leg: Tier) -> Iterator[Fused]:

@@ -88,5 +88,7 @@ def _unseen(ranked: Iterator[Fused], seen: set[int]) -> Iterator[Fused]:
 
 
 def _without(ranked: Ranked, placed: NDArray[np.int64]) -> Tier:
+    if not len(placed):
+        return Tier(np.arange(len(ranked.chunk_nos)), ranked)
     ranks = np.flatnonzero(~np.isin(ranked.chunk_nos, placed))
     return Tier(ranks, Ranked(ranked.chunk_nos[ranks], ranked.scores[ranks]))

@@ -441,8 +441,8 @@ class _Contents:
         """Count the chunks that came or went since the file was written."""
         if self._unpublished_vectors:
             return len(self._chunks["chunk_nos"].view)
-        came = len(self._chunks["chunk_nos"].view) - self.published
-        return came + int(np.count_nonzero(~self._chunks["alive"].view))
+        alive = self._chunks["alive"].view
+        return 2 * len(alive) - self.published - int(np.count_nonzero(alive))
 
     def is_behind(self, other: file.IndexFile) -> bool:
         """Say whether a file is of the same store and newer, as when another process wrote it."""

@@ -1,10 +1,16 @@
-"""A view of the index at one moment: which chunks does a filter allow, and which rank best?"""
+"""A view of the index at one moment: which chunks does a filter allow, and which rank best?
+
+What a mask picks out is taken by `flatnonzero` and `take`: indexing with the mask itself takes ten
+times as long when it picks few of many.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +61,7 @@ class Space:
     selection: Selection
     memory_count: int
     bare_chunks: int
+    superseded: bool
     valid_until: int
 
 
@@ -76,11 +83,17 @@ class View:
         known = self._spaces.get(name)
         if known is None or now >= known.valid_until:
             rows = self.memories
-            alive = self._own(name) & (rows.replaced == NEVER) & (rows.expires > now)
+            own = self._own(name)
+            alive = own & (rows.replaced == NEVER) & (rows.expires > now)
             selection = self._select(alive)
-            bare = np.count_nonzero(selection.chunks & ~self.chunks.embedded)
-            until = int(rows.expires[alive].min(initial=NEVER))
-            known = Space(alive, selection, int(np.count_nonzero(alive)), int(bare), until)
+            known = Space(
+                alive,
+                selection,
+                memory_count=int(np.count_nonzero(alive)),
+                bare_chunks=int(np.count_nonzero(selection.chunks & ~self.chunks.embedded)),
+                superseded=bool((own & (rows.superseded < NEVER)).any()),
+                valid_until=int(rows.expires[alive].min(initial=NEVER)),
+            )
             if len(self._spaces) >= _SPACES_KEPT:
                 self._spaces.clear()
             self._spaces[name] = known
@@ -89,14 +102,14 @@ class View:
     def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
         """Find the chunks a filter lets through; `among` lists memories that must contain them."""
         space = self.space(where.space, now)
-        conditions = [*self._conditions(where), *map(self._inside, among)]
+        conditions = [*self._conditions(where, space), *map(self._inside, among)]
         if where.include_expired or where.as_of is not None:
             start = self._own(where.space)
         elif not conditions:
             return space.selection
         else:
             start = space.memories
-        return self._select(np.logical_and.reduce([start, *conditions]))
+        return self._select(reduce(np.logical_and, conditions, start))
 
     def _own(self, space: str) -> Mask:
         """Mark every text of a space, earlier ones too."""
@@ -104,14 +117,14 @@ class View:
         return self.memories.present & own
 
     def _select(self, memories: Mask) -> Selection:
-        chunks = self.chunks.alive & memories[self.chunks.owner]
+        chunks = self.chunks.alive & memories.take(self.chunks.owner)
         total = int(np.count_nonzero(chunks))
         lengths = self.chunks.length
         # A product, because picking the lengths out first takes three times as long.
         mean_length = float(np.dot(lengths, chunks)) / max(total, 1) or 1.0
         return Selection(chunks, total, mean_length)
 
-    def _conditions(self, where: Filter) -> Iterator[Mask]:
+    def _conditions(self, where: Filter, space: Space) -> Iterator[Mask]:
         rows = self.memories
         if where.session_id is not None:
             inside = rows.session == self.codes["session"].find(where.session_id)
@@ -138,13 +151,10 @@ class View:
                 yield rows.expires > at
         elif where.include_expired:
             yield rows.replaced == NEVER
-        if where.superseded is not None:
+        if where.superseded or (where.superseded is False and space.superseded):
             # At no given moment, whatever was superseded at all is.
             superseded = rows.superseded <= min(at, NEVER - 1)
-            if where.superseded:
-                yield superseded
-            elif superseded.any():
-                yield ~superseded
+            yield superseded if where.superseded else ~superseded
 
     def _inside(self, memory_nos: NDArray[np.int64]) -> Mask:
         inside = np.zeros(len(self.memories.memory_nos), np.bool_)
@@ -159,8 +169,8 @@ class View:
     def rank_by_words(self, terms: Sequence[str], selection: Selection, limit: int) -> Ranked:
         """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
         scores = self._score(terms, selection)
-        slots = np.flatnonzero(scores > 0)
-        return self._best(slots, scores[slots], limit)
+        slots = np.flatnonzero(scores)
+        return self._best(slots, scores.take(slots), limit)
 
     def rank_matches(
         self,
@@ -177,7 +187,8 @@ class View:
     def _score(self, terms: Sequence[str], selection: Selection) -> Scores:
         scores = np.zeros(len(selection.chunks), np.float32)
         for slots, weights in self._weigh(terms, selection).values():
-            scores[slots] += weights
+            weights += scores.take(slots)
+            scores[slots] = weights
         return scores
 
     def weigh_terms(
@@ -206,8 +217,14 @@ class View:
             slots, counts = postings[term]
             rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
             weight = np.float32(asked[term] * rarity * (K1 + 1))
-            norms: Scores = slope * self.chunks.length[slots].astype(np.float32) + floor
-            weighed[term] = (slots, weight * counts / (counts + norms))
+            # In place, because new arrays for each step would take as long as the steps.
+            norms: Scores = self.chunks.length.take(slots).astype(np.float32)
+            norms *= slope
+            norms += floor
+            norms += counts
+            counts *= weight
+            counts /= norms
+            weighed[term] = (slots, counts)
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
@@ -216,8 +233,8 @@ class View:
             slots, counts = segment.postings(term)
             if len(slots):
                 if not selection.everything:
-                    keep = selection.chunks[slots]
-                    slots, counts = slots[keep], counts[keep]
+                    keep = np.flatnonzero(selection.chunks.take(slots))
+                    slots, counts = slots.take(keep), counts.take(keep)
                 slots_found.append(slots.astype(np.int64))
                 counts_found.append(counts.astype(np.float32))
         if len(slots_found) == 1:
@@ -249,7 +266,7 @@ class View:
         """List the rows of a segment's vectors whose chunks are selected."""
         if selection.everything:
             return np.arange(len(segment.vector_slots))
-        return np.flatnonzero(selection.chunks[segment.vector_slots])
+        return np.flatnonzero(selection.chunks.take(segment.vector_slots))
 
     def _near_by_signs(
         self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
@@ -259,12 +276,18 @@ class View:
         for segment, rows in zip(self.segments, allowed, strict=True):
             distance = np.zeros(len(rows), np.uint16)
             for word, query_word in zip(segment.signs, bits, strict=len(rows) > 0):
-                some = word if len(rows) == len(word) else word[rows]
+                some = word if len(rows) == len(word) else word.take(rows)
                 distance += np.bitwise_count(some ^ query_word)
             distances.append(distance)
-        counts = np.bincount(np.concatenate(distances), minlength=self.dimensions + 1)
-        reach = int(np.searchsorted(np.cumsum(counts), wanted))
-        return [rows[near <= reach] for rows, near in zip(allowed, distances, strict=True)]
+        reach = bisect_left(
+            range(self.dimensions),
+            wanted,
+            key=lambda reach: sum(int(np.count_nonzero(each <= reach)) for each in distances),
+        )
+        return [
+            rows.take(np.flatnonzero(each <= reach))
+            for rows, each in zip(allowed, distances, strict=True)
+        ]
 
     def _best_windows(
         self, vector: NDArray[np.float32], rows: Sequence[Slots]
@@ -272,10 +295,11 @@ class View:
         slots, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for segment, here in zip(self.segments, rows, strict=True):
             if len(here):
-                near = np.take(segment.embeddings, here, axis=0).astype(np.float32)
-                slots.append(segment.vector_slots[here].astype(np.int64))
-                # Not `near @ vector`: BLAS starts threads for it, which wait for a busy core.
-                cosines = np.vecdot(near, vector) / np.float32(FIXED_POINT)
+                near = segment.embeddings.take(here, axis=0)
+                slots.append(segment.vector_slots.take(here).astype(np.int64))
+                # Not `near @ vector`: BLAS starts threads for it, which wait for a busy core. And
+                # `einsum` needs no copy of everything in floats.
+                cosines = np.einsum("ij,j->i", near, vector) / np.float32(FIXED_POINT)
                 # Rounded, because the last bits depend on where in memory a vector stands.
                 # Clipped, because fixed point can make the cosine of equals a little more than 1.
                 scores.append(np.clip(np.round(cosines, 6), -1.0, 1.0))
@@ -310,8 +334,8 @@ class View:
         if len(slots) > limit:
             # Everything that ties with the last place stays in, so that ties are cut by age below.
             least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
-            near = scores >= least
-            slots, scores = slots[near], scores[near]
+            near = np.flatnonzero(scores >= least)
+            slots, scores = slots.take(near), scores.take(near)
         order = np.lexsort((slots, -scores))[:limit]
         return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
 
@@ -322,7 +346,8 @@ def _shown(scores: Scores) -> NDArray[np.float64]:
 
 
 def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
-    first = np.searchsorted(vector_slots, slots, side="left")
-    last = np.searchsorted(vector_slots, slots, side="right")
+    sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
+    first = np.searchsorted(vector_slots, sought, side="left")
+    last = np.searchsorted(vector_slots, sought, side="right")
     ranges = [np.arange(low, high) for low, high in zip(first, last, strict=True)]
     return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
