@@ -751,9 +751,7 @@ class MemoryStore:
         """Write a memory to a file, under front matter that names it unless told not to."""
         return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
 
-    def sessions_of(
-        self, memory_ids: Sequence[str], space: Text = None
-    ) -> dict[str, str | None]:
+    def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
         """Name the session that each memory, text or chunk belongs to; unknown ids are left out."""
         texts = {name: name.partition("#")[0] for name in check.check_ids("memory_ids", memory_ids)}
         with self._storage.reading() as reader:

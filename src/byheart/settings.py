@@ -331,7 +331,9 @@ class Settings:
     max_requests_per_minute: int = _number(
         6_000, "How often each token may ask in a minute; 0 means any number of times.", 0, 10**9
     )
-    max_concurrent_reads: int = _number(8, "How many reading requests run at once.", 1, 1000)
+    max_concurrent_reads: int = _number(
+        4, "How many reading requests run at once; more where a service elsewhere embeds.", 1, 1000
+    )
     max_concurrent_writes: int = _number(4, "How many writing requests run at once.", 1, 1000)
     max_waiting_requests: int = _number(
         256, "How many more of each may wait until they are refused.", 0, 100_000

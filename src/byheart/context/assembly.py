@@ -19,7 +19,7 @@ from byheart.context.entries import (
     pinned_entry,
     summary_entry,
 )
-from byheart.context.filling import Filled, fill
+from byheart.context.filling import Reserved, fill, reserve
 from byheart.context.measure import Measure
 from byheart.context.passages import choose
 from byheart.contracts import Candidate
@@ -149,7 +149,7 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
         entries = sorted((*first.kept, *second.kept), key=_stable_order(materials))
         left_out = (*first.left_out, *second.left_out, *superseded)
         apart = measure.count(preamble) + first.tokens + second.tokens
-        tokens = measure.count_joined(preamble + _written(entries), apart)
+        tokens = measure.count_joined(lambda: preamble + _written(entries), apart)  # noqa: B023
         excess = tokens - measure.count(preamble) - share
         if excess <= 0 or not entries:
             return _Stable(preamble, tuple(entries), left_out, tokens)
@@ -167,15 +167,15 @@ def _fill_rest(
         # An empty turn says nothing: it is there for the transcript.
         if memory.memory_id not in there and memory.content.strip()
     ]
-    kept_for_recent = fill(latest_first, int(room * RECENT_SHARE), measure)
+    for_recent = reserve(latest_first, int(room * RECENT_SHARE), measure)
     chosen = choose(
         materials.candidates,
-        _there(materials, stable, kept_for_recent),
-        [entry.text for entry in (*stable.entries, *kept_for_recent.kept)],
+        _there(materials, stable, for_recent),
+        [entry.text for entry in (*stable.entries, *for_recent.entries)],
         request.top_k,
     )
     passages = [passage_entry(passage) for passage in chosen.passages]
-    retrieved = fill(passages, room - kept_for_recent.tokens, measure)
+    retrieved = fill(passages, room - for_recent.tokens, measure)
     brought = {entry.item.memory_id for entry in retrieved.kept}
     recent = fill(
         [entry for entry in latest_first if entry.item.memory_id not in brought],
@@ -207,7 +207,7 @@ def _stable_order(materials: Materials) -> Callable[[Entry], int]:
     return lambda entry: places.get(entry.item.memory_id, -1)
 
 
-def _there(materials: Materials, stable: _Stable, recent: Filled) -> dict[str, LeftOutReason]:
+def _there(materials: Materials, stable: _Stable, recent: Reserved) -> dict[str, LeftOutReason]:
     """Name the memories that are in the prompt anyway, or would answer a question with itself."""
     there: dict[str, LeftOutReason] = {}
     if materials.question_id is not None:
@@ -216,7 +216,7 @@ def _there(materials: Materials, stable: _Stable, recent: Filled) -> dict[str, L
         there[materials.summary.memory_id] = "summary"
     for entry in stable.entries:
         there[entry.item.memory_id] = "summary" if entry.part == "summary" else "pinned"
-    for entry in recent.kept:
+    for entry in recent.entries:
         there[entry.item.memory_id] = "recent"
     return there
 
@@ -229,7 +229,7 @@ def _tokens(block: _Block, measure: Measure) -> Mapping[str, int]:
     for entry in block.entries:
         tokens[entry.part] += entry.item.tokens
     parts = sum(tokens.values())
-    tokens["frame"] += measure.count_joined(block.text, parts) - parts
+    tokens["frame"] += measure.count_joined(lambda: block.text, parts) - parts
     return tokens
 
 

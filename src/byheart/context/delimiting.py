@@ -6,18 +6,21 @@ Nothing about them is random, so that what is the same from turn to turn is so b
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from functools import lru_cache
 
 SUMMARY, PINNED, PASSAGE, MESSAGE = "summary", "pinned", "passage", "message"
 TAGS = (SUMMARY, PINNED, PASSAGE, MESSAGE)
 # What a text would need to end its own quotation, or to begin another, in any spelling.
 _FORGED = re.compile(rf"<(?=\s*/?\s*(?:{'|'.join(TAGS)})\b)", re.IGNORECASE)
+# An entry is written when it is counted, when it is shown, and from turn to turn.
+_REMEMBERED = 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]+")
 
 
-def quote(tag: str, text: str, attributes: Mapping[str, str | None]) -> str:
+@lru_cache(_REMEMBERED)
+def quote(tag: str, text: str, attributes: tuple[tuple[str, str | None], ...]) -> str:
     """Put a text between tags that say where it is from."""
-    said = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes.items() if value)
+    said = "".join(f' {name}="{_attribute(value)}"' for name, value in attributes if value)
     return f"<{tag}{said}>\n{escape(text)}\n</{tag}>\n"
 
 

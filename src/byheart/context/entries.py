@@ -18,7 +18,7 @@ from byheart.model import (
 
 CUT_MARK = " […]"
 # Less than so many tokens of a text say nothing.
-_LEAST_TOKENS = 24
+LEAST_TOKENS = 24
 # No more of a text is looked at than may be shown.
 _CHARS_PER_TOKEN = 16
 
@@ -36,7 +36,7 @@ class Entry:
     @property
     def written(self) -> str:
         """Give it as it stands in the context."""
-        return quote(self.tag, self.text, dict(self.attributes))
+        return quote(self.tag, self.text, self.attributes)
 
     def measured(self, measure: Measure, most: int) -> Entry:
         """Count its tokens; of a text that cannot fit only the beginning is looked at."""
@@ -48,7 +48,7 @@ class Entry:
     def shortened(self, measure: Measure, room: int) -> Entry | None:
         """Cut it so that it fits, if enough of it is left then."""
         most = room - measure.count(replace(self, text=CUT_MARK).written)
-        while most >= _LEAST_TOKENS:
+        while most >= LEAST_TOKENS:
             text = measure.shorten(self.text, most).rstrip()
             entry = replace(self, text=text.removesuffix(CUT_MARK) + CUT_MARK)
             tokens = measure.count(entry.written)

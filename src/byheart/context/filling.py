@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from byheart.context.entries import Entry
+from byheart.context.entries import LEAST_TOKENS, Entry
 from byheart.context.measure import Measure
 from byheart.model import LeftOut
 
@@ -41,3 +41,24 @@ def fill(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
         tells = "does not fit into what is left of the budget"
         return Filled(tuple(kept), tuple(each.left_out("budget", tells) for each in rest))
     return Filled(tuple(kept), ())
+
+
+class Reserved(NamedTuple):
+    """Entries that will be there, and the tokens that are kept for them."""
+
+    entries: Sequence[Entry]
+    tokens: int
+
+
+def reserve(entries: Sequence[Entry], room: int, measure: Measure) -> Reserved:
+    """Keep room for entries, best first: for all of them, or else all of the room.
+
+    The first that does not fit will be cut, if enough of it is left then.
+    """
+    left = room
+    for at, entry in enumerate(entries):
+        tokens = entry.measured(measure, room).item.tokens
+        if tokens > left:
+            return Reserved(entries[: at + (left >= 2 * LEAST_TOKENS)], room)
+        left -= tokens
+    return Reserved(entries, room - left)

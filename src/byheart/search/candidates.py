@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from itertools import chain, islice
 
 from byheart.contracts import Candidate, Reader, Vectors
@@ -9,15 +10,25 @@ from byheart.search.ranking import Ranking
 from byheart.search.request import SearchRequest
 
 
-def gather(request: SearchRequest, reader: Reader, vector: Vectors | None) -> list[Candidate]:
-    """Gather the best chunks of memories that still hold, best first."""
-    if not request.query or not request.limit:
-        return []
-    tiers = Ranking(request, reader, vector).tiers(superseded=False)
-    ranked = list(islice(chain.from_iterable(tiers), request.limit))
-    numbers = [each.chunk_no for each in ranked]
-    vectors = reader.vectors(numbers) if vector is not None else {}
-    return [
-        Candidate(found, fused.score, vectors.get(fused.chunk_no))
-        for fused, found in zip(ranked, reader.chunks(numbers), strict=True)
-    ]
+def gather(
+    request: SearchRequest, reader: Reader, vector: Vectors | None, there: Container[str]
+) -> list[Candidate]:
+    """Gather the best chunks of memories that still hold, best first.
+
+    For each that is of a memory which is `there` already, one more is gathered.
+    """
+    gathered: list[Candidate] = []
+    if not request.query:
+        return gathered
+    ranked = chain.from_iterable(Ranking(request, reader, vector).tiers(superseded=False))
+    wanted = request.limit
+    while batch := list(islice(ranked, wanted)):
+        numbers = [each.chunk_no for each in batch]
+        vectors = reader.vectors(numbers) if vector is not None else {}
+        found = reader.chunks(numbers)
+        gathered += (
+            Candidate(chunk, fused.score, vectors.get(fused.chunk_no))
+            for fused, chunk in zip(batch, found, strict=True)
+        )
+        wanted = sum(chunk.memory.memory_id in there for chunk in found)
+    return gathered

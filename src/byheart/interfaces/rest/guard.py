@@ -47,7 +47,8 @@ class AddressGuard:
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._hosts: Collection[str] = (*settings.allowed_hosts, settings.serve_host.lower())
+        own = settings.serve_host.lower()
+        self._hosts: Collection[str] = (*settings.allowed_hosts, own, f"[{own}]")
         self._origins: Collection[str] = settings.allowed_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -129,7 +130,7 @@ def _unknown(given: bool) -> Problem:
     error = ' error="invalid_token"' if given else ""
     return Problem(
         401,
-        f"{reason}",
+        reason,
         "send the header Authorization: Bearer TOKEN, with one made by: byheart token create NAME",
         {"WWW-Authenticate": f'Bearer realm="byheart"{"," if given else ""}{error}'},
     )

@@ -28,6 +28,9 @@ from byheart.settings import Settings
 
 # Once nothing is being worked on any more: for answers on their way, and streams without end.
 _LAST_SECONDS = 3
+# A save asks for the interpreter after every statement of SQL, and with Python's 5 ms waits that
+# long for each search that runs: among 32 clients it took 1.9 s instead of 0.1 s.
+_TURN_SECONDS = 0.0005
 _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _log = logging.getLogger(__name__)
@@ -56,6 +59,7 @@ def serve(
 ) -> None:
     """Answer requests until a signal says to stop; then end what is under way, and return."""
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_taking_turns())
         listener = stack.enter_context(_bind(settings.serve_host, settings.serve_port))
         lines = None if quiet else stack.enter_context(_open_lines(settings))
         work = Work(settings)
@@ -126,6 +130,17 @@ class _Server(uvicorn.Server):
         if self.should_exit:
             os._exit(128 + sig)
         self.should_exit = True
+
+
+@contextlib.contextmanager
+def _taking_turns() -> Iterator[None]:
+    """Let threads have the interpreter for a shorter time each."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_TURN_SECONDS)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 @contextlib.contextmanager
