@@ -15,7 +15,8 @@ from byheart.embedding.onnx_embedder import OnnxEmbedder
 from byheart.errors import EmbedderUnavailable
 
 REFERENCE = Path(__file__).with_name("reference_vectors.npz")
-# Measured against the exact computation on 150 abstracts: 0.9935 on average, 0.986 at worst.
+# Measured against the exact computation: 0.996 on average and 0.993 at worst on 1,800 abstracts,
+# 0.982 at worst on 2,760 turns of chats.
 INT8_COSINE_AT_LEAST = 0.98
 
 
