@@ -66,7 +66,7 @@ VERBS = {
     ),
     "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
     "setup": Entry("setup", "Let a client such as Claude Code use Byheart over MCP."),
-    "serve": Entry("serve", "Answer programs over HTTP: REST, with a token for each program."),
+    "serve": Entry("serve", "Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp."),
     "token": Entry("token", "Make, list and revoke the tokens that let programs in."),
     "config": Entry("config", "Show and change settings."),
     "model": Entry("model", "Show and download the embedding model."),

@@ -32,9 +32,9 @@ if TYPE_CHECKING:  # help is to be there before the server is
 def serve_command(
     invocation: Invocation, /, serve_host: str | None, serve_port: int | None, quiet: bool
 ) -> None:
-    """Answer programs over HTTP until Ctrl-C: REST, described at /docs, and MCP at /mcp.
+    """Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp.
 
-    Whoever asks needs a token: byheart token create NAME. Hosts, origins and limits are settings.
+    What REST offers is described at /docs. Whoever asks needs a token: byheart token create NAME. Hosts, origins and limits are settings.
     """
     from byheart.interfaces.mcp.http import McpOverHttp
     from byheart.interfaces.rest import serve
