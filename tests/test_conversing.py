@@ -21,6 +21,10 @@ def said(store: MemoryStore, session_id: str = "s1", **given: Any) -> list[tuple
     return [(turn.role, turn.content) for turn in turns]
 
 
+def turn_of(content: str, client_id: str) -> dict[str, Any]:
+    return {"session_id": "s1", "role": "user", "content": content, "client_id": client_id}
+
+
 # --- Logging ----------------------------------------------------------------------------------
 
 
@@ -102,6 +106,40 @@ def test_a_bad_item_is_named_and_what_came_before_it_is_kept(store: MemoryStore)
     with pytest.raises(InvalidInput, match="item 1: session_id"):
         store.log_many(items)
     assert said(store) == [("user", "Fine as it is.")]
+
+
+@pytest.mark.parametrize("earlier", [0, 200], ids=["first batch", "later batch"])
+def test_a_client_id_of_another_text_stops_before_anything_after_it_is_kept(
+    store: MemoryStore, earlier: int
+) -> None:
+    first = store.log("s1", "user", "Where is the deploy key?", client_id="a")
+    items = [
+        *(turn_of(f"Question {n} of many.", f"{n}") for n in range(earlier)),
+        turn_of("A turn before it.", "b"),
+        turn_of("Where is the other key?", "a"),
+        turn_of("A turn after it.", "c"),
+    ]
+    with pytest.raises(Conflict) as refusal:
+        store.log_many(items)
+    assert refusal.value.message == (
+        f"item {earlier + 1}: client_id 'a' was logged before with another text, "
+        f"as {first.memory_id}, which stays as it is"
+    )
+    kept = ["Where is the deploy key?", *(item["content"] for item in items[: earlier + 1])]
+    assert [content for _, content in said(store, limit=1000)] == kept
+
+
+def test_one_client_id_for_two_texts_of_one_list_stops_at_the_second(store: MemoryStore) -> None:
+    items = [
+        turn_of("One thing to say.", "a"),
+        turn_of("One thing to say.", "a"),
+        turn_of("Another thing to say.", "a"),
+        turn_of("A turn after it.", "b"),
+    ]
+    with pytest.raises(Conflict, match="item 2: client_id 'a' was logged before"):
+        store.log_many(items)
+    assert said(store) == [("user", "One thing to say.")]
+    assert {each.status for each in store.log_many(items[:2])} == {"unchanged"}
 
 
 @pytest.mark.parametrize(

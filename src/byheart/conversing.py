@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from byheart import fields as check
 from byheart.context import extract_summary
 from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
+from byheart.filtering import of_session
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
 from byheart.saving import SAVE_FIELDS, Saver, SaveRequest, check_request
 from byheart.settings import Settings
@@ -65,7 +66,8 @@ class Recorder:
         """Save turns in one go; what was logged before under the same client id stays as it is."""
         results = self._saver.save(turns)
         for turn, result in zip(turns, results, strict=True):
-            _refuse_other_words(turn, result)
+            if _has_other_words(turn, result):
+                raise _other_words(turn, result)
         created = Counter(
             (turn.space, turn.session_id)
             for turn, result in zip(turns, results, strict=True)
@@ -77,6 +79,21 @@ class Recorder:
                 assert session_id is not None, "every turn belongs to a session"
                 self._refresh(session_id, space, count)
         return results
+
+    def until_other_words(
+        self, batches: Iterable[Sequence[SaveRequest]]
+    ) -> Iterator[Sequence[SaveRequest]]:
+        """Give turns to keep, and stop before the first whose client id has another text."""
+        number = 0
+        for turns in _apart(batches):
+            known = self._storage.known([turn.key for turn in turns if turn.client_id is not None])
+            for at, turn in enumerate(turns):
+                held = known.get(turn.key)
+                if held is not None and _has_other_words(turn, held):
+                    yield turns[:at]
+                    raise _other_words(turn, held, f"item {number + at}: ")
+            number += len(turns)
+            yield turns
 
     def transcript(
         self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
@@ -91,7 +108,7 @@ class Recorder:
 
     def summarize(self, session_id: str, text: str | None, space: str, who: str) -> SessionSummary:
         """Set the running summary of a session, or without a text make it from its turns."""
-        where = _own(session_id, space)
+        where = of_session(session_id, space)
         with self._storage.reading() as reader:
             current = reader.running_summary(session_id, space)
             turns = reader.count_turns(where, ())
@@ -112,7 +129,7 @@ class Recorder:
         if not every:
             return
         with self._storage.reading() as reader:
-            turns = reader.count_turns(_own(session_id, space), ())
+            turns = reader.count_turns(of_session(session_id, space), ())
             if turns // every == max(0, turns - added) // every:
                 return
             current = reader.running_summary(session_id, space)
@@ -174,10 +191,6 @@ class Recorder:
         )
 
 
-def _own(session_id: str, space: str) -> Filter:
-    return Filter(space, session_id=session_id, include_global=False)
-
-
 def _says_the_same(current: Memory, content: str, about: Mapping[str, Any]) -> bool:
     """Say whether nothing is new but how many turns there are: no reason for a new version."""
     extracted = bool(current.metadata.get("extracted"))
@@ -200,13 +213,30 @@ def _turn(memory: Memory) -> Turn:
     )
 
 
-def _refuse_other_words(turn: SaveRequest, result: SaveResult) -> None:
-    """Refuse a client id that was used for another text, unless that text was changed since."""
-    known = result.status == "unchanged" and result.version == 1
-    if known and result.content_hash != turn.content_hash:
-        raise Conflict(
-            f"client_id {turn.client_id!r} was logged before with another text, "
-            f"as {result.memory_id}; nothing was changed",
-            "give each turn a client_id of its own, or change the text with: "
-            f"byheart update {result.memory_id}",
-        )
+def _apart(batches: Iterable[Sequence[SaveRequest]]) -> Iterator[Sequence[SaveRequest]]:
+    """Cut batches so that one client id with two texts is met in the store at the second."""
+    for batch in batches:
+        start, texts = 0, dict[tuple[str, str | None, str], str]()
+        for at, turn in enumerate(batch):
+            if turn.client_id is None:
+                continue
+            name = (turn.space, turn.session_id, turn.client_id)
+            if texts.setdefault(name, turn.content_hash) != turn.content_hash:
+                yield batch[start:at]
+                start, texts = at, {name: turn.content_hash}
+        yield batch[start:]
+
+
+def _has_other_words(turn: SaveRequest, held: SaveResult) -> bool:
+    """Say whether a client id was used for another text, unless that text was changed since."""
+    known = held.status == "unchanged" and held.version == 1
+    return known and held.content_hash != turn.content_hash
+
+
+def _other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict:
+    return Conflict(
+        f"{item}client_id {turn.client_id!r} was logged before with another text, "
+        f"as {held.memory_id}, which stays as it is",
+        "give each turn a client_id of its own, or change the text with: "
+        f"byheart update {held.memory_id}",
+    )

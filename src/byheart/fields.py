@@ -100,39 +100,37 @@ def check_ids(name: str, value: object) -> list[str]:
 
 def check_kind(value: object) -> str:
     """Accept a kind: a lower-case slug."""
-    kind = check_label("kind", value)
-    if not _SLUG.fullmatch(kind):
-        raise InvalidInput(
-            f"kind {kind!r} is not a lower-case slug",
-            "use letters a-z, digits, _ and -, for example: note, fact, report, working_memory",
-        )
-    return kind
+    return _check_slug(
+        "kind",
+        value,
+        "use letters a-z, digits, _ and -, for example: note, fact, report, working_memory",
+    )
 
 
 def check_kinds(value: object) -> tuple[str, ...]:
     """Accept one kind, several, or none."""
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return (check_kind(value),)
-    return tuple(check_kind(each) for each in check_labels("kind", value))
+    several = [value] if isinstance(value, str) else value
+    return tuple(check_kind(each) for each in check_labels("kind", several))
 
 
 def check_role(value: object) -> str:
     """Accept who says something: a lower-case slug."""
-    role = check_label("role", value)
-    if not _SLUG.fullmatch(role):
-        raise InvalidInput(
-            f"role {role!r} is not a lower-case slug",
-            "say who speaks: user, assistant, system, tool, or a word of your own",
-        )
-    return role
+    return _check_slug(
+        "role", value, "say who speaks: user, assistant, system, tool, or a word of your own"
+    )
 
 
 def check_roles(value: object) -> tuple[str, ...]:
     """Accept one role, several, or none."""
     several = [value] if isinstance(value, str) else value
     return tuple(check_role(each) for each in check_labels("role", several))
+
+
+def _check_slug(name: str, value: object, hint: str) -> str:
+    slug = check_label(name, value)
+    if not _SLUG.fullmatch(slug):
+        raise InvalidInput(f"{name} {slug!r} is not a lower-case slug", hint)
+    return slug
 
 
 def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:

@@ -44,6 +44,11 @@ FILTER_FIELDS: tuple[str, ...] = (
 )
 
 
+def of_session(session_id: str | None, space: str) -> Filter:
+    """Mean what belongs to a session itself, and nothing global."""
+    return Filter(space, session_id=session_id, include_global=False)
+
+
 def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:
     """Build a filter from the fields given; a field that does not exist is refused."""
     check.check_names(given, FILTER_FIELDS, "filter")

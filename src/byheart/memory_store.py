@@ -195,7 +195,7 @@ class MemoryStore:
 
     def _keep_many(
         self,
-        batches: Iterable[list[SaveRequest]],
+        batches: Iterable[Sequence[SaveRequest]],
         keep: Callable[[Sequence[SaveRequest]], list[SaveResult]],
         on_progress: Callable[[Progress], None] | None,
     ) -> list[SaveResult]:
@@ -293,7 +293,8 @@ class MemoryStore:
 
         A bad item stops it: what came before is kept. Turns with a `client_id` can be given again.
         """
-        return self._keep_many(self._batches(items, check_turn), self._recorder.keep, on_progress)
+        batches = self._recorder.until_other_words(self._batches(items, check_turn))
+        return self._keep_many(batches, self._recorder.keep, on_progress)
 
     def transcript(
         self,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from byheart.context import ContextRequest, Materials, Measure, assemble
 from byheart.contracts import Storage
+from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
 from byheart.search import SearchRequest, gather
 from byheart.vectorizing import Vectorizer
@@ -49,7 +50,7 @@ class Prompter:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
             reader = asked.reader
-            own = _own(request.where)
+            own = of_session(session_id, request.where.space)
             summary = reader.running_summary(session_id, own.space)
             pinned = reader.pinned(replace(own, include_global=request.where.include_global))
             recent = reader.turns(own, (), request.recent, 0, latest=True) if request.recent else []
@@ -74,7 +75,8 @@ class Prompter:
         if request.query is not None:
             return None
         with self._storage.reading() as reader:
-            last = reader.turns(_own(request.where), ("user",), 1, 0, latest=True)
+            own = of_session(request.where.session_id, request.where.space)
+            last = reader.turns(own, ("user",), 1, 0, latest=True)
         return last[0] if last else None
 
     def _measured(self) -> Measure:
@@ -83,10 +85,6 @@ class Prompter:
         if self._measure is None or self._measure.name != counter.name:
             self._measure = Measure(*counter)
         return self._measure
-
-
-def _own(where: Filter) -> Filter:
-    return Filter(where.space, session_id=where.session_id, include_global=False)
 
 
 def _shown(summary: Memory | None) -> Memory | None:

@@ -143,6 +143,34 @@ def test_an_earlier_text_of_another_session_is_behind_the_wall(store: MemoryStor
         perform(store, OPERATIONS["get"], {"memory_id": f"{memory_id}@1"}, grant)
 
 
+def test_the_history_begins_for_a_session_when_the_memory_came_into_it(store: MemoryStore) -> None:
+    memory_id = store.save("First, in secret.", session_id="theirs", title="Hush").memory_id
+    store.update(memory_id, content="Second, in secret.", tags=["hidden"])
+    store.update(memory_id, content="Now for us.", session_id="ours", title="Open")
+    store.update(memory_id, content="Now for us, and longer.")
+    asked = {"memory_id": memory_id}
+    seen = perform(store, OPERATIONS["history"], asked, Grant("read", "default", "ours"))
+    assert [(entry["version"], sorted(entry["changes"])) for entry in seen] == [
+        (3, []),
+        (4, ["content"]),
+    ]
+    assert seen[1]["changes"]["content"]["from"] == "Now for us."
+    for secret in ("secret", "Hush", "hidden", "theirs"):
+        assert secret not in str(seen)
+    whole = perform(store, OPERATIONS["history"], asked, Grant("read", "default"))
+    assert [entry["version"] for entry in whole] == [1, 2, 3, 4]
+    assert whole[2]["changes"]["content"]["from"] == "Second, in secret."
+
+
+def test_the_history_of_a_text_that_was_global_is_seen_whole(store: MemoryStore) -> None:
+    memory_id = store.save("For all.").memory_id
+    store.update(memory_id, content="For us.", session_id="ours")
+    grant = Grant("read", "default", "ours")
+    seen = perform(store, OPERATIONS["history"], {"memory_id": memory_id}, grant)
+    assert [entry["operation"] for entry in seen] == ["create", "update"]
+    assert seen[1]["changes"]["content"] == {"from": "For all.", "to": "For us."}
+
+
 def test_the_history_says_whose_token_it_was(store: MemoryStore) -> None:
     memory_id = store.save("A fact.").memory_id
     grant = Grant("write", "default", who="laptop")

@@ -8,8 +8,8 @@ from itertools import groupby
 from byheart.context.entries import Entry
 from byheart.model import AnthropicPrompt, PromptMessage, SystemBlock
 
-_OPENAI_ROLES = frozenset(("system", "developer", "user", "assistant"))
-_ANTHROPIC_ROLES = frozenset(("user", "assistant"))
+# A turn says who spoke, and whoever can log one can say anything: none speaks as the system.
+_SPEAKERS = ("user", "assistant")
 # A conversation must begin with the user; this is shorter than the tags that are left out here.
 _LEFT_OUT = "(…)"
 _REMEMBER = {"type": "ephemeral"}
@@ -20,7 +20,7 @@ def openai_messages(
 ) -> tuple[PromptMessage, ...]:
     """Make messages as OpenAI's API takes them: what stays first, the conversation last."""
     system = (PromptMessage("system", text) for text in _system(stable, retrieved))
-    return (*system, *_said(recent, _OPENAI_ROLES))
+    return (*system, *_said(recent))
 
 
 def anthropic_prompt(
@@ -29,7 +29,7 @@ def anthropic_prompt(
     """Make a prompt as Anthropic's API takes it: speakers take turns, and the user begins."""
     turns = [
         PromptMessage(role, "\n\n".join(message.content for message in group))
-        for role, group in groupby(_said(recent, _ANTHROPIC_ROLES), lambda message: message.role)
+        for role, group in groupby(_said(recent), lambda message: message.role)
     ]
     if turns and turns[0].role != "user":
         turns.insert(0, PromptMessage("user", _LEFT_OUT))
@@ -47,13 +47,13 @@ def _system(stable: str, retrieved: Iterable[Entry]) -> Iterator[str]:
             yield text.rstrip()
 
 
-def _said(recent: Iterable[Entry], roles: frozenset[str]) -> Iterator[PromptMessage]:
-    """Let each speak under its own role; who has none there is quoted to the user's side."""
+def _said(recent: Iterable[Entry]) -> Iterator[PromptMessage]:
+    """Let user and assistant speak for themselves; all others are quoted to the user's side."""
     for entry in recent:
         role = entry.item.role
         if not entry.text.strip():
             continue
-        if role in roles:
+        if role in _SPEAKERS:
             yield PromptMessage(role, entry.text)
         else:
             yield PromptMessage("user", entry.written.rstrip())

@@ -113,6 +113,19 @@ def test_fetch_is_bounded_too(store: MemoryStore) -> None:
     assert answer["metadata"]["truncated"]
 
 
+def test_what_stands_beside_a_text_is_cut_before_it_and_never_an_id(store: MemoryStore) -> None:
+    names = [f"name-{number}-{'x' * 60}" for number in range(100)]
+    given = {"tags": names, "entities": names, "metadata": {"key": "v" * 200_000}}
+    memory_id = store.save("The harbour opens at six.", **given).memory_id
+    answer = call(store, "memory_get", memory_id=memory_id).structured
+    assert answer["memory_id"] == memory_id
+    assert answer["content"] == "The harbour opens at six."
+    assert answer["created_at"].endswith("Z")
+    assert answer["truncated"]
+    assert "metadata" not in answer
+    assert "read_on" not in answer, "the text is whole"
+
+
 _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=2_000),
     lambda inner: (

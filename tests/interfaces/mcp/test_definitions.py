@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from jsonschema import Draft202012Validator
+
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.interfaces.mcp.definitions import make_definitions
 from byheart.interfaces.mcp.reference import tools_json
@@ -71,3 +73,11 @@ def test_a_conversation_does_not_pay_much_for_the_tools() -> None:
     text = json.dumps(shown) + INSTRUCTIONS
     assert len(EstimatedTokens().token_starts(text)) < 10_000
     assert len(text) < 24_000
+
+
+def test_a_client_that_checks_schemas_can_clear_a_field() -> None:
+    [update] = [each for each in load_definitions() if each["name"] == "memory_update"]
+    schema = Draft202012Validator(update["inputSchema"])
+    assert schema.is_valid({"memory_id": "mem_1", "title": None, "session_iter": None})
+    assert not schema.is_valid({"memory_id": None})
+    assert not schema.is_valid({"memory_id": "mem_1", "content": None})

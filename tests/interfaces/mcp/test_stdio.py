@@ -15,6 +15,7 @@ import anyio
 import pytest
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
+from mcp_types import PaginatedRequestParams
 
 from byheart.interfaces.mcp.tools import TOOLS
 from tests.interfaces.mcp.conftest import COMMAND, Connect, RawServer, environment
@@ -196,6 +197,9 @@ def test_resources_and_prompts_bring_memories(connect: Connect) -> None:
             assert "Ünïcode 漢字 🎉" in prompt.messages[0].content.text
             wrap_up = await session.get_prompt("wrap_up", {"session_id": "s1"})
             assert "'s1'" in wrap_up.messages[0].content.text
+            for cursor in ("zzz", "9" * 5_000, "-1"):
+                with pytest.raises(MCPError, match="none of ours"):
+                    await session.list_resources(params=PaginatedRequestParams(cursor=cursor))
             for name, arguments in (("recall", {}), ("unknown", {})):
                 with pytest.raises(MCPError):
                     await session.get_prompt(name, arguments)

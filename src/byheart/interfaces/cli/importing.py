@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -80,13 +81,16 @@ class Lines:
         self._name = name
         self._about = about
         self._number = 0
+        self._numbers = array("Q")
         self.bytes_read = 0
         self.bad: InvalidInput | None = None
 
-    @property
-    def place(self) -> str:
-        """Name the line that was read last."""
-        return f"{self._name} line {self._number}"
+    def place_of(self, item: int) -> str:
+        """Name the line that an item stands in: blank ones are none."""
+        return self._place(self._numbers[item])
+
+    def _place(self, number: int) -> str:
+        return f"{self._name} line {number}"
 
     def __iter__(self) -> Iterator[Mapping[str, Any]]:
         for line in self._stream:
@@ -95,10 +99,11 @@ class Lines:
             if not line.strip():
                 continue
             try:
-                item = parse_object(line, self.place)
+                item = parse_object(line, self._place(self._number))
             except InvalidInput as error:
                 self.bad = error
                 return
+            self._numbers.append(self._number)
             yield {**self._about, **item}
 
 
@@ -148,7 +153,8 @@ class Import:
         """Say in which line it was, and what became of the lines before it."""
         item, _, message = error.message.partition(": ")
         if error is not self._lines.bad and item.startswith("item "):
-            error.message = f"{self._lines.place}: {message}"
+            place = self._lines.place_of(int(item.removeprefix("item ")))
+            error.message = f"{place}: {message}"
         kept = f"{count(self._kept, self._way.noun)} before it kept: correct it and run this again"
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         return error

@@ -34,7 +34,8 @@ def serve_command(
 ) -> None:
     """Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp.
 
-    What REST offers is described at /docs. Whoever asks needs a token: byheart token create NAME. Hosts, origins and limits are settings.
+    What REST offers is described at /docs. Whoever asks needs a token: byheart token create NAME.
+    Hosts, origins and limits are settings.
     """
     from byheart.interfaces.mcp.http import McpOverHttp
     from byheart.interfaces.rest import serve

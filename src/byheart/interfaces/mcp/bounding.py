@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from byheart.embedding.estimated_tokens import TOKEN
+from byheart.embedding import EstimatedTokens
 from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]
@@ -26,6 +26,14 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "log": ("similar",),
 }
 _PAGED = ("search", "sessions")
+# The texts that answers are about; everything else is told beside them.
+_MAIN = ("content", "section_content", "chunk_content", "text")
+# How long what stands beside may be if space is short: a text in characters, a list in entries. No
+# id, kind or time is as long as the first.
+_BESIDE = ((500, 20), (200, 3))
+_ENTRIES = {name for names in _LISTS.values() for name in names}
+# Objects of any size: the user's own, and why a hit stands where it does.
+_OWN = ("metadata", "explanation")
 # Kept free for saying how to read on.
 _HANDLE_TOKENS = 200
 _LONGEST_ARGUMENT = 200
@@ -40,20 +48,23 @@ class Bound:
 
     def keep(self, tool: ToolText, given: Mapping[str, Any], answer: Wire) -> Wire:
         """Shorten an answer until it fits, and say how to read on."""
-        if self._fits(answer):
-            return answer
+        whole = answer
+        # More cannot fit, and to count a text of megabytes takes seconds.
+        answer = _clip(answer, self._most * _MOST_CHARS_PER_TOKEN)
         read_on = None
         for name in _LISTS.get(tool.verb, ()):
-            if name not in answer or self._fits(answer):
-                continue
-            kept = self._first_that_fit(answer, name)
-            read_on = read_on or _read_on(tool, given, answer[name], kept)
-            answer = answer | {name: answer[name][:kept]}
-        # What is left is one long entry, or a text that is long by itself.
-        longest = self._longest_text(answer)
-        if longest is not None:
-            read_on = _rest_of_text(answer, longest) or read_on
-            answer = _clipped(answer, longest)
+            if name in answer and not self._fits(answer):
+                kept = self._first_that_fit(answer, name)
+                read_on = read_on or _read_on(tool, given, answer[name], kept)
+                answer = answer | {name: answer[name][:kept]}
+        for text_chars, entries in _BESIDE:
+            if not self._fits(answer):
+                answer = _slim(answer, text_chars, entries)
+        if not self._fits(answer):
+            answer = self._cut(answer)
+        if answer == whole:
+            return whole
+        read_on = _rest_of_text(answer, whole) or read_on
         return answer | {"truncated": True} | ({"read_on": read_on} if read_on else {})
 
     def _first_that_fit(self, answer: Wire, name: str) -> int:
@@ -65,38 +76,49 @@ class Bound:
                 return max(number, 1)
         return len(answer[name])
 
-    def _longest_text(self, answer: Wire) -> int | None:
-        """Find how long texts may be so that the answer fits; `None` if they may be as they are."""
-        if self._fits(answer):
-            return None
+    def _cut(self, answer: Wire) -> Wire:
+        """Cut the texts that the answer is about until it fits."""
         low, high = 0, self._most * _MOST_CHARS_PER_TOKEN
         while low < high:
             middle = (low + high + 1) // 2
-            if self._fits(_clipped(answer, middle)):
+            if self._fits(_clip(answer, middle)):
                 low = middle
             else:
                 high = middle - 1
-        return low
+        cut: Wire = _clip(answer, low)
+        return cut
 
     def _fits(self, answer: Wire) -> bool:
         return _count(answer) <= self._most
 
 
 def _count(value: Any) -> int:
-    return sum(1 for _ in TOKEN.finditer(json.dumps(value, ensure_ascii=False)))
+    return len(EstimatedTokens().token_starts(json.dumps(value, ensure_ascii=False)))
 
 
-def _clipped(value: Any, longest: int) -> Any:
-    """Cut every text in a value; an object that is the user's own goes whole if it is too long."""
+def _clip(value: Any, longest: int, *, main: bool = False) -> Any:
+    """Cut the texts that an answer is about."""
     if isinstance(value, str):
-        return value[:longest]
+        return value[:longest] if main else value
     if isinstance(value, list):
-        return [_clipped(each, longest) for each in value]
+        return [_clip(each, longest) for each in value]
+    if isinstance(value, dict):
+        return {key: _clip(each, longest, main=key in _MAIN) for key, each in value.items()}
+    return value
+
+
+def _slim(value: Any, text_chars: int, entries: int, *, list_name: str = "") -> Any:
+    """Cut what stands beside; an object that is the user's own goes whole if it is too long."""
+    if isinstance(value, str):
+        return value[:text_chars]
+    if isinstance(value, list):
+        several = value if list_name in _ENTRIES else value[:entries]
+        return [_slim(each, text_chars, entries) for each in several]
     if isinstance(value, dict):
         return {
-            key: _clipped(each, longest)
+            key: each if key in _MAIN else _slim(each, text_chars, entries, list_name=key)
             for key, each in value.items()
-            if key != "metadata" or len(json.dumps(each)) <= longest
+            if key not in _OWN or len(json.dumps(each, ensure_ascii=False)) <= text_chars
         }
     return value
 
@@ -117,20 +139,17 @@ def _read_on(
     return None
 
 
-def _rest_of_text(answer: Wire, longest: int) -> Wire | None:
+def _rest_of_text(answer: Wire, whole: Wire) -> Wire | None:
     """Name the call that gives the rest of a memory's text, where that was cut."""
-    entry = answer
     for name in ("results", "details"):
         if answer.get(name):
-            entry = answer[name][0]
-    memory_id = entry.get("memory_id") or entry.get("id")
-    if memory_id is None or all(len(str(value)) <= longest for value in entry.values()):
+            answer, whole = answer[name][0], whole[name][0]
+    memory_id = answer.get("memory_id") or answer.get("id")
+    cut = [name for name in _MAIN if name in answer and answer[name] != whole[name]]
+    if memory_id is None or not cut:
         return None
-    start = entry["start_char"] + longest if "start_char" in entry else 0
-    named = entry.get("chunk_id", memory_id)
-    return {
-        "tool": "memory_get",
-        "arguments": {"memory_id": memory_id, "start_char": start}
-        if start
-        else {"memory_id": named},
-    }
+    if "start_char" in answer:
+        start = answer["start_char"] + len(answer["content"])
+        return {"tool": "memory_get", "arguments": {"memory_id": memory_id, "start_char": start}}
+    named = answer.get("chunk_id", memory_id)
+    return {"tool": "memory_get", "arguments": {"memory_id": named}}

@@ -12,14 +12,12 @@ from byheart.fields import check_int, check_names
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.resources import memory_uri
 from byheart.interfaces.mcp.text import write_text
-from byheart.interfaces.mcp.tools import BY_NAME, ToolText
+from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.memory_store import MemoryStore
 
 Wire = dict[str, Any]
 Text = str | None
-# A null in these says something: it clears the field.
-_NULL_MEANS_CLEAR = ("update",)
 _LONGEST_TITLE = 100
 
 
@@ -40,7 +38,7 @@ def call_tool(
     given = {
         key: value
         for key, value in arguments.items()
-        if value is not None or tool.verb in _NULL_MEANS_CLEAR
+        if value is not None or tool.verb in NULL_MEANS_CLEAR
     }
     for required in tool.required:
         if required not in given:

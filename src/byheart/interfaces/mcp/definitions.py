@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from byheart.interfaces.mcp.tools import TOOLS, ToolText
+from byheart.interfaces.mcp.tools import NULL_MEANS_CLEAR, TOOLS, ToolText
 from byheart.interfaces.operations import OPERATIONS, Parameter
 from byheart.interfaces.operations.schemas import describe
 
@@ -64,7 +64,7 @@ def _define(tool: ToolText) -> Schema:
 def _input(tool: ToolText) -> Schema:
     offered = OPERATIONS[tool.verb].parameters
     properties = {
-        name: dict(tool.own[name]) if name in tool.own else _property(offered[name])
+        name: dict(tool.own[name]) if name in tool.own else _property(tool, offered[name])
         for name in tool.parameters
     }
     required = [
@@ -80,9 +80,14 @@ def _input(tool: ToolText) -> Schema:
     }
 
 
-def _property(parameter: Parameter) -> Schema:
+def _property(tool: ToolText, parameter: Parameter) -> Schema:
     default = {} if parameter.default is None else {"default": parameter.default}
-    return {**parameter.schema, **default}
+    schema = {**parameter.schema, **default}
+    if tool.verb not in NULL_MEANS_CLEAR or not parameter.nullable:
+        return schema
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [*schema["anyOf"], {"type": "null"}]}
+    return {**schema, "type": [schema["type"], "null"]}
 
 
 def _output(tool: ToolText) -> Schema:

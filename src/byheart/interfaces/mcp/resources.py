@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
 from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from byheart.errors import NotFound
+from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.memory_store import MemoryStore
 
@@ -18,6 +20,8 @@ SCHEME = "memory://"
 _SESSIONS = "sessions/"
 _PER_PAGE = 50
 _MARKDOWN = "text/markdown"
+# How much of each memory a session shows; the rest is at the memory's own address.
+_LONGEST_ENTRY = 2_000
 
 
 def memory_uri(memory_id: str) -> str:
@@ -34,7 +38,7 @@ def list_resources(
     store: MemoryStore, grant: Grant, cursor: str | None
 ) -> types.ListResourcesResult:
     """List memories, the latest first, a page at a time; before them, the latest sessions."""
-    offset = int(cursor) if cursor and cursor.isdecimal() else 0
+    offset = _offset(cursor)
     page = perform(store, OPERATIONS["list"], {"limit": _PER_PAGE, "offset": offset}, grant)
     resources = [] if offset else _sessions(store, grant)
     resources += [_memory(each) for each in page["memories"]]
@@ -42,19 +46,32 @@ def list_resources(
     return types.ListResourcesResult(resources=resources, next_cursor=after)
 
 
+def _offset(cursor: str | None) -> int:
+    if cursor is None:
+        return 0
+    if not re.fullmatch(r"[0-9]{1,7}", cursor):
+        raise InvalidInput(f"the cursor {cursor[:50]!r} is none of ours", "begin without one")
+    return int(cursor)
+
+
 def _sessions(store: MemoryStore, grant: Grant) -> list[types.Resource]:
     if grant.session_id is not None:
         return []
-    sessions = perform(store, OPERATIONS["sessions"], {"limit": _PER_PAGE}, grant)
+    by_agent = perform(store, OPERATIONS["sessions"], {"limit": _PER_PAGE}, grant)
+    count: Counter[str] = Counter()
+    latest: dict[str, str] = {}
+    for each in by_agent:
+        count[each["session_id"]] += each["memory_count"]
+        latest.setdefault(each["session_id"], each["latest_activity"])  # the latest come first
     return [
         types.Resource(
-            uri=session_uri(each["session_id"]),
-            name=each["session_id"],
-            title=f"Session {each['session_id']}",
-            description=f"{each['memory_count']} memories, last {each['latest_activity'][:16]}",
+            uri=session_uri(session_id),
+            name=session_id,
+            title=f"Session {session_id}",
+            description=f"{count[session_id]} memories, last {at[:16]}",
             mime_type=_MARKDOWN,
         )
-        for each in {each["session_id"]: each for each in sessions}.values()
+        for session_id, at in latest.items()
     ]
 
 
@@ -98,5 +115,9 @@ def _entry(memory: dict[str, Any]) -> str:
     heading = memory["title"] or memory["summary"]
     return (
         f"## {heading}\n\n{memory['kind']}, {memory['created_at'][:16]}, "
-        f"{memory_uri(memory['memory_id'])}\n\n{memory['content']}"
+        f"{memory_uri(memory['memory_id'])}\n\n{_beginning(memory['content'])}"
     )
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _LONGEST_ENTRY else f"{text[:_LONGEST_ENTRY].rstrip()} …"

@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from byheart.errors import ByheartError
 from byheart.interfaces.mcp import prompts
 from byheart.interfaces.mcp.lazy_store import LazyStore
-from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, load_definitions
+from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, load_definitions
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -36,9 +36,7 @@ _log = logging.getLogger(__name__)
 # for the disk and for one another, keeps a search waiting.
 _MOST_READS_AT_ONCE, _MOST_WRITES_AT_ONCE = 8, 4
 # A command line in a hint that is a tool here.
-_COMMAND = re.compile(
-    rf"byheart ({'|'.join(name.removeprefix('memory_') for name in BY_NAME)})\b(?: [A-Z_]+)*"
-)
+_COMMAND = re.compile(rf"byheart ({'|'.join(tool.verb for tool in TOOLS)})\b(?: [A-Z_]+)*")
 
 
 def make_server(store: LazyStore, grant_of: GrantOf) -> Server[Any]:

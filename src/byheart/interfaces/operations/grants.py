@@ -6,13 +6,14 @@ session and what is global, and writes to that session alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from byheart.errors import ByheartError, NotFound
 from byheart.fields import check_ids
 from byheart.memory_store import MemoryStore
-from byheart.model import Access
+from byheart.model import Access, HistoryEntry
 
 # How an operation is kept inside a session: by a filter, by looking at the memory that is named,
 # or not at all, because it is about the whole space.
@@ -68,6 +69,15 @@ class Grant:
         if reach == "memory":
             _only("session_id", given.get("session_id"), self.session_id)
         return narrowed
+
+    def visible(self, history: Sequence[HistoryEntry]) -> tuple[HistoryEntry, ...]:
+        """Leave out what happened to a memory before it came into the session from another."""
+        for at in reversed(range(len(history) if self.session_id is not None else 0)):
+            moved = history[at].changes.get("session_id")
+            if moved is not None and moved["from"] not in (self.session_id, None):
+                # Whatever else changed with the move says what was there before it.
+                return (replace(history[at], reason=None, changes={}), *history[at + 1 :])
+        return tuple(history)
 
     def _check_memories(self, needs: Access, given: dict[str, Any], store: MemoryStore) -> None:
         """Refuse ids of memories outside the session, as if they did not exist."""

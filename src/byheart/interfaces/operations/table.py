@@ -139,4 +139,5 @@ def perform(
     if grant.who is not None and "who" in operation.parameters:
         check_label("who", asked.get("who", grant.who))  # it counts for nothing, but must be one
         asked["who"] = grant.who
-    return to_wire(getattr(store, operation.name)(**asked))
+    answer = getattr(store, operation.name)(**asked)
+    return to_wire(grant.visible(answer) if operation.name == "history" else answer)

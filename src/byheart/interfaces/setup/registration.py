@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -71,25 +72,15 @@ def register(
     """Tell a client how to start Byheart; what else its file says stays as it is."""
     path = _path(client, machine, project=project)
     entry = client.entry(launch)
-    for _ in range(_MOST_ATTEMPTS):
-        change = _adding(client, path, entry, launch)
-        try:
-            return _carry_out(client, path, change, shared=project, dry_run=dry_run)
-        except Changed:
-            continue  # the client wrote its file just now: look again
-    raise _contended(client, path)
+    plan = partial(_adding, client, path, entry, launch)
+    return _carry_out(client, path, plan, shared=project, dry_run=dry_run)
 
 
 def unregister(client: Client, machine: Machine, *, project: bool, dry_run: bool) -> Registration:
     """Take out of a client's file what `register` put in."""
     path = _path(client, machine, project=project)
-    for _ in range(_MOST_ATTEMPTS):
-        change = _removing(client, path)
-        try:
-            return _carry_out(client, path, change, shared=project, dry_run=dry_run)
-        except Changed:
-            continue
-    raise _contended(client, path)
+    plan = partial(_removing, client, path)
+    return _carry_out(client, path, plan, shared=project, dry_run=dry_run)
 
 
 def survey(machine: Machine, *, project: bool) -> tuple[ClientState, ...]:
@@ -201,9 +192,17 @@ def _read(client: Client, path: Path, text: str) -> Entry | None:
 
 
 def _carry_out(
-    client: Client, path: Path, change: _Change, *, shared: bool, dry_run: bool
+    client: Client, path: Path, plan: Callable[[], _Change], *, shared: bool, dry_run: bool
 ) -> Registration:
-    backup = None if dry_run else _write(path, change, shared=shared)
+    for _ in range(_MOST_ATTEMPTS):
+        change = plan()
+        try:
+            backup = None if dry_run else _write(path, change, shared=shared)
+            break
+        except Changed:
+            continue  # the client wrote its file just now: look again
+    else:
+        raise _contended(client, path)
     return Registration(
         client=client.name,
         title=client.title,
