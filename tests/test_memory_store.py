@@ -459,6 +459,13 @@ def test_an_item_that_is_no_mapping_is_refused(store: MemoryStore, item: Any) ->
         store.save_many([item])
 
 
+@pytest.mark.parametrize("items", [None, 5, "text", b"text", {"content": "one"}], ids=repr)
+def test_items_that_are_no_list_are_refused(store: MemoryStore, items: Any) -> None:
+    for keep in (store.save_many, store.log_many):
+        with pytest.raises(InvalidInput, match="items must be a list of objects"):
+            keep(items)
+
+
 def test_the_largest_text_allowed_is_saved(open_store: Callable[..., MemoryStore]) -> None:
     assert open_store(max_content_bytes=2000).save("é" * 1000).status == "created"
 

@@ -16,15 +16,21 @@ LONGEST_LABEL = 200
 LONGEST_TITLE = 1000
 LONGEST_SUMMARY = 10_000
 LONGEST_PATH = 4096
+# Of a path inside the server's folder for files: systems take some 4,000 bytes, with that folder.
+LONGEST_OUTPUT_PATH = 1000
 LONGEST_METADATA_BYTES = 1_000_000
 LARGEST_LIMIT = 1000
 LARGEST_OFFSET = 1_000_000
 MOST_TOKENS = 1_000_000
+LARGEST_VERSION = 10**9
 LONGEST_QUERY = 100_000
 LONGEST_TTL_DAYS = 365_000
+# Below this, memories are about the same things, but say something else.
+LEAST_THRESHOLD = 0.8
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 Choice = TypeVar("Choice", bound=str)
+Item = TypeVar("Item")
 
 
 def check_text(name: str, value: object, *, longest: int, blank: bool = False) -> str:
@@ -86,6 +92,16 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
     if len(labels) > MOST_LABELS:
         raise InvalidInput(f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed")
     return tuple(dict.fromkeys(labels))
+
+
+def check_items(value: Iterable[Item]) -> Iterable[Item]:
+    """Accept something to go through: a list of objects, or what gives one after another."""
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInput(
+            f"items must be a list of objects, not {type(value).__name__}",
+            'give [{"content": "…"}, …]',
+        )
+    return value
 
 
 def check_ids(name: str, value: object) -> list[str]:

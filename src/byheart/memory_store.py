@@ -84,8 +84,6 @@ _PRUNED_PER_SAVE = 16
 _REFRESH_EVERY_CHUNKS = 20_000
 # How many memories a save names that say almost the same.
 _MOST_SIMILAR = 5
-# Below this, memories are about the same things, but say something else.
-_LEAST_THRESHOLD = 0.8
 FUSIONS = ("rrf",)
 
 Text = str | None
@@ -185,13 +183,16 @@ class MemoryStore:
         self,
         items: Iterable[Mapping[str, Any]],
         on_progress: Callable[[Progress], None] | None = None,
+        check_first: bool = False,
     ) -> list[SaveResult]:
         """Save many texts, each with the fields of `save`, in batches that are kept one by one.
 
         A bad item stops the import: what came before it is saved, and saving the same items again
-        goes on from there without doing anything twice.
+        goes on from there without doing anything twice. With `check_first`, a bad item leaves
+        nothing saved; all items are then held in memory.
         """
-        return self._keep_many(self._batches(items, check_request), self._saver.save, on_progress)
+        batches = self._batches(items, check_request, check_first)
+        return self._keep_many(batches, self._saver.save, on_progress)
 
     def _keep_many(
         self,
@@ -223,10 +224,20 @@ class MemoryStore:
         self,
         items: Iterable[Mapping[str, Any]],
         check_item: Callable[[Mapping[str, Any], Settings], SaveRequest],
+        check_first: bool,
+    ) -> Iterable[list[SaveRequest]]:
+        check.check_bool("check_first", check_first)
+        batches = self._checked(items, check_item)
+        return list(batches) if check_first else batches
+
+    def _checked(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        check_item: Callable[[Mapping[str, Any], Settings], SaveRequest],
     ) -> Iterator[list[SaveRequest]]:
         batch: list[SaveRequest] = []
         chars = 0
-        for number, item in enumerate(items):
+        for number, item in enumerate(check.check_items(items)):
             try:
                 batch.append(check_item(item, self._settings))
             except ByheartError as error:
@@ -288,13 +299,16 @@ class MemoryStore:
         self,
         items: Iterable[Mapping[str, Any]],
         on_progress: Callable[[Progress], None] | None = None,
+        check_first: bool = False,
     ) -> list[SaveResult]:
         """Record many turns, each with the fields of `log`, in batches that are kept one by one.
 
-        A bad item stops it: what came before is kept. Turns with a `client_id` can be given again.
+        A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
+        `client_id` can be given again.
         """
-        batches = self._recorder.until_other_words(self._batches(items, check_turn))
-        return self._keep_many(batches, self._recorder.keep, on_progress)
+        batches = self._batches(items, check_turn, check_first)
+        kept = self._recorder.until_other_words(batches)
+        return self._keep_many(kept, self._recorder.keep, on_progress)
 
     def transcript(
         self,
@@ -398,7 +412,7 @@ class MemoryStore:
         With `expected_version`, the change is refused if somebody else made one since.
         """
         if expected_version is not None:
-            check.check_int("expected_version", expected_version, 1, 10**9)
+            check.check_int("expected_version", expected_version, 1, check.LARGEST_VERSION)
         name = check.check_label("memory_id", memory_id)
         author = check.check_label("who", who)
         result = self._changer.update(name, self._space(space), fields, expected_version, author)
@@ -498,7 +512,7 @@ class MemoryStore:
         return deduping.dedupe(
             self._storage,
             replace(where, superseded=False),
-            check.check_number("threshold", threshold, _LEAST_THRESHOLD, 1),
+            check.check_number("threshold", threshold, check.LEAST_THRESHOLD, 1),
             check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
             apply=check.check_bool("apply", apply),
             who=check.check_label("who", who),

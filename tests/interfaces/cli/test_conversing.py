@@ -62,6 +62,21 @@ def test_lines_are_logged_in_order_and_a_bad_one_is_named(
     assert "1 turn before it kept" in bad.err
 
 
+def test_the_line_whose_client_id_has_another_text_is_named(run: Run, library: MemoryStore) -> None:
+    library.log("s1", "user", "Where is the deploy key?", client_id="a")
+    lines = [
+        '{"role": "user", "content": "A turn before it.", "client_id": "b"}',
+        "",
+        '{"role": "user", "content": "Another text.", "client_id": "a"}',
+        '{"role": "user", "content": "A turn after it.", "client_id": "c"}',
+    ]
+    ran = run("log", "s1", "--jsonl", "-", stdin="\n".join(lines))
+    assert ran.code != 0
+    assert "stdin line 3: client_id 'a' was logged before with another text" in ran.err
+    assert "1 turn before it kept" in ran.err
+    assert [turn.client_id for turn in library.transcript("s1").turns] == ["a", "b"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

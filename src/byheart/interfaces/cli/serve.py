@@ -38,7 +38,7 @@ def serve_command(
     Hosts, origins and limits are settings.
     """
     from byheart.interfaces.mcp.http import McpOverHttp
-    from byheart.interfaces.rest import serve
+    from byheart.interfaces.rest import Work, serve
 
     settings = settings_of(invocation, serve_host=serve_host, serve_port=serve_port)
 
@@ -49,13 +49,15 @@ def serve_command(
             _show(listening)
 
     with byheart.open(settings=settings) as store:
-        agents = McpOverHttp(store, settings)
+        work = Work(settings)
+        agents = McpOverHttp(store, settings, work)
         serve(
             store,
             settings,
             on_listening=tell,
             mounts=[agents.route],
             lifespan=agents.lifespan,
+            work=work,
             quiet=quiet,
         )
 

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from byheart.interfaces.mcp.lazy_store import OpenStore
 from byheart.interfaces.mcp.server import make_server
 from byheart.interfaces.operations import Grant
+from byheart.interfaces.rest.work import Work
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings
 
@@ -27,8 +28,10 @@ PATH = "/mcp"
 class McpOverHttp:
     """The door for agents as part of the server: a route, and what lives as long as the server."""
 
-    def __init__(self, store: MemoryStore, settings: Settings) -> None:
-        server = make_server(OpenStore(store, settings), _grant_of)
+    def __init__(self, store: MemoryStore, settings: Settings, work: Work) -> None:
+        # The threads of the whole server: what waits is bounded, and what runs when the server is
+        # stopped is waited for.
+        server = make_server(OpenStore(store, settings), _grant_of, work.run)
         self._sessions = StreamableHTTPSessionManager(
             server,
             # Every request stands by itself: nothing is lost when the server starts anew, and a
@@ -39,7 +42,8 @@ class McpOverHttp:
             # The server's own guard has looked at them already.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        self.route = Route(PATH, self)
+        # Where every request stands by itself, there is no stream for a GET to listen to.
+        self.route = Route(PATH, self, methods=["POST"])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""

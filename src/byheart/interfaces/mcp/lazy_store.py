@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
+
+from byheart.interfaces.caretaking import prepare, unload_when_idle
 
 if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
 # The answer that is being written goes first: importing keeps the interpreter busy.
 _HEAD_START_SECONDS = 0.05
-_log = logging.getLogger(__name__)
 
 
 class Opened(NamedTuple):
@@ -39,7 +39,8 @@ class LazyStore:
         with self._lock:
             if self._opened is None:
                 self._opened = self._open_store()
-                _in_background(self._look_after, self._opened)
+                idle_seconds = self._opened.settings.unload_after_seconds
+                _in_background(unload_when_idle, self._opened.store, idle_seconds, self._closed)
             return self._opened
 
     def prepare_in_background(self) -> None:
@@ -50,15 +51,7 @@ class LazyStore:
 
     def _prepare(self) -> None:
         time.sleep(_HEAD_START_SECONDS)
-        try:
-            self.get().store.prepare()
-        except Exception as error:  # noqa: BLE001 (whoever asks first is told)
-            _log.info("preparing failed: %s", error)
-
-    def _look_after(self, opened: Opened) -> None:
-        idle_seconds = opened.settings.unload_after_seconds
-        while not self._closed.wait(idle_seconds / 4):
-            opened.store.unload(idle_seconds)
+        prepare(lambda: self.get().store)
 
     def close(self) -> None:
         """Close the store if it was opened."""

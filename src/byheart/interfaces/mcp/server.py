@@ -7,10 +7,8 @@ import re
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import anyio
-import anyio.to_thread
 import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
 
     from byheart.interfaces.operations import Grant
     from byheart.memory_store import MemoryStore
+    from byheart.model import Access
 
     Context = ServerRequestContext[Any, Any]
     GrantOf = Callable[[Context], Grant]
@@ -32,16 +31,20 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
-# More searches at once than this only wait for the processor, and no number of saves, which wait
-# for the disk and for one another, keeps a search waiting.
-_MOST_READS_AT_ONCE, _MOST_WRITES_AT_ONCE = 8, 4
 # A command line in a hint that is a tool here.
 _COMMAND = re.compile(rf"byheart ({'|'.join(tool.verb for tool in TOOLS)})\b(?: [A-Z_]+)*")
 
 
-def make_server(store: LazyStore, grant_of: GrantOf) -> Server[Any]:
+class Run(Protocol):
+    """How work gets a thread: reads and writes apart, and as much at once as the door allows."""
+
+    async def __call__(self, lane: Access, task: Callable[[], Result], /) -> Result:
+        """Run a task in a thread; a `ByheartError` of its own says that there is none for it."""
+
+
+def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
     """Make a server over a store; `grant_of` tells what the caller of a request may do."""
-    door = _Door(store, grant_of)
+    door = _Door(store, grant_of, run)
     return Server(
         "byheart",
         version=version("byheart"),
@@ -60,12 +63,11 @@ def make_server(store: LazyStore, grant_of: GrantOf) -> Server[Any]:
 class _Door:
     """Answer each kind of request; the engine is imported by the first that needs it."""
 
-    def __init__(self, store: LazyStore, grant_of: GrantOf) -> None:
+    def __init__(self, store: LazyStore, grant_of: GrantOf, run: Run) -> None:
         self._store = store
         self._grant_of = grant_of
+        self._run = run
         self._tools = [types.Tool.model_validate(each) for each in load_definitions()]
-        self._reads = anyio.CapacityLimiter(_MOST_READS_AT_ONCE)
-        self._writes = anyio.CapacityLimiter(_MOST_WRITES_AT_ONCE)
 
     async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
         """List the tools; whoever asks for them will call one."""
@@ -81,8 +83,11 @@ class _Door:
                 types.INVALID_PARAMS,
                 f"there is no tool {params.name!r}; there are: {', '.join(BY_NAME)}",
             )
-        limiter = self._reads if BY_NAME[params.name].reads_only else self._writes
-        return await _in_thread(partial(self._call, context, params), limiter)
+        lane: Access = "read" if BY_NAME[params.name].reads_only else "write"
+        try:
+            return await self._run(lane, partial(self._call, context, params))
+        except ByheartError as error:
+            return _failure(_told(error))
 
     def _call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         name, arguments = params.name, params.arguments or {}
@@ -173,17 +178,12 @@ class _Door:
         """Read in a worker thread; here the protocol has errors of its own."""
 
         def run() -> Result:
-            try:
-                return read(self._store.get().store, self._grant_of(context))
-            except ByheartError as error:
-                raise MCPError(types.INVALID_PARAMS, _told(error)) from None
+            return read(self._store.get().store, self._grant_of(context))
 
-        return await _in_thread(run, self._reads)
-
-
-async def _in_thread(work: Callable[[], Result], limiter: anyio.CapacityLimiter) -> Result:
-    # Abandoned, not awaited, when the client is gone: what it wrote is whole or not there.
-    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=limiter)
+        try:
+            return await self._run("read", run)
+        except ByheartError as error:
+            raise MCPError(types.INVALID_PARAMS, _told(error)) from None
 
 
 def _failure(text: str) -> types.CallToolResult:

@@ -6,9 +6,10 @@ import logging
 import os
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
+import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from byheart.interfaces.operations import Grant
+    from byheart.model import Access
 
+Result = TypeVar("Result")
+
+# More searches at once than this only wait for the processor, and no number of saves, which wait
+# for the disk and for one another, keeps a search waiting.
+_MOST_READS_AT_ONCE, _MOST_WRITES_AT_ONCE = 8, 4
 _CLOSING_SECONDS = 0.7
 _log = logging.getLogger(__name__)
 
@@ -38,9 +45,26 @@ def serve_stdio(open_store: Callable[[], Opened]) -> None:
 
 
 async def _serve(store: LazyStore) -> None:
-    server = make_server(store, _owner)
+    server = make_server(store, _owner, _Threads().run)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+class _Threads:
+    """So many threads for reading, and so many for writing."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[Access, anyio.CapacityLimiter] = {
+            "read": anyio.CapacityLimiter(_MOST_READS_AT_ONCE),
+            "write": anyio.CapacityLimiter(_MOST_WRITES_AT_ONCE),
+        }
+
+    async def run(self, lane: Access, task: Callable[[], Result]) -> Result:
+        """Run a task in a thread of its lane."""
+        # Abandoned, not awaited, when the client is gone: what it wrote is whole or not there.
+        return await anyio.to_thread.run_sync(
+            task, abandon_on_cancel=True, limiter=self._lanes[lane]
+        )
 
 
 def _owner(context: Any) -> Grant:

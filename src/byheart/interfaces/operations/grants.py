@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from byheart.errors import ByheartError, NotFound
 from byheart.fields import check_ids
 from byheart.memory_store import MemoryStore
 from byheart.model import Access, HistoryEntry
 
+if TYPE_CHECKING:  # the table is made of grants' words, and grants look at its rows
+    from byheart.interfaces.operations.table import Operation
+
 # How an operation is kept inside a session: by a filter, by looking at the memory that is named,
 # or not at all, because it is about the whole space.
-Reach = Literal["filter", "memory", "space", "anyone"]
+Reach = Literal["filter", "memory", "space"]
 
 
 class Forbidden(ByheartError):
@@ -34,9 +37,10 @@ class Grant:
     who: str | None = None
 
     def narrow(
-        self, verb: str, needs: Access, reach: Reach, given: dict[str, Any], store: MemoryStore
+        self, operation: Operation, given: dict[str, Any], store: MemoryStore
     ) -> dict[str, Any]:
         """Put the walls around what a caller asks, or refuse it."""
+        verb, reach, needs = operation.name, operation.reach, operation.needed_for(given)
         if needs == "write" and self.access != "write":
             raise Forbidden(
                 f"this token may read only, and {verb} writes",
@@ -56,10 +60,9 @@ class Grant:
         # Whoever names memories by their ids means no others: a filter besides is refused.
         if reach == "filter" and not given.get("memory_id"):
             narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)
-            if needs == "write" and verb in _CHANGES_BY_FILTER:
-                narrowed["include_global"] = False
-        if reach != "anyone":
-            self._check_memories(needs, narrowed, store)
+            if needs == "write" and "include_global" in operation.parameters:
+                narrowed["include_global"] = False  # what is global is for reading
+        self._check_memories(needs, narrowed, store)
         if reach == "memory" and given.get("session_id", self.session_id) is None:
             raise Forbidden(
                 f"this token is bound to the session {self.session_id!r}, and cannot move a memory "
@@ -89,7 +92,6 @@ class Grant:
                 raise NotFound(f"there is no memory {memory_id!r} in this session")
 
 
-_CHANGES_BY_FILTER = ("forget", "cleanup", "dedupe")
 _NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.memory_store import FUSIONS
 from byheart.model import GRANULARITIES, MODES
+from byheart.prompting import LARGEST_TOP_K
 
 Schema = dict[str, Any]
 _FILTERING_VERBS = (
@@ -103,7 +104,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "explain": _flag("Tell why each hit stands where it does."),
     "similarity_threshold": _number("Accepted; drops nothing.", -1, 1),
     "fusion": _text("How rankings are merged.", enum=list(FUSIONS)),
-    "max_tokens": _whole("The budget of the answer in tokens.", 0, check.MOST_TOKENS),
+    "max_tokens": _whole("The budget of the answer in tokens.", 1, check.MOST_TOKENS),
     "memory_id": _label("The id of a memory, as answers give it."),
     "chunk_id": _label("The id of a passage: <memory_id>#<number>."),
     "around": _whole("How many passages on either side.", 0, check.LARGEST_LIMIT),
@@ -119,7 +120,9 @@ PARAMETERS: Mapping[str, Schema] = {
     "ttl_days": _number("Days until it expires; not given, never.", 0, check.LONGEST_TTL_DAYS),
     "expires_at": _moment("When it expires; not given, never."),
     "metadata": {"type": "object", "description": "Anything else that JSON can carry."},
-    "expected_version": _whole("Refuse the change if it is of another version by now.", 1, 2**53),
+    "expected_version": _whole(
+        "Refuse the change if it is of another version by now.", 1, check.LARGEST_VERSION
+    ),
     "reason": _text("Why, for the history.", minLength=1, maxLength=check.LONGEST_SUMMARY),
     "hard": _flag("Remove it for good, with every trace. Cannot be undone."),
     "dry_run": _flag("Only tell what would happen."),
@@ -129,7 +132,9 @@ PARAMETERS: Mapping[str, Schema] = {
     },
     "by": _label("The id of the memory that holds instead."),
     "who": _label("Who does it, for the history."),
-    "output_path": _text("Where to write it.", minLength=1, maxLength=check.LONGEST_PATH),
+    "output_path": _text(
+        "Where to write it.", minLength=1, maxLength=check.LONGEST_OUTPUT_PATH
+    ),
     "include_metadata": _flag("Begin the file with what is known about the memory."),
     "overwrite": _flag("Replace a file that is there already."),
     "prefix": _label("Only names that begin so."),
@@ -138,7 +143,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "reset": _flag("Begin to count anew."),
     "keep": _label("The id of the memory to keep."),
     "others": _one_or_more("The id of a memory to merge into it, or several.", _ID),
-    "threshold": _number("How alike two memories must be, as a cosine.", -1, 1),
+    "threshold": _number("How alike two memories must be, as a cosine.", check.LEAST_THRESHOLD, 1),
     "apply": _flag("Do it; otherwise only propose."),
     "name": _label("A name."),
     "new_name": _label("The name it gets."),
@@ -148,7 +153,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "client_id": _label("Your own id of the turn: logging it again changes nothing."),
     "created_at": _moment("When it was said; not given, now."),
     "recent": _whole("How many of the latest turns to include.", 0, check.LARGEST_LIMIT),
-    "top_k": _whole("How many passages to retrieve at most.", 0, 100),
+    "top_k": _whole("How many passages to retrieve at most.", 0, LARGEST_TOP_K),
     "latest": _flag("Count from the end: the last turns, still in order."),
     "text": _text("The summary; not given, made from the turns.", minLength=1),
     "space": _label("The space; nothing is seen of any other."),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args, get_type_hints
 
-from byheart.errors import InvalidInput
+from byheart.errors import ByheartError, InvalidInput
 from byheart.fields import check_label, check_names
 from byheart.interfaces.operations.grants import Grant, Reach
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
@@ -38,6 +38,10 @@ class Operation:
     reach: Reach
     # A flag that makes a verb write which otherwise only reads.
     writes_if: str | None = None
+    # The verb that does the same for a list.
+    several: str | None = None
+    # Fields of the answer that are about the whole store: no token of a space is told them.
+    withheld: tuple[str, ...] = ()
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -94,7 +98,7 @@ _FILTER_DEFAULTS = {
 OPERATIONS: Mapping[str, Operation] = {
     each.name: each
     for each in (
-        Operation("save", "write", "filter"),
+        Operation("save", "write", "filter", several="save_many"),
         Operation("search", "read", "filter"),
         Operation("recall", "read", "filter"),
         Operation("get", "read", "memory"),
@@ -108,7 +112,7 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("merge", "write", "memory"),
         Operation("cleanup", "write", "filter"),
         Operation("dedupe", "read", "filter", writes_if="apply"),
-        Operation("log", "write", "filter"),
+        Operation("log", "write", "filter", several="log_many"),
         Operation("transcript", "read", "filter"),
         Operation("summarize", "write", "filter"),
         Operation("context", "read", "filter"),
@@ -118,8 +122,13 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("entities", "read", "space"),
         Operation("rename_entity", "write", "space"),
         Operation("merge_entities", "write", "space"),
-        Operation("status", "read", "anyone"),
-        Operation("stats", "read", "space", writes_if="reset"),
+        Operation(
+            "status",
+            "read",
+            "space",
+            withheld=("store", "spaces", "size_bytes", "index_bytes"),
+        ),
+        Operation("stats", "read", "space", writes_if="reset", withheld=("store", "sizes")),
     )
 }
 
@@ -128,9 +137,46 @@ def perform(
     store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
 ) -> Any:
     """Carry out what a caller asks, as far as the grant allows; answer in the wire's form."""
+    answer = to_wire(carry_out(store, operation, given, grant))
+    if grant.space is None or not operation.withheld:
+        return answer
+    return {name: each for name, each in answer.items() if name not in operation.withheld}
+
+
+def perform_many(
+    store: MemoryStore,
+    operation: Operation,
+    items: object,
+    grant: Grant,
+    of_all: Mapping[str, Any] | None = None,
+) -> Any:
+    """Carry out a verb for each of a list; nothing is done unless all of them are allowed."""
+    common = dict(of_all or {})
+    # Before any item is looked at: whoever may not do it may not do it to an empty list.
+    grant.narrow(operation, common, store)
+    if operation.several is None:
+        raise InvalidInput(f"{operation.name} takes no list of items", "ask for one at a time")
+    asked = [
+        _item(store, operation, number, item, common, grant)
+        for number, item in enumerate(_check_items(items))
+    ]
+    return to_wire(getattr(store, operation.several)(asked, check_first=True))
+
+
+def carry_out(
+    store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
+) -> Any:
+    """Call a verb inside the grant's walls, for the door's own use: nothing is withheld."""
+    answer = getattr(store, operation.name)(**narrow(store, operation, given, grant))
+    return grant.visible(answer) if operation.name == "history" else answer
+
+
+def narrow(
+    store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
+) -> dict[str, Any]:
+    """Give what a verb is called with for a caller, or refuse it; nothing is done yet."""
     check_names(given, tuple(operation.parameters), f"parameter of {operation.name}")
-    needs = operation.needed_for(given)
-    asked = grant.narrow(operation.name, needs, operation.reach, dict(given), store)
+    asked = grant.narrow(operation, dict(given), store)
     for parameter in operation.parameters.values():
         if parameter.required and parameter.name not in asked:
             raise InvalidInput(
@@ -139,5 +185,33 @@ def perform(
     if grant.who is not None and "who" in operation.parameters:
         check_label("who", asked.get("who", grant.who))  # it counts for nothing, but must be one
         asked["who"] = grant.who
-    answer = getattr(store, operation.name)(**asked)
-    return to_wire(grant.visible(answer) if operation.name == "history" else answer)
+    return asked
+
+
+def _check_items(items: object) -> Sequence[object]:
+    if not isinstance(items, list) or not items:
+        raise InvalidInput(
+            "items must be a list with something in it",
+            'send {"items": [{"content": …}, …]}, each with its own fields',
+        )
+    return items
+
+
+def _item(
+    store: MemoryStore,
+    operation: Operation,
+    number: int,
+    item: object,
+    of_all: Mapping[str, Any],
+    grant: Grant,
+) -> dict[str, Any]:
+    if not isinstance(item, dict) or item.keys() & of_all.keys():
+        without = f" without {' and '.join(of_all)}, which is said once" if of_all else ""
+        raise InvalidInput(
+            f"item {number} is not an object{without}", 'send {"content": …} for each'
+        )
+    try:
+        return narrow(store, operation, {**item, **of_all}, grant)
+    except ByheartError as error:
+        error.message = f"item {number}: {error.message}"
+        raise

@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from byheart.errors import ByheartError
-from byheart.interfaces.operations import OPERATIONS, Grant
+from byheart.interfaces.operations import OPERATIONS, Grant, carry_out
 from byheart.interfaces.rest import health, metrics
 from byheart.interfaces.rest.docs_page import PAGE_POLICY, render_page
 from byheart.interfaces.rest.endpoints import Desk, write_json
@@ -57,7 +57,7 @@ def create_app(
     inner.router.redirect_slashes = False  # a redirect would carry a token to whoever Host names
     app: ASGIApp = BodyLimit(inner, settings.max_body_bytes)
     app = RateLimit(app, Rate(settings.max_requests_per_minute))
-    app = TokenGuard(app, store, settings)
+    app = TokenGuard(app, store, settings, Rate(settings.max_requests_per_minute))
     if settings.allowed_origins:
         app = CORSMiddleware(
             app,
@@ -75,20 +75,20 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
     """Make the routes by which the server tells about itself."""
     document = write_json(describe_api())
     page = render_page()
+    watch = health.Watch(store)
 
     async def live(_: Request) -> Response:
         return _json(to_wire(health.Health("ok")))
 
     async def ready(request: Request) -> Response:
         tell = request.state.grant is not None
-        answer, status = await work.run("read", partial(health.look, store, tell=tell))
+        answer, status = await watch.look(tell=tell)
         return _json(to_wire(answer), status)
 
     async def figures(request: Request) -> Response:
         grant: Grant = request.state.grant
-        stats = OPERATIONS["stats"]
-        asked = grant.narrow(stats.name, "read", stats.reach, {}, store)
-        found = await work.run("read", partial(store.stats, **asked))
+        # Whole, with the sizes that `stats` withholds: whoever watches a server needs them.
+        found = await work.run("read", partial(carry_out, store, OPERATIONS["stats"], {}, grant))
         text = counted.render(found.space, found, work.under_way())
         return Response(text, media_type=metrics.MEDIA_TYPE)
 

@@ -13,14 +13,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from byheart.errors import InvalidInput
-from byheart.interfaces.operations import Grant, perform
-from byheart.interfaces.rest.asking import Given, read_given
+from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.operations import (
+    OPERATIONS,
+    Grant,
+    carry_out,
+    narrow,
+    perform,
+    perform_many,
+)
+from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
-from byheart.interfaces.rest.routes import ROUTES, SEVERAL, WRITE_TO_FILE, RouteEntry
+from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Work
 from byheart.memory_store import MemoryStore
-from byheart.model import to_wire
 
 # What the metrics tell apart, as the answer names it.
 _MODES = ("search", "recall", "context")
@@ -57,10 +63,9 @@ class Desk:
     def _endpoint(self, entries: Mapping[str, RouteEntry]) -> Callable[[Request], Any]:
         async def endpoint(request: Request) -> Response:
             entry = entries["GET" if request.method == "HEAD" else request.method]
-            given = await read_given(request, entry)
+            asked = await take(request, entry)
             grant: Grant = request.state.grant
-            lane = entry.lane_for(given)
-            outcome = await self._work.run(lane, partial(self._carry_out, entry, given, grant))
+            outcome = await self._carry_out(asked, grant)
             request.state.mode = outcome.mode
             return Response(
                 outcome.body,
@@ -71,55 +76,59 @@ class Desk:
 
         return endpoint
 
-    def _carry_out(self, entry: RouteEntry, given: Given, grant: Grant) -> Outcome:
-        verb = entry.operation.name
-        if verb in SEVERAL:
+    async def _carry_out(self, asked: Asked, grant: Grant) -> Outcome:
+        entry = asked.route
+        if asked.is_large:
+            lane = entry.lane_for(None)
+            return await self._work.run(lane, lambda: self._answer(entry, asked.read(), grant))
+        given = asked.read()
+        return await self._work.run(
+            entry.lane_for(given), partial(self._answer, entry, given, grant)
+        )
+
+    def _answer(self, entry: RouteEntry, given: Given, grant: Grant) -> Outcome:
+        operation = entry.operation
+        if operation.several is not None:
             return self._keep(entry, given, grant)
-        if verb == "write_to_file":
-            given = self._placed(given, grant)
-        answer = perform(self._store, entry.operation, given, grant)
-        if verb == "search":
+        if operation is WRITE_TO_FILE:
+            return Outcome(write_json(self._write_file(given, grant)))
+        answer = perform(self._store, operation, given, grant)
+        if operation.name == "search":
             # The name that callers of other systems know, as `source` is of `mode`.
             answer["count"] = answer["total_results"]
-        return Outcome(write_json(answer), mode=answer["mode"] if verb in _MODES else "")
+        return Outcome(write_json(answer), mode=answer["mode"] if operation.name in _MODES else "")
 
     def _keep(self, entry: RouteEntry, given: Given, grant: Grant) -> Outcome:
         if "items" in given:
-            return Outcome(write_json(self._keep_several(entry, given, grant)))
+            of_all = {name: given[name] for name in entry.in_path}
+            if len(given) > 1 + len(of_all):
+                raise InvalidInput(
+                    "items stand alone",
+                    'send {"items": [{"content": …}, …]}, each with its own fields',
+                )
+            saved = perform_many(self._store, entry.operation, given["items"], grant, of_all)
+            return Outcome(write_json(saved))
         saved = perform(self._store, entry.operation, given, grant)
         if saved["status"] != "created":
             return Outcome(write_json(saved))
         place = f"/memories/{quote(saved['memory_id'], safe='')}"
         return Outcome(write_json(saved), 201, {"Location": place})
 
-    def _keep_several(self, entry: RouteEntry, given: Given, grant: Grant) -> Any:
-        items, of_all = given["items"], {name: given[name] for name in entry.in_path}
-        if len(given) > 1 + len(of_all) or not isinstance(items, list):
-            raise InvalidInput(
-                "items stand alone, as a list",
-                'send {"items": [{"content": …}, …]}, each with its own fields',
-            )
-        for item in items:
-            if not isinstance(item, dict) or item.keys() & of_all.keys():
-                raise InvalidInput(
-                    "each of the items is an object, without what stands in the path",
-                    'send {"content": …} for each',
-                )
-        verb = entry.operation
-        # All of them first: what is not allowed must not leave the half of it behind.
-        allowed = [
-            grant.narrow(verb.name, verb.needs, verb.reach, {**item, **of_all}, self._store)
-            for item in items
-        ]
-        return to_wire(getattr(self._store, SEVERAL[verb.name])(allowed))
-
-    def _placed(self, given: Given, grant: Grant) -> Given:
-        place = self._files.locate(given.get("output_path"))
-        verb = WRITE_TO_FILE
-        asked = grant.narrow(verb.name, verb.needs, verb.reach, given, self._store)
-        self._store.get(asked["memory_id"], asked.get("space"))
+    def _write_file(self, given: Given, grant: Grant) -> Any:
+        asked = narrow(self._store, WRITE_TO_FILE, given, grant)
+        named = {name: asked[name] for name in ("memory_id", "space") if name in asked}
+        memory = carry_out(self._store, OPERATIONS["get"], named, grant)
+        place = self._files.locate(given["output_path"], memory.space, grant.session_id)
+        shown = self._files.name(place)
         self._files.make_room(place)
-        return {**given, "output_path": str(place)}
+        try:
+            placed = {**given, "output_path": str(place)}
+            written = perform(self._store, WRITE_TO_FILE, placed, grant)
+        except ByheartError as error:
+            # Where the folder lies on this machine is not for callers to know.
+            error.message = error.message.replace(str(place), shown)
+            raise
+        return {**written, "file_path": shown}
 
 
 def write_json(value: Any) -> bytes:

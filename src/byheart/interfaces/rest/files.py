@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import re
+from hashlib import sha256
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from byheart.errors import InvalidInput, StoreUnreachable
+from byheart.fields import LONGEST_OUTPUT_PATH
 
 _LONGEST_NAME_BYTES = 255
+_TO_QUOTE = re.compile(rb"[^a-z0-9_-]")
 
 
 class FilesFolder:
-    """Find the place of a file, wherever a caller would like it to be."""
+    """Find the place of a file, wherever a caller would like it to be.
+
+    Every space has a folder of its own, and in it every session whose tokens write: what one may
+    not read, another may not overwrite.
+    """
 
     def __init__(self, folder: Path, store: str) -> None:
         self._folder = folder
         self._store = Path(store)
 
-    def locate(self, output_path: object) -> Path:
+    def locate(self, output_path: object, space: str, session_id: str | None) -> Path:
         """Say where a file would stand; nothing is made or written."""
-        root = self._folder.resolve()
+        own = self._folder.resolve().joinpath(*map(_quoted, filter(None, (space, session_id))))
         relative = _check_relative(output_path)
-        place = (root / relative).resolve()  # through every link there is on the way
-        if not place.is_relative_to(root) or place == root:
+        place = (own / relative).resolve()  # through every link there is on the way
+        if not place.is_relative_to(own) or place == own:
             raise _outside(output_path)
         if self._is_of_the_store(place):
             raise InvalidInput(f"{relative} is a file of the store itself", "choose another name")
@@ -29,18 +37,20 @@ class FilesFolder:
             raise InvalidInput(f"{relative} is not a plain file", "choose another name")
         return place
 
+    def name(self, place: Path) -> str:
+        """Name a place by its path inside the folder."""
+        return place.relative_to(self._folder.resolve()).as_posix()
+
     def make_room(self, place: Path) -> None:
         """Make the folders above a file that was located."""
+        above = self.name(place.parent)
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError) as error:
-            raise InvalidInput(
-                f"{place.parent.relative_to(self._folder.resolve())} is a file, not a folder",
-                "choose another name",
-            ) from error
+            raise InvalidInput(f"{above} is a file, not a folder", "choose another name") from error
         except OSError as error:
             raise StoreUnreachable(
-                f"cannot make the folder {place.parent}: {error.strerror}",
+                f"cannot make the folder {above} in files_dir: {error.strerror}",
                 "name another in the setting files_dir",
             ) from error
         if place.parent.resolve() != place.parent:  # a link that came up in between
@@ -67,12 +77,17 @@ def _check_relative(output_path: object) -> PurePosixPath:
         longest = max(len(part.encode()) for part in path.parts)
     except (UnicodeEncodeError, ValueError):  # a lone surrogate; no part at all, as in "."
         raise InvalidInput(f"output_path {output_path!r} names no file") from None
-    if longest > _LONGEST_NAME_BYTES or len(output_path) > _LONGEST_PATH:
+    if longest > _LONGEST_NAME_BYTES or len(output_path) > LONGEST_OUTPUT_PATH:
         raise InvalidInput("output_path is too long", "shorten it")
     return path
 
 
-_LONGEST_PATH = 1000
+def _quoted(name: str) -> str:
+    """Make a folder's name of any label: no two are the same, whatever the disk thinks of case."""
+    quoted = _TO_QUOTE.sub(lambda found: f"%{found[0][0]:02x}", name.encode()).decode()
+    if len(quoted) <= _LONGEST_NAME_BYTES:
+        return quoted
+    return f"%{sha256(name.encode()).hexdigest()}"
 
 
 def _outside(output_path: object) -> InvalidInput:

@@ -10,6 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from byheart.errors import StoreError
 from byheart.interfaces.operations import Grant
+from byheart.interfaces.rest.limits import Rate, too_often
 from byheart.interfaces.rest.problems import Problem, problem_of
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings
@@ -82,11 +83,17 @@ class AddressGuard:
 
 
 class TokenGuard:
-    """Let in whoever has a token, and leave what it allows in `scope["state"]["grant"]`."""
+    """Let in whoever has a token, and leave what it allows in `scope["state"]["grant"]`.
 
-    def __init__(self, app: ASGIApp, store: MemoryStore, settings: Settings) -> None:
+    Those without one are counted by the address they come from.
+    """
+
+    def __init__(
+        self, app: ASGIApp, store: MemoryStore, settings: Settings, strangers: Rate
+    ) -> None:
         self._app = app
         self._store = store
+        self._strangers = strangers
         self._on_loopback = is_loopback(settings.serve_host)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -97,8 +104,10 @@ class TokenGuard:
         headers = Headers(scope=scope)
         try:
             grant = self._grant(headers.get("authorization", ""), scope)
-            if grant is None and not self._open(scope, headers):
-                raise _unknown("authorization" in headers)
+            if grant is None:
+                self._count_stranger(scope)
+                if not self._open(scope, headers):
+                    raise _unknown("authorization" in headers)
         except StoreError as error:
             await problem_of(error).send(scope, receive, send)
         except Problem as problem:
@@ -116,6 +125,12 @@ class TokenGuard:
         scope["state"]["token"] = token.token_id
         scope["state"]["who"] = token.name
         return Grant(token.access, token.space, token.session_id, token.name)
+
+    def _count_stranger(self, scope: Scope) -> None:
+        address = scope["client"][0] if scope.get("client") else ""
+        wait = self._strangers.wait_seconds(address)
+        if wait:
+            raise too_often("this address, without a token,", wait)
 
     def _open(self, scope: Scope, headers: Headers) -> bool:
         if scope["method"] not in ("GET", "HEAD"):

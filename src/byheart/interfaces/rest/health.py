@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import anyio
+import anyio.to_thread
 
 from byheart.errors import ByheartError
 from byheart.memory_store import MemoryStore
+
+_READY = "ready"
+_REMEMBERED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +32,33 @@ class Readiness:
     reason: str | None
 
 
-def look(store: MemoryStore, *, tell: bool) -> tuple[Readiness, int]:
-    """Ask the store how it is, and say with which status that is answered."""
-    try:
-        degraded = store.status().degraded
-    except ByheartError as error:
-        return Readiness("not ready", True, error.message if tell else None), 503
-    return Readiness("ready", degraded is not None, degraded if tell else None), 200
+class Watch:
+    """Ask the store how it is, once in a while at most, however many want to know.
+
+    In a thread of its own: strangers may ask this, and must not take those of the callers.
+    """
+
+    def __init__(self, store: MemoryStore, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._clock = clock
+        self._looking = anyio.Lock()
+        self._thread = anyio.CapacityLimiter(1)
+        self._seen: tuple[float, Readiness] | None = None
+
+    async def look(self, *, tell: bool) -> tuple[Readiness, int]:
+        """Say how the store is, and with which status that is answered."""
+        async with self._looking:
+            now = self._clock()
+            if self._seen is None or now - self._seen[0] >= _REMEMBERED_SECONDS:
+                found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
+                self._seen = (now, found)
+            found = self._seen[1]
+        status = 200 if found.status == _READY else 503
+        return (found if tell else replace(found, reason=None)), status
+
+    def _ask(self) -> Readiness:
+        try:
+            degraded = self._store.status().degraded
+        except ByheartError as error:
+            return Readiness("not ready", True, error.message)
+        return Readiness(_READY, degraded is not None, degraded)

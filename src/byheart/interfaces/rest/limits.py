@@ -1,4 +1,4 @@
-"""How much and how often: the size of bodies, and the rate of each token."""
+"""How much and how often: the size of bodies, and the rate of each token and address."""
 
 from __future__ import annotations
 
@@ -13,28 +13,58 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from byheart.interfaces.rest.problems import Problem
 
 # What is refused before it was read is read to its end all the same, within these bounds: a client
-# that is still sending would find the connection broken, and never see the answer.
+# that is still sending would find the connection broken, and never see the answer. For strangers
+# little is read: it is their word against our bandwidth.
 _MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS = 256_000_000, 5.0
+_MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS = 1_000_000, 1.0
+_MINUTE_SECONDS = 60.0
 
 
 class Rate:
-    """Let each token ask so often in a minute: all at once, then as fast as its bucket fills."""
+    """Let each name ask so often in a minute: all at once, then as fast as its bucket fills."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(per_minute)
         self._clock = clock
         self._buckets: dict[str, tuple[float, float]] = {}
+        self._swept = clock()
 
-    def wait_seconds(self, token: str) -> float:
+    def __len__(self) -> int:
+        """Count the names that are remembered."""
+        return len(self._buckets)
+
+    def wait_seconds(self, name: str) -> float:
         """Count a request; say how long to wait if it is one too many."""
         if not self._most:
             return 0.0
-        now, per_second = self._clock(), self._most / 60
-        left, since = self._buckets.get(token, (self._most, now))
+        now, per_second = self._clock(), self._most / _MINUTE_SECONDS
+        self._forget_idle(now)
+        left, since = self._buckets.get(name, (self._most, now))
         left = min(self._most, left + (now - since) * per_second)
         allowed = left >= 1
-        self._buckets[token] = (left - allowed, now)
+        self._buckets[name] = (left - allowed, now)
         return 0.0 if allowed else (1 - left) / per_second
+
+    def _forget_idle(self, now: float) -> None:
+        """Drop the buckets that are full again: they are as good as none."""
+        if now - self._swept < _MINUTE_SECONDS:
+            return
+        self._swept = now
+        self._buckets = {
+            name: bucket
+            for name, bucket in self._buckets.items()
+            if now - bucket[1] < _MINUTE_SECONDS
+        }
+
+
+def too_often(who: str, wait_seconds: float) -> Problem:
+    """Say how long to wait before asking again."""
+    return Problem(
+        429,
+        f"{who} asks more often than max_requests_per_minute allows",
+        "wait as long as the header Retry-After says",
+        {"Retry-After": str(math.ceil(wait_seconds))},
+    )
 
 
 class RateLimit:
@@ -49,13 +79,7 @@ class RateLimit:
         token = scope.get("state", {}).get("token")
         wait = 0.0 if token is None else self._rate.wait_seconds(token)
         if wait:
-            problem = Problem(
-                429,
-                "this token asks more often than max_requests_per_minute allows",
-                "wait as long as the header Retry-After says",
-                {"Retry-After": str(math.ceil(wait))},
-            )
-            await problem.send(scope, receive, send)
+            await too_often("this token", wait).send(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -116,14 +140,19 @@ class Patience:
 
         async def send_late(message: Message) -> None:
             if message["type"] == "http.response.start" and not ended:
-                with anyio.move_on_after(_MOST_DRAINED_SECONDS):
-                    await drain()
+                if scope["state"].get("grant") is not None:
+                    await drain(_MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS)
+                else:
+                    await drain(
+                        _MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS
+                    )
             await send(message)
 
-        async def drain() -> None:
+        async def drain(most_bytes: int, most_seconds: float) -> None:
             read = 0
-            while not ended and read < _MOST_DRAINED_BYTES:
-                read += len((await receive_watched()).get("body", b""))
+            with anyio.move_on_after(most_seconds):
+                while not ended and read < most_bytes:
+                    read += len((await receive_watched()).get("body", b""))
 
         await self._app(scope, receive_watched, send_late)
 

@@ -17,6 +17,9 @@ from byheart.model import Access, Stats
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ELSEWHERE = "elsewhere"
+# Anything can be sent as a method; what is counted by name must stay few.
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+_OTHER_METHOD = "other"
 
 Labels = Mapping[str, str]
 
@@ -36,9 +39,10 @@ class Observation(NamedTuple):
         """Read it off a request; paths that do not exist are all one, so that they stay few."""
         state, route = scope["state"], scope.get("route")
         grant = state.get("grant")
+        method = scope["method"] if scope["method"] in _METHODS else _OTHER_METHOD
         return cls(
             None if grant is None else grant.space,
-            scope["method"] if route else "",
+            method if route else "",
             getattr(route, "path", _ELSEWHERE),
             state.get("mode", ""),
             status,

@@ -157,7 +157,7 @@ def _body(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
         several = {
             "type": "object",
             "properties": {
-                "items": {"type": "array", "items": {"$ref": f"{_PLACE}{noun}"}},
+                "items": {"type": "array", "items": {"$ref": f"{_PLACE}{noun}"}, "minItems": 1},
             },
             "required": ["items"],
             "additionalProperties": False,
@@ -196,6 +196,8 @@ def _default(parameter: Parameter) -> Schema:
 def _results(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
     verb = entry.operation
     schema = describe(verb.result, nouns, _PLACE)
+    if verb.withheld:
+        _leave_out(verb.withheld, nouns[verb.result.__name__])
     if verb.name == "search":
         schema = {"allOf": [schema, _COUNT]}
     if verb.name in _SEVERAL_OF:
@@ -214,6 +216,14 @@ def _results(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
         }
     example = ANSWERS.get((entry.method, entry.path))
     return {"200": _result("What the verb answers.", schema, example)}
+
+
+def _leave_out(withheld: tuple[str, ...], noun: Schema) -> None:
+    """Take out of a noun what no token is told: here everybody comes with one."""
+    noun["properties"] = {
+        name: each for name, each in noun["properties"].items() if name not in withheld
+    }
+    noun["required"] = list(noun["properties"])
 
 
 _COUNT: Schema = {

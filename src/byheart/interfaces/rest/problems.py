@@ -31,6 +31,7 @@ from byheart.errors import (
     VersionConflict,
 )
 from byheart.interfaces.operations import Forbidden
+from byheart.interfaces.rest.work import Overloaded
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -53,9 +54,14 @@ STATUSES: Mapping[type[ByheartError], int] = {
     StoreTooNew: 500,
     StoreUnreachable: 503,
     Forbidden: 403,
+    Overloaded: 503,
 }
 # What passes by itself, with how long to wait before asking again.
-_RETRY_SECONDS: Mapping[type[ByheartError], int] = {StoreBusy: 1, EmbedderUnavailable: 60}
+_RETRY_SECONDS: Mapping[type[ByheartError], int] = {
+    StoreBusy: 1,
+    Overloaded: 1,
+    EmbedderUnavailable: 60,
+}
 _HINTS = {
     404: "GET /openapi.json lists every path",
     405: "the header Allow names the methods that this path takes",

@@ -13,8 +13,6 @@ from byheart.model import Access
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 _IN_PATH = re.compile(r"\{(\w+)\}")
 
-# Verbs that take one thing, or with `items` several at once.
-SEVERAL = {"save": "save_many", "log": "log_many"}
 # Verbs that read, but compare everything with everything.
 _TAKE_LONG = ("dedupe",)
 # Known at this door alone, where files are written to one folder and nowhere else.
@@ -42,9 +40,14 @@ class RouteEntry:
         """Say whether the other parameters are a JSON body, not the query string."""
         return self.method in ("POST", "PATCH")
 
-    def lane_for(self, given: Mapping[str, Any]) -> Access:
-        """Say with whom it shares its threads: what takes long is not to be in a search's way."""
-        return "write" if self.operation.name in _TAKE_LONG else self.operation.needed_for(given)
+    def lane_for(self, given: Mapping[str, Any] | None) -> Access:
+        """Say with whom it shares its threads: what takes long is not to be in a search's way.
+
+        What was not read yet (`None`) may turn out to write.
+        """
+        if self.operation.name in _TAKE_LONG or (given is None and self.operation.writes_if):
+            return "write"
+        return self.operation.needed_for(given or {})
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import logging
 import os
 import signal
 import socket
@@ -20,6 +19,7 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from byheart.errors import ByheartError, SettingsError
+from byheart.interfaces.caretaking import prepare, unload_when_idle
 from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
@@ -33,7 +33,6 @@ _LAST_SECONDS = 3
 _TURN_SECONDS = 0.0005
 _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +54,18 @@ def serve(
     on_listening: Callable[[Listening], None] = lambda _: None,
     mounts: Sequence[BaseRoute] = (),
     lifespan: Lifespan | None = None,
+    work: Work | None = None,
     quiet: bool = False,
 ) -> None:
-    """Answer requests until a signal says to stop; then end what is under way, and return."""
+    """Answer requests until a signal says to stop; then end what is under way, and return.
+
+    `work` is given where `mounts` have their work done by it as well.
+    """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_taking_turns())
         listener = stack.enter_context(_bind(settings.serve_host, settings.serve_port))
         lines = None if quiet else stack.enter_context(_open_lines(settings))
-        work = Work(settings)
+        work = work or Work(settings)
         app = create_app(
             store, settings, mounts=mounts, lifespan=lifespan, journal=lines, work=work
         )
@@ -218,12 +221,8 @@ def _looking_after(store: MemoryStore, settings: Settings) -> Iterator[None]:
     ended = threading.Event()
 
     def look_after() -> None:
-        try:
-            store.prepare()
-            while not ended.wait(settings.unload_after_seconds / 4):
-                store.unload(settings.unload_after_seconds)
-        except Exception as error:  # noqa: BLE001 - whoever asks first is told
-            _log.info("preparing failed: %s", error)
+        prepare(lambda: store)
+        unload_when_idle(store, settings.unload_after_seconds, ended)
 
     threading.Thread(target=look_after, name="byheart-prepare", daemon=True).start()
     try:

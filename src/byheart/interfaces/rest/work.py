@@ -1,5 +1,7 @@
 """In which thread a request is carried out: reads and writes apart, each with a bounded queue.
 
+REST and MCP share them, so that the limits are those of the server.
+
 A save waits for the model and for the disk, an import for a long time: were they to share their
 threads with searches, a few of them would leave none.
 """
@@ -12,12 +14,15 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from byheart.interfaces.rest.problems import Problem
+from byheart.errors import ByheartError
 from byheart.model import Access
 from byheart.settings import Settings
 
 Result = TypeVar("Result")
-_RETRY_SECONDS = 1
+
+
+class Overloaded(ByheartError):
+    """Refuse work while too much of it waits."""
 
 
 class _Lane:
@@ -31,11 +36,9 @@ class _Lane:
     async def run(self, task: Callable[[], Result]) -> Result:
         """Run a task when there is a thread for it; refuse it when too many wait already."""
         if self.inside >= self._most:
-            raise Problem(
-                503,
+            raise Overloaded(
                 f"{self.inside} requests of this kind are under way or waiting",
                 "ask again in a moment, or raise max_waiting_requests",
-                {"Retry-After": str(_RETRY_SECONDS)},
             )
         self.inside += 1
         try:

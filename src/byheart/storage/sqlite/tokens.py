@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import hmac
 import shlex
-import threading
-import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from byheart.errors import Conflict, StoreError
-from byheart.forking import renew_after_fork
+from byheart.errors import Conflict
 from byheart.model import Token
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.notes import Notes
 from byheart.storage.sqlite.times import from_micros, to_micros
 
 _TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
 _LOOKED_UP_BYTES = 8
-# How long to leave a store alone that was busy when a use was to be noted.
-_PAUSE_SECONDS = 1.0
-# How long closing the store may wait for others who write: the last chance to note a use.
-_LAST_WAIT_MS = 5000
 
 
 class SqliteTokens:
@@ -31,13 +25,8 @@ class SqliteTokens:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._renew()
-        renew_after_fork(self._renew)
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
-        self._unnoted: dict[str, int] = {}
-        self._paused_until = 0.0
+        self._uses = Notes[str, int](database, _note_uses)
+        self.flush = self._uses.flush
 
     def add(self, token: Token, secret_hash: bytes) -> None:
         """Add a token, unless its name is taken."""
@@ -86,42 +75,14 @@ class SqliteTokens:
 
     def note_use(self, token_id: str, at: datetime) -> None:
         """Note when a token was used; never wait: what others who write delay is noted later."""
-        if not self._database.writable:
-            return
-        with self._lock:
-            self._unnoted[token_id] = to_micros(at)
-            if time.monotonic() >= self._paused_until:
-                self._write(busy_timeout_ms=0)
-
-    def flush(self) -> None:
-        """Note what is still to be noted, if others leave room for it soon."""
-        with self._lock:
-            if self._unnoted:
-                self._write(_LAST_WAIT_MS)
-
-    def _write(self, busy_timeout_ms: int) -> None:
-        try:
-            _note(self._database, self._unnoted, busy_timeout_ms)
-            self._unnoted.clear()
-        except (apsw.Error, StoreError):
-            self._paused_until = time.monotonic() + _PAUSE_SECONDS
+        self._uses.add(lambda uses: uses.update({token_id: to_micros(at)}))
 
 
-def _note(database: Database, uses: Mapping[str, int], busy_timeout_ms: int) -> None:
-    # Once a minute: a connection of its own costs nothing then, and none has to cross a fork.
-    connection = database.connect()
-    try:
-        connection.set_busy_timeout(busy_timeout_ms)
-        # No wait for the disk: what a power cut takes is the minute of a use.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with connection:
-            connection.executemany(
-                "UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?2) "
-                "WHERE token_id = ?1",
-                uses.items(),
-            )
-    finally:
-        connection.close()
+def _note_uses(connection: apsw.Connection, uses: Mapping[str, int]) -> None:
+    connection.executemany(
+        "UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?2) WHERE token_id = ?1",
+        uses.items(),
+    )
 
 
 def _to_token(row: Any) -> Token:
