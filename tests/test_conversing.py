@@ -136,10 +136,32 @@ def test_one_client_id_for_two_texts_of_one_list_stops_at_the_second(store: Memo
         turn_of("Another thing to say.", "a"),
         turn_of("A turn after it.", "b"),
     ]
-    with pytest.raises(Conflict, match="item 2: client_id 'a' was logged before"):
+    with pytest.raises(Conflict, match="item 2: client_id 'a' has another text in item 0"):
         store.log_many(items)
     assert said(store) == [("user", "One thing to say.")]
     assert {each.status for each in store.log_many(items[:2])} == {"unchanged"}
+
+
+def test_with_check_first_a_client_id_of_another_text_leaves_nothing_kept(
+    store: MemoryStore,
+) -> None:
+    many = [turn_of(f"Question {n} of many.", f"{n}") for n in range(200)]
+    with pytest.raises(Conflict, match="item 200: client_id '0' has another text in item 0"):
+        store.log_many([*many, turn_of("Another text.", "0")], check_first=True)
+    assert said(store) == []
+    store.log("s1", "user", "Where is the deploy key?", client_id="a")
+    with pytest.raises(Conflict, match="item 200: client_id 'a' was logged before"):
+        store.log_many([*many, turn_of("Another text.", "a")], check_first=True)
+    assert len(said(store)) == 1
+
+
+def test_a_turn_that_was_changed_since_can_be_given_again_in_its_first_words(
+    store: MemoryStore,
+) -> None:
+    turn = store.log("s1", "user", "Where is the deploy key?", client_id="a")
+    store.update(turn.memory_id, content="Where is the release key?")
+    [again] = store.log_many([turn_of("Where is the deploy key?", "a")])
+    assert (again.status, again.memory_id) == ("unchanged", turn.memory_id)
 
 
 @pytest.mark.parametrize(

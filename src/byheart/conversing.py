@@ -66,7 +66,7 @@ class Recorder:
         """Save turns in one go; what was logged before under the same client id stays as it is."""
         results = self._saver.save(turns)
         for turn, result in zip(turns, results, strict=True):
-            if _has_other_words(turn, result):
+            if _differs(turn, result):
                 raise _other_words(turn, result)
         created = Counter(
             (turn.space, turn.session_id)
@@ -85,13 +85,14 @@ class Recorder:
     ) -> Iterator[Sequence[SaveRequest]]:
         """Give turns to keep, and stop before the first whose client id has another text."""
         number = 0
-        for turns in _apart(batches):
+        given: dict[tuple[str, str | None, str], tuple[str, int]] = {}
+        for turns in batches:
             known = self._storage.known([turn.key for turn in turns if turn.client_id is not None])
             for at, turn in enumerate(turns):
-                held = known.get(turn.key)
-                if held is not None and _has_other_words(turn, held):
+                conflict = _find_conflict(turn, number + at, known.get(turn.key), given)
+                if conflict is not None:
                     yield turns[:at]
-                    raise _other_words(turn, held, f"item {number + at}: ")
+                    raise conflict
             number += len(turns)
             yield turns
 
@@ -213,21 +214,28 @@ def _turn(memory: Memory) -> Turn:
     )
 
 
-def _apart(batches: Iterable[Sequence[SaveRequest]]) -> Iterator[Sequence[SaveRequest]]:
-    """Cut batches so that one client id with two texts is met in the store at the second."""
-    for batch in batches:
-        start, texts = 0, dict[tuple[str, str | None, str], str]()
-        for at, turn in enumerate(batch):
-            if turn.client_id is None:
-                continue
-            name = (turn.space, turn.session_id, turn.client_id)
-            if texts.setdefault(name, turn.content_hash) != turn.content_hash:
-                yield batch[start:at]
-                start, texts = at, {name: turn.content_hash}
-        yield batch[start:]
+def _find_conflict(
+    turn: SaveRequest,
+    number: int,
+    held: SaveResult | None,
+    given: dict[tuple[str, str | None, str], tuple[str, int]],
+) -> Conflict | None:
+    """Say what speaks against an item: its client id has another text, in the store or the list."""
+    if turn.client_id is None:
+        return None
+    name = (turn.space, turn.session_id, turn.client_id)
+    text, first = given.setdefault(name, (turn.content_hash, number))
+    if held is not None:
+        return _other_words(turn, held, f"item {number}: ") if _differs(turn, held) else None
+    if text == turn.content_hash:
+        return None
+    return Conflict(
+        f"item {number}: client_id {turn.client_id!r} has another text in item {first}",
+        "give each turn a client_id of its own",
+    )
 
 
-def _has_other_words(turn: SaveRequest, held: SaveResult) -> bool:
+def _differs(turn: SaveRequest, held: SaveResult) -> bool:
     """Say whether a client id was used for another text, unless that text was changed since."""
     known = held.status == "unchanged" and held.version == 1
     return known and held.content_hash != turn.content_hash

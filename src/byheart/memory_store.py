@@ -308,7 +308,8 @@ class MemoryStore:
         """
         batches = self._batches(items, check_turn, check_first)
         kept = self._recorder.until_other_words(batches)
-        return self._keep_many(kept, self._recorder.keep, on_progress)
+        sound = list(kept) if check_first else kept
+        return self._keep_many(sound, self._recorder.keep, on_progress)
 
     def transcript(
         self,

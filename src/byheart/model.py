@@ -305,6 +305,7 @@ class MemoryFields:
     version: int
     replaced_at: datetime | None
     superseded_by: str | None
+    role: str | None
 
     @property
     def text_id(self) -> str:
@@ -412,6 +413,7 @@ class RecalledMemory:
 
     id: str
     kind: str
+    role: str | None
     title: str | None
     content: str
     importance: float

@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -160,7 +161,7 @@ def _choices(default: tuple[str, ...], doc: str, choices: tuple[str, ...]) -> An
     return _setting(default, Rule(doc, "a list of " + ", ".join(choices), parse))
 
 
-def _names(doc: str, allowed: str, pattern: str) -> Any:
+def _names(doc: str, allowed: str, each: str, pattern: str) -> Any:
     def parse(given: _Given) -> tuple[str, ...]:
         names = given.raw.split(",") if isinstance(given.raw, str) else given.raw
         if not isinstance(names, list | tuple):
@@ -168,7 +169,7 @@ def _names(doc: str, allowed: str, pattern: str) -> Any:
         chosen = tuple(str(name).strip().rstrip("/").lower() for name in names if name != "")
         for name in chosen:
             if not re.fullmatch(pattern, name):
-                raise ValueError(f"{name!r} is none")
+                raise ValueError(f"{name!r} is not {each}")
         return tuple(dict.fromkeys(chosen))
 
     return _setting((), Rule(doc, allowed, parse))
@@ -318,11 +319,13 @@ class Settings:
     allowed_hosts: tuple[str, ...] = _names(
         "Names under which the server may be asked, besides those of this machine; `*` means any.",
         "a list of host names",
+        "a host name",
         r"\*|\[[0-9a-f:.]+\]|[^\s/:\[\]*]+",
     )
     allowed_origins: tuple[str, ...] = _names(
         "Web pages that may ask the server from a browser, besides its own.",
         "a list of origins such as https://example.com",
+        "an origin such as https://example.com",
         r"https?://[^\s/*]+",
     )
     max_body_bytes: int = _number(
@@ -492,15 +495,21 @@ def _gather(
 
 
 def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
-    document = _parse_toml(_read_text(path), path)
+    return _from_text(_read_text(path), path, environ)
+
+
+def _from_text(text: str, path: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
+    """Collect what a config file says, or would say if this text were in it."""
+    document = _parse_toml(text, path)
     table = document.pop(FILE_TABLE, {})
     source = f"file {path}"
     if not isinstance(table, dict):
         raise SettingsError(
             f"{FILE_TABLE} in {path} is not a table", f"write [{FILE_TABLE}] on a line of its own"
         )
-    for key in (*document, *table):
-        _require_known(key, source)
+    for key, value in (*document.items(), *table.items()):
+        if key not in _RULES:
+            raise SettingsError(f"there is no setting {key!r} ({source})", _how_to_drop(key, value))
     for key in document.keys() & table.keys():
         raise SettingsError(
             f"{key} is set twice in {path}: above all tables and in [{FILE_TABLE}]",
@@ -526,7 +535,7 @@ def _from_overrides(
 ) -> dict[str, _Given]:
     given = {}
     for key, raw in overrides.items():
-        _require_known(key, "flag")
+        require_known(key, "flag")
         if raw is not None:
             given[key] = _Given(raw, "flag", Path(), environ)
     return given
@@ -564,12 +573,22 @@ def _parse_value(key: str, given: _Given) -> object:
         ) from error
 
 
-def _require_known(key: str, source: str) -> None:
+def require_known(key: str, source: str) -> None:
+    """Refuse a key that is no setting, naming the nearest that is one."""
     if key in _RULES:
         return
     nearest = _nearest(key)
     hint = f"did you mean {nearest}?" if nearest else "'byheart config list' shows every setting"
     raise SettingsError(f"there is no setting {key!r} ({source})", hint)
+
+
+def _how_to_drop(key: str, value: object) -> str:
+    """Say how a key gets out of the file again: until then no other command can read it."""
+    nearest = _nearest(key)
+    meant = f"did you mean {nearest}? " if nearest else ""
+    if isinstance(value, dict):
+        return f"{meant}take the table {key} out of the file"
+    return f"{meant}take it out with: byheart config unset {shlex.quote(key)}"
 
 
 def _nearest(key: str) -> str:
@@ -583,7 +602,7 @@ def _nearest(key: str) -> str:
 def set_setting(key: str, value: object, config_path: Path | None = None) -> Path:
     """Write one setting into the config file, leaving all other lines as they are."""
     path = config_path or default_config_path()
-    _require_known(key, "config set")
+    require_known(key, "config set")
     parsed = _parse_value(key, _Given(value, "config set", Path(), os.environ))
     literal = _toml_literal(_written_form(key, value, parsed))
     text = _read_text(path)
@@ -595,6 +614,7 @@ def set_setting(key: str, value: object, config_path: Path | None = None) -> Pat
             f"{path} is written in a way that cannot be edited line by line",
             f"write {key} = {literal} into it yourself",
         )
+    _require_sound(edited, path)
     _write_atomically(path, edited)
     return path
 
@@ -609,7 +629,7 @@ def unset_setting(key: str, config_path: Path | None = None) -> bool:
     _parse_toml(text, path)
     found = [each for each in _statements(text) if each.assigns(key)]
     if not found:
-        _require_known(key, "config unset")
+        require_known(key, "config unset")
         return False
     lines = _lines(text)
     for statement in reversed(found):
@@ -617,7 +637,27 @@ def unset_setting(key: str, config_path: Path | None = None) -> bool:
     edited = "".join(lines)
     if _lookup(edited, key) is not None:
         raise SettingsError(f"{key} could not be removed from {path}", "edit the file by hand")
+    if _is_sound(text, path):  # of a file that is refused anyway, anything may be taken out
+        _require_sound(edited, path)
     _write_atomically(path, edited)
+    return True
+
+
+def _require_sound(text: str, path: Path) -> None:
+    """Refuse a text for the file with which no command could begin, here or in another shell."""
+    try:
+        in_file = _from_text(text, path, os.environ)
+        _resolve(in_file)
+        _resolve({**in_file, **_from_environment(os.environ)})
+    except SettingsError as error:
+        raise SettingsError(f"{error.message}; {path} was left as it is", error.hint) from error
+
+
+def _is_sound(text: str, path: Path) -> bool:
+    try:
+        _require_sound(text, path)
+    except SettingsError:
+        return False
     return True
 
 

@@ -38,7 +38,7 @@ class Doorkeeper:
             space=space,
             session_id=check.check_optional_label("session_id", session_id),
             created_at=now,
-            expires_at=check.check_expiry(ttl_days, None, now),
+            expires_at=_check_expiry(ttl_days, now),
             last_used_at=None,
         )
         secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
@@ -85,6 +85,16 @@ def _check_name(name: object) -> str:
                 f"a token's name cannot begin with {prefix}", "name it after who will use it"
             )
     return text
+
+
+def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
+    expires_at = check.check_expiry(ttl_days, None, now)
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput(
+            f"ttl_days is {ttl_days}: the token would be good for no time at all",
+            "give more than 0 days; without ttl_days it is good for ever",
+        )
+    return expires_at
 
 
 def _hash(secret: str) -> bytes:

@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from byheart.errors import InvalidInput, NotFound
-from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform
+from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform, perform_many
 from byheart.interfaces.operations.schemas import describe
 from byheart.memory_store import MemoryStore
 
@@ -90,6 +90,73 @@ def test_a_flag_that_writes_is_refused_to_a_reading_grant(
         perform(store, OPERATIONS[name], {flag: True}, reader)
 
 
+@pytest.mark.parametrize("items", [[], [{"content": "x"}], None, ["x"]])
+def test_reading_grants_never_write_a_list_not_even_an_empty_one(
+    store: MemoryStore, items: object
+) -> None:
+    with pytest.raises(Forbidden, match="may read only"):
+        perform_many(store, OPERATIONS["save"], items, Grant("read", "default"))
+
+
+@pytest.mark.parametrize("items", [[], None, {}, "ab", [1], [{"session_id": "ours"}]])
+def test_a_list_without_objects_is_refused(store: MemoryStore, items: object) -> None:
+    with pytest.raises(InvalidInput, match="item"):
+        perform_many(store, OPERATIONS["log"], items, Grant(), {"session_id": "ours"})
+
+
+def test_a_verb_for_one_thing_takes_no_list(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="no list"):
+        perform_many(store, OPERATIONS["get"], [{"memory_id": "x"}], Grant())
+
+
+def test_one_item_too_far_and_none_is_saved(store: MemoryStore) -> None:
+    grant = Grant("write", "default", "ours")
+    fine = {"content": "Fine."}
+    for wrong in ({"session_id": "theirs"}, {"space": "theirs"}, {"colour": "red"}):
+        with pytest.raises((Forbidden, InvalidInput), match="item 1: "):
+            perform_many(store, OPERATIONS["save"], [fine, {**fine, **wrong}], grant)
+    with pytest.raises(Forbidden, match="bound to the session"):
+        perform_many(store, OPERATIONS["log"], [], grant, {"session_id": "theirs"})
+    assert store.list().total == 0
+    [saved] = perform_many(store, OPERATIONS["save"], [fine], grant)
+    assert store.get(saved["memory_id"]).session_id == "ours"
+
+
+@pytest.mark.parametrize("name", ["status", "stats"])
+def test_only_the_owner_is_told_of_the_whole_store(store: MemoryStore, name: str) -> None:
+    operation = OPERATIONS[name]
+    whole = perform(store, operation, {}, Grant())
+    told = perform(store, operation, {}, Grant("read", "default"))
+    assert whole["store"] == store.status().store
+    assert set(whole) - set(told) == set(operation.withheld)
+    assert whole["store"] not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("recall", {"query": "x", "max_tokens": 0}),
+        ("context", {"session_id": "s", "max_tokens": 0}),
+        ("context", {"session_id": "s", "top_k": 101}),
+        ("dedupe", {"threshold": 0.79}),
+        ("dedupe", {"threshold": 1.01}),
+        ("update", {"expected_version": 0}),
+        ("update", {"expected_version": 10**9 + 1}),
+    ],
+)
+def test_schemas_have_the_bounds_that_the_verbs_check(
+    store: MemoryStore, name: str, given: dict[str, Any]
+) -> None:
+    value = given[list(given)[-1]]
+    assert not Draft202012Validator(OPERATIONS[name].parameters[list(given)[-1]].schema).is_valid(
+        value
+    )
+    if name == "update":
+        given = {"memory_id": store.save("A fact.").memory_id, **given}
+    with pytest.raises(InvalidInput, match=str(value)):
+        perform(store, OPERATIONS[name], given, Grant())
+
+
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 def test_no_grant_of_a_space_may_name_another(store: MemoryStore, operation: Any) -> None:
     with pytest.raises(Forbidden, match="bound to the space"):
@@ -119,7 +186,7 @@ def test_no_grant_of_a_session_reaches_another(store: MemoryStore, operation: An
         asked.pop("memory_id", None)
         answer = perform(store, operation, asked, grant)
         assert theirs not in str(answer)
-    elif operation.reach != "anyone":
+    else:
         with pytest.raises((Forbidden, NotFound)):
             perform(store, operation, asked, grant)
     assert store.get(theirs).version == 1

@@ -89,6 +89,7 @@ def test_a_token_that_only_reads_cannot_write(server: Server) -> None:
     writing: list[tuple[str, str, dict[str, Any]]] = [
         ("POST", "/memories", {"content": "x"}),
         ("POST", "/memories", {"items": [{"content": "x"}]}),
+        ("POST", "/memories", {"items": []}),
         ("PATCH", f"/memories/{kept}", {"title": "x"}),
         ("POST", f"/memories/{kept}/restore", {}),
         ("POST", f"/memories/{kept}/supersede", {"by": other}),
@@ -217,7 +218,7 @@ def test_a_token_of_a_session_cannot_name_another_or_ask_about_the_whole_space(
     assert bound.post("/search", json={"query": "tea", "session_id": "s2"}).status_code == 403
     assert bound.get("/memories?session_id=s2").status_code == 403
     assert bound.post("/memories", json={"content": "a", "session_id": "s2"}).status_code == 403
-    for path in ("/sessions", "/entities", "/stats", "/metrics"):
+    for path in ("/sessions", "/entities", "/status", "/stats", "/metrics"):
         assert bound.get(path).status_code == 403, path
     assert server.store.list().total == 1
 
@@ -256,6 +257,7 @@ def test_a_token_of_a_session_converses_in_that_session_alone(
     assert bound.post("/sessions/s1/log", json=turn).status_code == 201
     assert bound.post("/sessions/s2/log", json=turn).status_code == 403
     assert bound.post("/sessions/s2/log", json={"items": [turn]}).status_code == 403
+    assert bound.post("/sessions/s2/log", json={"items": []}).status_code == 403
     assert bound.get("/sessions/s2/transcript").status_code == 403
     assert bound.post("/sessions/s2/summarize", json={"text": "a"}).status_code == 403
     assert bound.post("/context", json={"session_id": "s2"}).status_code == 403

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
+import socket
 import threading
+import time
 import tracemalloc
 from collections.abc import Iterator
 
+import anyio
+import httpx2
 import pytest
 
+from byheart.interfaces.rest.health import Watch
 from byheart.interfaces.rest.limits import Rate
 from tests.interfaces.rest.conftest import Serve
 
@@ -49,8 +55,21 @@ def test_a_body_of_100_megabytes_is_413_and_never_held(serve: Serve, chunked: bo
 def test_a_large_body_without_a_token_is_answered_too(serve: Serve) -> None:
     server = serve(max_body_bytes=1_000)
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
-    connection.request("POST", "/memories", MEGABYTE * 20)
+    connection.request("POST", "/memories", MEGABYTE[:500_000])
     assert connection.getresponse().status == 401
+
+
+def test_little_is_read_of_what_a_stranger_sends(serve: Serve) -> None:
+    server = serve()
+    head = f"POST /memories HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {10**9}\r\n\r\n"
+    sent = 0
+    with socket.create_connection(("127.0.0.1", server.port), timeout=30) as connection:
+        connection.sendall(head.encode())
+        with contextlib.suppress(ConnectionError):
+            while sent < 200:
+                connection.sendall(MEGABYTE)
+                sent += 1
+    assert sent < 100  # a few are in the buffers of the two ends
 
 
 def test_a_body_just_within_the_limit_is_read(serve: Serve) -> None:
@@ -77,6 +96,49 @@ def test_a_token_that_asks_too_often_is_429_and_told_how_long_to_wait(serve: Ser
     assert answers[-1].json()["hint"]
     assert second.get("/status").status_code == 200  # another token has its own
     assert first.get("/health").status_code == 429
+
+
+def test_strangers_are_counted_by_their_address_and_keep_nobody_else_out(serve: Serve) -> None:
+    server = serve(max_requests_per_minute=5)
+    client = server.client()
+    with httpx2.Client(base_url=server.url, trust_env=False) as stranger:
+        answers = [stranger.get(path) for path in ("/health", "/status", "/health/ready") * 2]
+        assert [each.status_code for each in answers] == [200, 401, 200, 200, 401, 429]
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 12
+        wrong = stranger.get("/status", headers={"Authorization": "Bearer bh_wrong"})
+        assert wrong.status_code == 429
+    assert client.get("/status").status_code == 200
+
+
+def test_readiness_is_looked_at_once_a_second_however_many_ask(serve: Serve) -> None:
+    server = serve()
+    now = [0.0]
+    watch = Watch(server.store, lambda: now[0])
+
+    async def look() -> None:
+        assert (await watch.look(tell=True))[0].status == "ready"
+        server.store.close()
+        now[0] = 0.9
+        assert (await watch.look(tell=True))[0].status == "ready"
+        now[0] = 1.0
+        seen, status = await watch.look(tell=False)
+        assert (seen.status, seen.reason, status) == ("not ready", None, 503)
+
+    anyio.run(look)
+
+
+def test_buckets_of_those_who_are_idle_are_forgotten() -> None:
+    now = [0.0]
+    rate = Rate(60, lambda: now[0])
+    for number in range(1000):
+        rate.wait_seconds(f"idle {number}")
+    now[0] = 59.0
+    for _ in range(60):
+        rate.wait_seconds("busy")
+    now[0] = 60.5
+    assert rate.wait_seconds("new") == 0.0
+    assert len(rate) == 2
+    assert [rate.wait_seconds("busy") for _ in range(2)] == [0.0, pytest.approx(0.5)]
 
 
 def test_a_bucket_fills_as_time_passes() -> None:
@@ -123,3 +185,26 @@ def test_more_work_than_may_wait_is_503(serve: Serve) -> None:
         thread.join()
     other.close()
     assert sorted(statuses) == [201, 201, 503, 503, 503]
+
+
+def test_reading_a_large_body_keeps_nobody_else_waiting(serve: Serve) -> None:
+    server = serve()
+    body = b'{"content": "x", "colours": [' + b"[]," * 3_000_000 + b"[]]}"
+    headers = {"Content-Type": "application/json"}
+    client, statuses = server.client(), list[int]()
+
+    def save() -> None:
+        statuses.append(client.post("/memories", content=body, headers=headers).status_code)
+
+    saving = threading.Thread(target=save)
+    begun = time.perf_counter()
+    saving.start()
+    longest, asked = 0.0, 0
+    with httpx2.Client(base_url=server.url, trust_env=False, timeout=30) as other:
+        while saving.is_alive():
+            started = time.perf_counter()
+            assert other.get("/health").status_code == 200
+            longest, asked = max(longest, time.perf_counter() - started), asked + 1
+    assert statuses == [422]
+    assert asked > 10
+    assert longest < (time.perf_counter() - begun) / 2

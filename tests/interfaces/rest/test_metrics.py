@@ -93,3 +93,12 @@ def test_a_store_that_does_not_answer_is_not_ready_but_the_server_is_alive(
     assert stranger.get("/health").status_code == 200
     answer = stranger.get("/health/ready")
     assert (answer.status_code, answer.json()["status"]) == (503, "not ready")
+
+
+def test_methods_that_nobody_knows_are_counted_as_one(client: httpx2.Client) -> None:
+    for method in ("FOO", "BAR", "BAZ"):
+        assert client.request(method, "/search").status_code == 405
+    figures = read(client)
+    name = 'byheart_requests_total{method="other",route="/search",status="405",token="yes"}'
+    assert figures[name] == 3
+    assert not any("FOO" in each for each in figures)

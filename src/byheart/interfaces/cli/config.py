@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from byheart.fields import check_names
 from byheart.interfaces.cli.screen import Column, open_screen, print_json, warn
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
@@ -12,6 +11,7 @@ from byheart.settings import (
     SettingRow,
     default_config_path,
     describe_settings,
+    require_known,
     set_setting,
     setting_keys,
     unknown_variables,
@@ -56,6 +56,7 @@ def list_settings(invocation: Invocation) -> None:
 @click.pass_obj
 def get_setting(invocation: Invocation, key: str) -> None:
     """Print the value of one setting."""
+    require_known(key, "config get")
     row = _row(invocation, key)
     if invocation.json:
         print_json(row)
@@ -108,9 +109,7 @@ def show_path(invocation: Invocation) -> None:
 
 
 def _row(invocation: Invocation, key: str) -> SettingRow:
-    rows = {row.key: row for row in describe_settings(overrides(invocation))}
-    check_names([key], tuple(rows), "setting")
-    return rows[key]
+    return next(row for row in describe_settings(overrides(invocation)) if row.key == key)
 
 
 def _shown(value: object) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from byheart.errors import InvalidInput
 from byheart.interfaces.cli.changing import who
 from byheart.interfaces.cli.importing import LOGGING, import_lines, warn_of_missing_vectors
 from byheart.interfaces.cli.model_files import open_embedding_store
@@ -24,6 +26,9 @@ from byheart.interfaces.cli.screen import (
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Turn
+
+if TYPE_CHECKING:  # help is to be there before numpy is
+    from byheart.memory_store import MemoryStore
 
 ABOUT = "About the turn"
 
@@ -102,7 +107,7 @@ def log_command(
         return
     if session_id is None or role is None:
         raise click.UsageError("say in which session, and who speaks: byheart log s1 user TEXT")
-    content = read_content(text)
+    content = _read_turn(text)
     with open_embedding_store(invocation, create=True) as store:
         result = store.log(session_id, role, content, **about)
     warn_of_missing_vectors(invocation, [result])
@@ -113,6 +118,17 @@ def log_command(
         open_screen().line(Part("✓", "good"), done, Part(result.memory_id, "name"))
     else:
         open_screen().line(result.memory_id)
+
+
+def _read_turn(text: Sequence[str]) -> str:
+    """Take the text; an empty one only from whoever says so, not from a pipe that broke."""
+    content = "" if sys.stdin.isatty() and not text else read_content(text)
+    if not content and not text:
+        raise InvalidInput(
+            "there is nothing to log: no text was given, and nothing came from stdin",
+            'give the text: byheart log s1 user TEXT; "" logs a turn without words',
+        )
+    return content
 
 
 @click.command(
@@ -134,11 +150,12 @@ def transcript_command(invocation: Invocation, /, session_id: str, **given: Any)
     """Print what was said in a session, in order."""
     with open_store(invocation) as store:
         found = store.transcript(session_id, **given)
+        known = bool(found.total) or _is_known(store, session_id)
     if invocation.json:
         print_json(found)
         return
     if not found.turns:
-        click.echo("No more turns." if found.total else f"Nothing was said in {session_id}.")
+        click.echo("No more turns." if found.total else _nothing(session_id, given, known=known))
         return
     screen = open_screen()
     for turn in found.turns:
@@ -151,6 +168,19 @@ def transcript_command(invocation: Invocation, /, session_id: str, **given: Any)
             f"{following:,} of {found.total:,}; more: "
             f"byheart transcript {session_id}{end} --offset {following}",
         )
+
+
+def _is_known(store: MemoryStore, session_id: str) -> bool:
+    return store.list(session_id=session_id, include_global=False, limit=1).total > 0
+
+
+def _nothing(session_id: str, given: Mapping[str, Any], *, known: bool) -> str:
+    """Say what there is none of; an unknown session is most often a misspelt one."""
+    if not known:
+        return f"There is no session {session_id}. Those there are: byheart sessions"
+    by = f" by {' or '.join(given['role'])}" if given["role"] else ""
+    of = f" of kind {' or '.join(given['kind'])}" if given["kind"] else ""
+    return f"Nothing{of} was said in {session_id}{by}."
 
 
 def _show(screen: Screen, turn: Turn) -> None:

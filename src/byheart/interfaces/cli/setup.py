@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from byheart.interfaces.cli.options import flag
-from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
+from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json, remark
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import CLIENTS, this_machine
@@ -21,9 +21,9 @@ from byheart.interfaces.setup.registration import (
     survey,
     unregister,
 )
-from byheart.settings import describe_settings
+from byheart.settings import SettingRow, describe_settings, load_settings
 
-# Which settings decide what a client will see, and the flags that hold for it as well.
+# Which settings decide what a client will see, and the flags that say so to it.
 _DECISIVE = {"db_path": "--db", "space": "--space"}
 
 
@@ -48,8 +48,9 @@ def setup_command(
     """Let a client such as Claude Code use Byheart over MCP.
 
     CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients and
-    whether each is set up. --db and --space hold for the client too. Of a file that is changed, a
-    copy stays beside it, under its name and .byheart-backup.
+    whether each is set up. --db and --space hold for the client too, and so do BYHEART_DB_PATH and
+    BYHEART_SPACE. Of a file that is changed, a copy stays beside it, under its name and
+    .byheart-backup.
     """
     machine = this_machine()
     if client is None:
@@ -60,22 +61,36 @@ def setup_command(
         done = unregister(CLIENTS[client], machine, project=project, dry_run=dry_run)
         _show(invocation, done, ())
     else:
-        remarks = _unseen(invocation)  # bad settings are refused before anything is written
-        launch = find_launch(see_running(), invocation.db, invocation.space, shared=project)
+        # Read first: bad settings are refused before anything is written.
+        around = _from_environment(invocation)
+        settings = load_settings(overrides(invocation))
+        db = settings.db_path if "db_path" in around else invocation.db
+        space = settings.space if "space" in around else invocation.space
+        launch = find_launch(see_running(), db, space, shared=project)
+        remarks = list(map(_carried, around.values()))
+        if project and around:
+            remarks.append("this holds for others who share the file, too")
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
         done = register(CLIENTS[client], machine, launch, project=project, dry_run=dry_run)
         _show(invocation, done, remarks)
 
 
-def _unseen(invocation: Invocation) -> list[str]:
-    """Name what holds in this shell and may not hold for a program started elsewhere."""
-    return [
-        f"{row.source.removeprefix('environment ')} is set in this shell, where the client may not "
-        f"see it: to have the same there, give {_DECISIVE[row.key]} {shlex.quote(str(row.value))}"
+def _from_environment(invocation: Invocation) -> dict[str, SettingRow]:
+    """Find what holds in this shell alone: clients do not pass its variables on."""
+    return {
+        row.key: row
         for row in describe_settings(overrides(invocation))
         if row.key in _DECISIVE and row.source.startswith("environment ")
-    ]
+    }
+
+
+def _carried(row: SettingRow) -> str:
+    variable = row.source.removeprefix("environment ")
+    return (
+        f"{variable} is set in this shell, and clients do not pass it on: "
+        f"{_DECISIVE[row.key]} {shlex.quote(str(row.value))} says the same there"
+    )
 
 
 def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) -> None:
@@ -85,6 +100,8 @@ def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) ->
     screen = open_screen()
     if done.dry_run and done.diff:
         _show_diff(screen, done.diff)
+        for each in remarks:
+            remark(invocation, each)
         return
     screen.line(Part("✓", "good"), Part(done.title, "name"), _told(done))
     screen.line(Part(done.path, "dim"), indent=1)
@@ -94,16 +111,18 @@ def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) ->
         screen.line(Part(f"it starts: {shlex.join(done.command)}", "dim"), indent=1)
     if done.action in ("added", "updated"):
         screen.line(done.then, indent=1)
-    for remark in remarks:
-        screen.line(remark, indent=1)
+    for each in remarks:
+        screen.line(each, indent=1)
 
 
 def _told(done: Registration) -> str:
+    earlier = f" ({shlex.join(done.command)})" if done.command else ""
     return {
         "added": "is set up",
         "updated": "is set up anew",
         "unchanged": "is set up already",
         "removed": "does not know of Byheart any more",
+        "restored": f"has the entry back that was there before{earlier}",
         "absent": "was not set up",
     }[done.action]
 

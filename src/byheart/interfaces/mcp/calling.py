@@ -10,15 +10,17 @@ from typing import Any
 from byheart.errors import InvalidInput
 from byheart.fields import check_int, check_names
 from byheart.interfaces.mcp.bounding import Bound
-from byheart.interfaces.mcp.resources import memory_uri
+from byheart.interfaces.mcp.reading_arguments import read_arguments
+from byheart.interfaces.mcp.resources import memory_at, memory_uri
 from byheart.interfaces.mcp.text import write_text
-from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText
+from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.memory_store import MemoryStore
 
 Wire = dict[str, Any]
 Text = str | None
 _LONGEST_TITLE = 100
+_INPUTS: Mapping[str, Wire] = {each["name"]: each["inputSchema"] for each in load_definitions()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +37,20 @@ def call_tool(
     """Carry out a tool and keep its answer within so many tokens."""
     tool = BY_NAME[name]
     check_names(arguments, tool.parameters, f"argument of {name}")
+    schema = _INPUTS[name]
     given = {
         key: value
-        for key, value in arguments.items()
+        for key, value in read_arguments(arguments, schema["properties"]).items()
         if value is not None or tool.verb in NULL_MEANS_CLEAR
     }
-    for required in tool.required:
-        if required not in given:
-            raise InvalidInput(f"{name} needs {required}")
+    for required in schema["required"]:
+        # A token that is bound to a session names it by itself.
+        if required not in given and not (required == "session_id" and grant.session_id):
+            meaning = schema["properties"][required]["description"]
+            raise InvalidInput(f"{name} needs {required}", f"{required}: {meaning}")
+    for named in ("memory_id", "id"):
+        if isinstance(given.get(named), str):
+            given[named] = memory_at(given[named])
     bound = Bound(max_tokens)
     if tool.verb == "context":
         # A block for a prompt is made to fit, not cut: its counter and the bound's differ.
@@ -54,7 +62,7 @@ def call_tool(
     if name == "fetch":
         return _fetch(store, given, grant, bound)
     structured = bound.keep(tool, given, _perform(store, tool, given, grant))
-    return Answer(structured, write_text(tool, structured))
+    return Answer(structured, write_text(tool, given, structured))
 
 
 def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant: Grant) -> Wire:
@@ -62,6 +70,8 @@ def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant
     answer = perform(store, OPERATIONS[tool.verb], for_verb, grant)
     if not isinstance(answer, dict):
         answer = {tool.verb: answer}  # the protocol wants an object
+    if tool.verb == "context" and not answer["receipt"]["items"]:
+        answer |= _without_items(answer["receipt"])
     answer = {name: each for name, each in answer.items() if name not in tool.leaves_out}
     if tool.verb == "get":
         answer = _from_start(store, answer, given, grant.space)
@@ -76,6 +86,13 @@ def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], spac
         [chunk] = store.expand(given["memory_id"], around=0, space=space).chunks
         start += chunk.start_char
     return memory | {"content": memory["content"][start:], "start_char": start}
+
+
+def _without_items(receipt: Wire) -> Wire:
+    """Say why a block has nothing in it: a frame alone would only look like an answer."""
+    left_out = len(receipt["left_out"])
+    budget = f"none of {left_out} parts fits in {receipt['max_tokens']} tokens: ask for more"
+    return {"text": "", "remark": budget if left_out else "nothing is known about this session"}
 
 
 def _without_nulls(value: Any) -> Any:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
-_LOOK_EVERY_SECONDS = 0.5
+_LOOK_EVERY_SECONDS = 0.25
 
 
 def leave_with_parent(leave: Callable[[], None]) -> None:

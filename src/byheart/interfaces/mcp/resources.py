@@ -29,6 +29,11 @@ def memory_uri(memory_id: str) -> str:
     return f"{SCHEME}{quote(memory_id, safe='')}"
 
 
+def memory_at(name: str) -> str:
+    """Give the id of a memory, of which an address may be given as well."""
+    return unquote(name.removeprefix(SCHEME)) if name.startswith(SCHEME) else name
+
+
 def session_uri(session_id: str) -> str:
     """Give the address of a session."""
     return f"{SCHEME}{_SESSIONS}{quote(session_id, safe='')}"
@@ -94,7 +99,7 @@ def read_resource(store: MemoryStore, grant: Grant, uri: str) -> types.ReadResou
     if name.startswith(_SESSIONS):
         text = _read_session(store, grant, unquote(name.removeprefix(_SESSIONS)))
     else:
-        memory = perform(store, OPERATIONS["get"], {"memory_id": unquote(name)}, grant)
+        memory = perform(store, OPERATIONS["get"], {"memory_id": memory_at(uri)}, grant)
         text = memory["content"]
     contents = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
     return types.ReadResourceResult(contents=[contents])
@@ -105,17 +110,18 @@ def _read_session(store: MemoryStore, grant: Grant, session_id: str) -> str:
     page = perform(store, OPERATIONS["list"], asked, grant)
     if not page["memories"]:
         raise NotFound(f"there is no session {session_id!r}", "memory_sessions lists them")
-    parts = [f"# Session {session_id}", *map(_entry, page["memories"])]
+    parts = [f"# Session {session_id}", *map(_entry, reversed(page["memories"]))]
     if page["has_more"]:
-        parts.append(f"And {page['total'] - len(page['memories'])} more: use memory_search.")
+        parts.insert(1, f"{page['total'] - len(page['memories'])} older: use memory_search.")
     return "\n\n".join(parts)
 
 
 def _entry(memory: dict[str, Any]) -> str:
-    heading = memory["title"] or memory["summary"]
+    said = memory["role"] or memory["kind"]
+    title = f": {memory['title']}" if memory["title"] else ""
     return (
-        f"## {heading}\n\n{memory['kind']}, {memory['created_at'][:16]}, "
-        f"{memory_uri(memory['memory_id'])}\n\n{_beginning(memory['content'])}"
+        f"## {said}{title}\n\n{memory['created_at'][:16]}, {memory_uri(memory['memory_id'])}\n\n"
+        f"{_beginning(memory['content'])}"
     )
 
 

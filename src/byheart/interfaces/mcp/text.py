@@ -8,11 +8,16 @@ from typing import Any
 from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]
+# How many ids a text names of those that a filter found.
+_MOST_NAMED = 10
 
 
-def write_text(tool: ToolText, answer: Wire) -> str:
+def write_text(tool: ToolText, given: Mapping[str, Any], answer: Wire) -> str:
     """Write an answer down, with what is degraded and how to read on."""
     parts = [_WRITERS[tool.verb](answer)]
+    if answer.get("has_more") and not answer.get("truncated"):
+        shown = len(answer.get("results") or answer.get("index") or ())
+        parts.append(f"There is more: ask again with offset={given.get('offset', 0) + shown}.")
     parts += [f"Note: {answer[name]}" for name in ("degraded", "remark") if answer.get(name)]
     if answer.get("truncated"):
         parts.append(_read_on(answer.get("read_on")))
@@ -41,23 +46,22 @@ def _found(answer: Wire) -> str:
     if not hits:
         held = answer["index"]["memories"]
         return f"Nothing found among {held} memories." if held else "There are no memories yet."
-    lines = [_hit(number, hit) for number, hit in enumerate(hits, start=1)]
-    if answer["has_more"]:
-        lines.append("There is more: ask with a larger offset.")
-    return "\n\n".join(lines)
+    return "\n\n".join(_hit(number, hit) for number, hit in enumerate(hits, start=1))
 
 
 def _hit(number: int, hit: Wire) -> str:
     name = hit.get("chunk_id", hit["memory_id"])
     title = hit.get("title") or hit.get("header_path") or ""
     text = hit.get("chunk_content") or hit.get("section_content") or hit.get("content") or ""
-    about = ", ".join(_about(hit))
+    near = [f"similarity {hit['similarity']:.2f}"] if "similarity" in hit else []
+    about = ", ".join([*_about(hit), *near, *_explained(hit.get("explanation"))])
     return f"{number}. [{name}] {title}\n({about})\n{text.strip()}".replace("] \n", "]\n")
 
 
 def _about(entry: Wire) -> list[str]:
     """Say in a few words where a memory comes from."""
-    about = [entry["kind"], entry["created_at"][:10]]
+    said = f"{entry['kind']} by {entry['role']}" if entry.get("role") else entry["kind"]
+    about = [said, entry["created_at"][:10]]
     if entry.get("path"):
         lines = f":{entry['start_line']}-{entry['end_line']}" if "start_line" in entry else ""
         about.append(f"{entry['path']}{lines}")
@@ -68,8 +72,19 @@ def _about(entry: Wire) -> list[str]:
     return about
 
 
+def _explained(explanation: Wire | None) -> list[str]:
+    """Say in which place each leg of the search had a hit."""
+    if explanation is None:
+        return []
+    legs = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
+    return [f"{leg} in place {place['rank'] + 1}" for leg, place in legs.items() if place]
+
+
 def _recalled(answer: Wire) -> str:
     if not answer["index"]:
+        matches = answer["total_count"]
+        if matches:
+            return f"{matches} memories match, but none fits in max_tokens: ask for more."
         return "Nothing to recall about that."
     full = [
         f"[{each['id']}] {each.get('title') or ''}\n({', '.join(_about(each))})\n"
@@ -96,8 +111,15 @@ def _read(answer: Wire) -> str:
 def _forgotten(answer: Wire) -> str:
     count, kind = answer["count"], "for good" if answer["hard"] else "until restored"
     memories = "1 memory" if count == 1 else f"{count} memories"
+    if not count:
+        return "Nothing was forgotten: nothing such is there, or it is forgotten already."
     if answer["dry_run"]:
-        return f"Would forget {memories} {kind}. Nothing was changed: repeat with dry_run=false."
+        named = ", ".join(answer["memory_ids"][:_MOST_NAMED])
+        more = ", …" if count > _MOST_NAMED else ""
+        return (
+            f"Would forget {memories} {kind}: {named}{more}. Nothing was changed: repeat with "
+            "dry_run=false."
+        )
     if answer.get("still_found"):
         return f"Forgot {memories} {kind}, but still found: {', '.join(answer['still_found'])}"
     return f"Forgot {memories} {kind}."
@@ -105,7 +127,7 @@ def _forgotten(answer: Wire) -> str:
 
 def _sessions(answer: Wire) -> str:
     if not answer["sessions"]:
-        return "There are no sessions."
+        return "There are no such sessions."
     return "\n".join(
         f"- {each['session_id']}"
         + (f" ({each['agent_id']})" if each.get("agent_id") else "")
@@ -121,6 +143,7 @@ def _status(answer: Wire) -> str:
         f"Space {answer['space']}: {index['memories']} memories, {index['chunks']} passages, "
         f"{index['pending_vectors']} without vectors; model {index.get('model', 'none')}; "
         f"{'writable' if answer['writable'] else 'read-only'}."
+        + (f" The store is {answer['store']}." if answer.get("store") else "")
     )
 
 
@@ -131,7 +154,7 @@ _WRITERS: Mapping[str, Callable[[Wire], str]] = {
     "recall": _recalled,
     "get": _read,
     "forget": _forgotten,
-    "context": lambda answer: answer["text"] or "There is nothing about this session yet.",
+    "context": lambda answer: answer["text"] or "There is nothing to show.",
     "log": _saved,
     "sessions": _sessions,
     "status": _status,

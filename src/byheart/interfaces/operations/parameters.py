@@ -80,7 +80,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "offset": _whole("How many to skip first.", 0, check.LARGEST_OFFSET),
     "mode": _text("By meaning and keyword, by meaning, or by keyword.", enum=list(MODES)),
     "granularity": _text("Passages, sections or whole memories.", enum=list(GRANULARITIES)),
-    "session_id": _label("A session. Reading sees it and what is global; writing belongs to it."),
+    "session_id": _label("A session: a search sees it and what is global, a save belongs to it."),
     "include_global": _flag("With session_id: also what belongs to no session."),
     "agent_id": _label("The agent it is of."),
     "session_iter": {
@@ -94,7 +94,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "tags": _labels("Tags."),
     "entities": _labels("What it is about: names of people, projects, things."),
     "match": _text("Whether one of the tags and entities is enough.", enum=["any", "all"]),
-    "path": _text("A path; to look for, also a glob.", minLength=1, maxLength=check.LONGEST_PATH),
+    "path": _text("The path it has; when looking for it, a glob such as src/*.py.", minLength=1, maxLength=check.LONGEST_PATH),
     "min_importance": _number("At least this important.", 0, 10),
     "created_after": _moment("Saved at or after this time."),
     "created_before": _moment("Saved before this time."),

@@ -116,7 +116,7 @@ class Desk:
 
     def _write_file(self, given: Given, grant: Grant) -> Any:
         asked = narrow(self._store, WRITE_TO_FILE, given, grant)
-        named = {name: asked[name] for name in ("memory_id", "space") if name in asked}
+        named = {"memory_id": asked["memory_id"], "space": asked.get("space")}
         memory = carry_out(self._store, OPERATIONS["get"], named, grant)
         place = self._files.locate(given["output_path"], memory.space, grant.session_id)
         shown = self._files.name(place)

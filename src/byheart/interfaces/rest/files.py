@@ -84,10 +84,10 @@ def _check_relative(output_path: object) -> PurePosixPath:
 
 def _quoted(name: str) -> str:
     """Make a folder's name of any label: no two are the same, whatever the disk thinks of case."""
-    quoted = _TO_QUOTE.sub(lambda found: f"%{found[0][0]:02x}", name.encode()).decode()
+    quoted = _TO_QUOTE.sub(lambda found: b"%%%02x" % found[0][0], name.encode()).decode()
     if len(quoted) <= _LONGEST_NAME_BYTES:
         return quoted
-    return f"%{sha256(name.encode()).hexdigest()}"
+    return f"%%{sha256(name.encode()).hexdigest()}"  # no quoted name begins like this
 
 
 def _outside(output_path: object) -> InvalidInput:

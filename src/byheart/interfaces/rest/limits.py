@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 import anyio
-from starlette.datastructures import Headers
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from byheart.interfaces.rest.problems import Problem
@@ -146,6 +146,8 @@ class Patience:
                     await drain(
                         _MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS
                     )
+                if not ended:  # or the server would read the rest to keep the connection
+                    MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
         async def drain(most_bytes: int, most_seconds: float) -> None:

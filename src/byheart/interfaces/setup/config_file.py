@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -36,6 +37,21 @@ def read_text(path: Path) -> str | None:
         ) from error
     except OSError as error:
         raise _failed(path, "read", error) from error
+
+
+def require_writable(path: Path) -> None:
+    """Refuse a file that its owner wrote-protected: to replace it would pass over that."""
+    target = path.resolve()
+    try:
+        mode = target.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    # The mode as well: root may write anything, and replacing needs no leave of the file at all.
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(target, os.W_OK):
+        raise ByheartError(
+            f"{path} is read-only; it was left as it is",
+            f"let it be written and run the command again: chmod u+w {shlex.quote(str(target))}",
+        )
 
 
 def replace_text(path: Path, before: str | None, after: str, *, shared: bool) -> Path | None:
@@ -95,6 +111,13 @@ def _require_unchanged(target: Path, before: str | None) -> None:
 
 
 def _failed(path: Path, what: str, error: OSError) -> ByheartError:
-    return ByheartError(
-        f"{path} cannot be {what}: {error.strerror}", "check the permissions of file and folder"
-    )
+    return ByheartError(f"{path} cannot be {what}: {error.strerror}", _how_to_mend(path))
+
+
+def _how_to_mend(path: Path) -> str:
+    if path.is_dir():
+        return "a folder stands where the file belongs: move it away and run the command again"
+    for folder in path.parents:
+        if folder.exists() and not folder.is_dir():
+            return f"{folder} must be a folder: move the file away and run the command again"
+    return "check the permissions of file and folder"

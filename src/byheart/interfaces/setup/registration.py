@@ -16,20 +16,24 @@ from byheart.interfaces.setup.config_file import (
     backup_of,
     read_text,
     replace_text,
+    require_writable,
     restore_text,
 )
 from byheart.interfaces.setup.launching import NAME, Launch, exists
-from byheart.interfaces.setup.servers import Entry, Unsafe
+from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe
 from byheart.model import Finding
 
-Action = Literal["added", "updated", "unchanged", "removed", "absent"]
+Action = Literal["added", "updated", "unchanged", "removed", "restored", "absent"]
 _MOST_ATTEMPTS = 5
 _LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What became of a client's configuration, or with `dry_run` would become of it."""
+    """What became of a client's configuration, or with `dry_run` would become of it.
+
+    `command` is what it starts from now on; of an entry that was removed, what it started.
+    """
 
     client: str
     title: str
@@ -147,7 +151,7 @@ def _adding(client: Client, path: Path, entry: Entry, launch: Launch) -> _Change
     except (Unsafe, ValueError) as error:
         raise ByheartError(
             f"{path} is written in a way that cannot be edited safely; it was left as it is",
-            f"put this into it yourself:\n{client.snippet(launch)}",
+            client.servers.advise(before or "", entry),
         ) from error
     return _Change("added" if held is None else "updated", before, after, command)
 
@@ -159,6 +163,9 @@ def _removing(client: Client, path: Path) -> _Change:
         return _Change("absent", before, before, ())
     was = read_text(backup_of(path))
     if _gives(client, was, held, before):
+        earlier = client.servers.read(was or "")
+        if earlier is not None:
+            return _Change("restored", before, was, _command(earlier), restores=True)
         return _Change("removed", before, was, _command(held), restores=True)
     return _Change("removed", before, _without(client, path, before), _command(held))
 
@@ -184,6 +191,11 @@ def _without(client: Client, path: Path, text: str) -> str:
 def _read(client: Client, path: Path, text: str) -> Entry | None:
     try:
         return client.servers.read(text)
+    except Misshapen as error:
+        raise ByheartError(
+            f"{path} is not as {client.title} keeps it: {error}; it was left as it is",
+            "correct the file and run the command again",
+        ) from error
     except ValueError as error:
         raise ByheartError(
             f"{path} is not valid {client.servers.language.upper()}: {error}; it was left as it is",
@@ -196,6 +208,8 @@ def _carry_out(
 ) -> Registration:
     for _ in range(_MOST_ATTEMPTS):
         change = plan()
+        if change.after != change.before:
+            require_writable(path)
         try:
             backup = None if dry_run else _write(path, change, shared=shared)
             break

@@ -17,6 +17,10 @@ class Unsafe(Exception):
     """Say that a text cannot be edited without changing more than was meant."""
 
 
+class Misshapen(ValueError):
+    """Say what a valid text holds in the place of something else."""
+
+
 class Servers(Protocol):
     """How the servers stand in a file; a text that cannot be read raises `ValueError`."""
 
@@ -37,6 +41,10 @@ class Servers(Protocol):
         """Say nothing about Byheart any more."""
         ...
 
+    def advise(self, text: str, entry: Entry) -> str:
+        """Tell a person how to say it in a text where `put` cannot."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class JsonServers:
@@ -47,7 +55,7 @@ class JsonServers:
 
     def read(self, text: str) -> Entry | None:
         """Give the member of our name."""
-        return _own(_parse_json(text), self.key)
+        return _own(_parse_json(text), self.key, "an object")
 
     def put(self, text: str, entry: Entry) -> str:
         """Set what is to be said and leave what else is said about Byheart, such as `env`."""
@@ -68,6 +76,10 @@ class JsonServers:
         _require(_parse_json(edited), _with(_parse_json(text), self.key, None))
         return edited
 
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - of any text the same
+        """Show the member of our name with what is around it."""
+        return f"put this into it yourself:\n{self.put('', entry)}"
+
 
 @dataclass(frozen=True, slots=True)
 class TomlServers:
@@ -78,7 +90,7 @@ class TomlServers:
 
     def read(self, text: str) -> Entry | None:
         """Give the table of our name."""
-        return _own(_parse_toml(text), self.key)
+        return _own(_parse_toml(text), self.key, "a table")
 
     def put(self, text: str, entry: Entry) -> str:
         """Set what is to be said in the table of our name."""
@@ -98,11 +110,25 @@ class TomlServers:
         _require(_parse_toml(edited), expected)
         return edited
 
+    def advise(self, text: str, entry: Entry) -> str:
+        """Show what belongs into the line that stands in the way of a table of our name."""
+        values = ", ".join(each.rstrip() for each in toml.assignments(entry, "\n"))
+        own = toml.find_line(text, (self.key, NAME))
+        if own is not None:
+            return f"in line {own}, say this of {NAME} in place of what starts it now:\n{values}"
+        line = toml.find_line(text, (self.key,))
+        if line is None:
+            return f"put this into it yourself:\n{self.put('', entry)}"
+        return (
+            f"in line {line}, put this between the braces of {self.key}, with a comma between it "
+            f"and what is there:\n{NAME} = {{ {values} }}"
+        )
+
 
 def _parse_json(text: str) -> dict[str, Any]:
     parsed = jsonc.parse(text) if text.strip("\ufeff \t\r\n") else {}
     if not isinstance(parsed, dict):
-        raise ValueError("it is not an object")
+        raise Misshapen("it is not an object")
     return parsed
 
 
@@ -110,13 +136,13 @@ def _parse_toml(text: str) -> dict[str, Any]:
     return tomllib.loads(text.removeprefix("\ufeff"))
 
 
-def _own(document: Mapping[str, Any], key: str) -> Entry | None:
+def _own(document: Mapping[str, Any], key: str, noun: str) -> Entry | None:
     servers = document.get(key, {})
     if not isinstance(servers, dict):
-        raise ValueError(f"{key} is not an object")
+        raise Misshapen(f"{key} is not {noun}")
     entry = servers.get(NAME)
     if entry is not None and not isinstance(entry, dict):
-        raise ValueError(f"{key}.{NAME} is not an object")
+        raise Misshapen(f"{key}.{NAME} is not {noun}")
     return entry
 
 

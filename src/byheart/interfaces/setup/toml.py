@@ -28,9 +28,9 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
             lines[-1] += newline
         gap = [newline] if text.strip("\ufeff \t\r\n") else []
         header = f"[{'.'.join(path)}]{newline}"
-        return "".join([*lines, *gap, header, *_assignments(values, newline)])
+        return "".join([*lines, *gap, header, *assignments(values, newline)])
     for name, value in values.items():  # meanwhile no line changes its number
-        [assignment] = _assignments({name: value}, newline)
+        [assignment] = assignments({name: value}, newline)
         held = next((each for each in own if name in each.content), None)
         header_line = own[0].end - 1
         if held is None:
@@ -51,6 +51,19 @@ def remove_table(text: str, path: Sequence[str]) -> str:
     return "".join(lines)
 
 
+def find_line(text: str, path: Sequence[str]) -> int | None:
+    """Give the number of the first line whose assignment says something at a path."""
+    for statement in _statements(text):
+        held: Any = statement.content
+        for name in reversed(statement.table):
+            held = {name: held}
+        for name in path:
+            held = held.get(name) if isinstance(held, dict) else None
+        if statement.content and held is not None:
+            return statement.start + 1
+    return None
+
+
 def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Give where tables at or below a path begin, and where their last assignment ends."""
     for ours, statements in groupby(
@@ -61,7 +74,8 @@ def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
             yield own[0].start, own[-1].end
 
 
-def _assignments(values: Mapping[str, Any], newline: str) -> list[str]:
+def assignments(values: Mapping[str, Any], newline: str) -> list[str]:
+    """Write strings and lists of strings, each under its name on a line of its own."""
     # Strings and lists of strings are written alike in JSON and TOML.
     return [
         f"{name} = {json.dumps(each, ensure_ascii=False)}{newline}" for name, each in values.items()

@@ -33,7 +33,7 @@ CHUNK = """
 FIELDS = f"""
     ifnull(m.version_of, m.memory_id), m.kind, m.title, m.summary, m.session_id, m.agent_id,
     m.session_iter, m.task_code, m.path, {_TAGS}, m.importance, m.created_at, m.updated_at,
-    m.expires_at, m.version, m.replaced_at, m.superseded_by"""
+    m.expires_at, m.version, m.replaced_at, m.superseded_by, m.role"""
 FOUND = f"{CHUNK}, {FIELDS}"
 
 

@@ -1,0 +1,72 @@
+"""What a model reads: who said it, how near it is, and why there is nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from byheart.interfaces.mcp.calling import call_tool
+from byheart.interfaces.operations import Grant
+from byheart.memory_store import MemoryStore
+
+
+def text(store: MemoryStore, tool: str, **arguments: Any) -> str:
+    return call_tool(store, tool, arguments, Grant(), 8_000).text
+
+
+def test_turns_say_whose_they_are(store: MemoryStore) -> None:
+    store.log("s1", "assistant", "The harbour opens at six in the morning.")
+    for tool in ("memory_search", "memory_recall"):
+        assert "message by assistant" in text(store, tool, query="harbour opens")
+
+
+def test_hits_say_how_near_they_are_and_if_asked_why(store: MemoryStore) -> None:
+    store.save("The harbour opens at six.")
+    assert "similarity 0." in text(store, "memory_search", query="harbour")
+    explained = text(store, "memory_search", query="harbour", explain=True)
+    assert "by keyword in place 1" in explained
+
+
+def test_a_budget_that_is_too_small_is_not_told_as_nothing(store: MemoryStore) -> None:
+    store.save("The harbour opens at six.")
+    store.log("s1", "user", "When does the harbour open, please?")
+    assert "match, but none fits" in text(store, "memory_recall", query="harbour", max_tokens=5)
+    assert "ask for more" in text(store, "memory_context", session_id="s1", max_tokens=30)
+    assert "nothing is known" in text(store, "memory_context", session_id="s2")
+
+
+def test_the_next_page_is_named(store: MemoryStore) -> None:
+    for number in range(5):
+        store.save(f"Fact {number} about the harbour.")
+    assert "offset=2." in text(store, "memory_search", query="harbour", limit=2)
+    assert "offset=4." in text(store, "memory_search", query="harbour", limit=2, offset=2)
+
+
+def test_forgetting_names_what_it_would_forget_and_nothing_as_nothing(store: MemoryStore) -> None:
+    memory_id = store.save("A fact.", kind="fact").memory_id
+    assert memory_id in text(store, "memory_forget", kind="fact")
+    text(store, "memory_forget", memory_id=memory_id)
+    assert "Nothing was forgotten" in text(store, "memory_forget", kind="fact")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"limit": "3"},
+        {"tags": "infra"},
+        {"tags": '["infra"]'},
+        {"explain": "true"},
+        {"min_importance": "2.5"},
+    ],
+)
+def test_numbers_and_lists_that_models_write_as_text_are_read(
+    store: MemoryStore, arguments: dict[str, Any]
+) -> None:
+    store.save("The harbour opens at six.", tags=["infra"], importance=5)
+    assert "harbour opens" in text(store, "memory_search", query="harbour", **arguments)
+
+
+def test_the_address_of_a_memory_is_as_good_as_its_id(store: MemoryStore) -> None:
+    memory_id = store.save("The harbour opens at six.").memory_id
+    assert "opens at six" in text(store, "memory_get", memory_id=f"memory://{memory_id}")
