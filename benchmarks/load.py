@@ -37,7 +37,7 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 LIMIT = 10
-SAVES = 5  # every fifth request
+SAVES = 0.2  # of all requests, at random: in step, clients would all save at once
 STARTS_WITHIN_SECONDS = 60
 CHROMA_PATH = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 CHROMA_BATCH = 500
@@ -134,7 +134,7 @@ def byheart_calls(
     def calls(client: int) -> Iterator[Call]:
         chance = random.Random(client)
         for number in range(10**9):
-            if number % SAVES == SAVES - 1:
+            if chance.random() < SAVES:
                 text = f"{client}-{number}. {chance.choice(passages)}"
                 yield Call("/memories", {"content": text}, searches=False)
                 continue
@@ -190,7 +190,7 @@ def chroma_calls(
     def calls(client: int) -> Iterator[Call]:
         chance = random.Random(client)
         for number in range(10**9):
-            if number % SAVES == SAVES - 1:
+            if chance.random() < SAVES:
                 at = chance.randrange(len(passages))
                 body: dict[str, Any] = {
                     "ids": [f"{client}-{number}-{chance.random()}"],

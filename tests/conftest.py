@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,6 +20,9 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 OpenStore = Callable[..., MemoryStore]
+
+# Hundreds of processes are started here: let each load what the first of them compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,7 @@ from byheart.model import to_wire
 
 OpenStore = Callable[..., MemoryStore]
 COMPAT = Path(__file__).parent / "compat"
+MOMENT_DAYS = 1e-9  # over before the next line
 
 # Another process: says after each line it is sent whether the secret lets somebody in.
 CHECKER = """
@@ -206,8 +207,15 @@ def test_a_token_expires(store: MemoryStore, path: Path) -> None:
     assert store.revoke_token("guest").name == "guest"
 
 
-def test_a_token_without_time_left_is_refused_at_once(store: MemoryStore) -> None:
-    assert store.check_token(store.create_token("late", ttl_days=0).secret) is None
+def test_a_token_for_a_moment_is_refused_after_it(store: MemoryStore) -> None:
+    assert store.check_token(store.create_token("late", ttl_days=MOMENT_DAYS).secret) is None
+
+
+@pytest.mark.parametrize("ttl_days", [0, 0.0, 1e-30, -1])
+def test_a_token_for_no_time_at_all_is_not_made(store: MemoryStore, ttl_days: float) -> None:
+    with pytest.raises(InvalidInput):
+        store.create_token("late", ttl_days=ttl_days)
+    assert store.tokens() == ()
 
 
 def test_a_name_is_taken_until_it_is_revoked(store: MemoryStore) -> None:
@@ -217,7 +225,7 @@ def test_a_name_is_taken_until_it_is_revoked(store: MemoryStore) -> None:
     assert "byheart token revoke 'laptop of Anna'" in caught.value.hint
     store.revoke_token("laptop of Anna")
     store.create_token("laptop of Anna", space="b")
-    store.create_token("over", ttl_days=0)
+    store.create_token("over", ttl_days=MOMENT_DAYS)
     with pytest.raises(Conflict, match="has expired"):
         store.create_token("over")
 
@@ -303,6 +311,20 @@ def test_a_check_does_not_wait_for_who_writes_and_the_use_is_noted_later(
     writer.close()
     store.close()
     assert open_store().tokens()[0].last_used_at is not None
+
+
+def test_a_use_that_could_not_be_noted_is_noted_with_the_next_one(
+    store: MemoryStore, path: Path
+) -> None:
+    laptop, phone = (store.create_token(name).secret for name in ("laptop", "phone"))
+    writer = apsw.Connection(str(path))
+    writer.execute("BEGIN IMMEDIATE")
+    store.check_token(laptop)
+    writer.execute("ROLLBACK")
+    writer.close()
+    assert [token.last_used_at for token in store.tokens()] == [None, None]
+    store.check_token(phone)
+    assert None not in [token.last_used_at for token in store.tokens()]
 
 
 def test_a_store_that_can_only_be_read_lets_tokens_in(open_store: OpenStore, path: Path) -> None:

@@ -332,7 +332,10 @@ class Settings:
         20_000_000, "The largest request that the server reads, in bytes.", 1_000, 2_000_000_000
     )
     max_requests_per_minute: int = _number(
-        6_000, "How often each token may ask in a minute; 0 means any number of times.", 0, 10**9
+        6_000,
+        "How often each token, or address without one, may ask in a minute; 0: any number of times.",
+        0,
+        10**9,
     )
     max_concurrent_reads: int = _number(
         4, "How many reading requests run at once; more where a service elsewhere embeds.", 1, 1000
@@ -650,7 +653,7 @@ def _require_sound(text: str, path: Path) -> None:
         _resolve(in_file)
         _resolve({**in_file, **_from_environment(os.environ)})
     except SettingsError as error:
-        raise SettingsError(f"{error.message}; {path} was left as it is", error.hint) from error
+        raise SettingsError(f"{error.message}; the file was left as it is", error.hint) from error
 
 
 def _is_sound(text: str, path: Path) -> bool:

@@ -45,6 +45,22 @@ def test_a_pipe_is_logged_as_it_is(run: Run, library: MemoryStore) -> None:
     assert library.transcript("s1").turns[0].content == "line one\r\n\tline two\n"
 
 
+def test_a_pipe_that_brings_nothing_is_refused(run: Run, library: MemoryStore) -> None:
+    ran = run("log", "s1", "tool", stdin="")
+    assert (ran.code, ran.out) == (2, "")
+    assert "nothing came from stdin" in ran.err
+    assert 'hint: give the text: byheart log s1 user TEXT; "" logs a turn without' in ran.err
+    assert library.transcript("s1").total == 0
+
+
+@pytest.mark.parametrize("text", ["", "-"])
+def test_a_turn_without_words_is_logged_for_whoever_says_so(
+    run: Run, library: MemoryStore, text: str
+) -> None:
+    assert run("log", "s1", "tool", text, stdin="").code == 0
+    assert [turn.content for turn in library.transcript("s1").turns] == [""]
+
+
 def test_lines_are_logged_in_order_and_a_bad_one_is_named(
     run: Run, home: Path, library: MemoryStore
 ) -> None:
@@ -113,8 +129,21 @@ def test_a_transcript_is_readable_and_says_how_to_go_on(run: Run) -> None:
     last = run("transcript", "s1", "--latest", "--limit", "1")
     assert "message 2" in last.out
     assert "more: byheart transcript s1 --latest --offset 1" in last.err
-    assert run("transcript", "s9").out == "Nothing was said in s9.\n"
     assert run("transcript", "s1", "--offset", "9").out == "No more turns.\n"
+
+
+def test_an_empty_transcript_says_of_what_there_is_none(run: Run, library: MemoryStore) -> None:
+    library.save("A note that nobody said.", session_id="s1")
+    library.log("s2", "user", "Run the tests, please.")
+    for arguments, said in {
+        ("s1",): "Nothing was said in s1.",
+        ("s2", "--role", "nobody"): "Nothing was said in s2 by nobody.",
+        ("s2", "--role", "a,b", "--kind", "file"): "Nothing of kind file was said in s2 by a or b.",
+        ("s9",): "There is no session s9. Those there are: byheart sessions",
+        ("s9", "--role", "user"): "There is no session s9. Those there are: byheart sessions",
+    }.items():
+        ran = run("transcript", *arguments)
+        assert (ran.code, ran.out) == (0, f"{said}\n")
 
 
 @pytest.mark.parametrize(
@@ -147,6 +176,7 @@ def test_a_summary_is_set_and_made(run: Run, library: MemoryStore) -> None:
 
 
 def test_on_a_terminal_it_says_what_was_done(terminal: Run) -> None:
+    assert "there is nothing to log" in terminal("log", "s1", "user").out
     assert "logged" in terminal("log", "s1", "user", "Where is the deploy key?").out
     assert "as given" in terminal("summarize", "s1", "We met.").out
     assert "user" in terminal("transcript", "s1").out

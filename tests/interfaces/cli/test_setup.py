@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ clients = pytest.mark.parametrize("client", USER_FILES)
 
 @pytest.fixture(autouse=True)
 def _no_variables(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("BYHEART_DB_PATH")  # else each answer remarks on it
+    monkeypatch.delenv("BYHEART_DB_PATH")  # else it is written into every file
 
 
 def parsed(client: str, text: str) -> Any:
@@ -138,6 +137,31 @@ def test_undo_takes_out_our_part_alone_if_others_wrote_meanwhile(
     assert Path(done["backup"]).exists()
 
 
+ENTRIES = {
+    "json": '{"mcpServers": {"byheart": {"command": "old", "args": ["mcp", "a b"]}}}',
+    "servers": '{"servers": {"byheart": {"command": "old", "args": ["mcp", "a b"]}}}',
+    "toml": '[mcp_servers.byheart]\ncommand = "old"\nargs = ["mcp", "a b"]\n',
+}
+
+
+@pytest.mark.parametrize(
+    ("client", "entry"), [("cursor", "json"), ("vscode", "servers"), ("codex", "toml")]
+)
+def test_undo_says_that_an_earlier_entry_is_back(
+    run: Run, home: Path, client: str, entry: str
+) -> None:
+    path = write(home, client, ENTRIES[entry])
+    run("setup", client)
+    planned = run("setup", client, "--undo", "--dry-run", "--json").json
+    assert (planned["action"], planned["command"]) == ("restored", ["old", "mcp", "a b"])
+    ran = run("setup", client, "--undo")
+    assert "has the entry back that was there before (old mcp 'a b')" in ran.out
+    assert "any more" not in ran.out
+    assert path.read_text() == ENTRIES[entry]
+    assert run("setup", client, "--undo", "--json").json["action"] == "removed"
+    assert parsed(client, path.read_text() if path.exists() else "") is None
+
+
 def test_undo_without_anything_to_undo_says_so(run: Run, home: Path) -> None:
     path = write(home, "cursor", HELD["cursor"])
     ran = run("setup", "cursor", "--undo")
@@ -190,11 +214,12 @@ def test_a_server_of_another_kind_is_replaced(run: Run, home: Path, client: str)
     [
         ("claude-code", '{"mcpServers": {', "is not valid JSON"),
         ("claude-code", '{\n  "a": 1\n  "b": 2\n}', "line 3"),
-        ("cursor", "[]", "is not valid JSON: it is not an object"),
-        ("cursor", '{"mcpServers": []}', "mcpServers is not an object"),
+        ("cursor", "[]", "is not as Cursor keeps it: it is not an object"),
+        ("cursor", '{"mcpServers": []}', "not as Cursor keeps it: mcpServers is not an object"),
         ("vscode", '{"servers": {"byheart": 1}}', "servers.byheart is not an object"),
         ("codex", "[mcp_servers\n", "is not valid TOML"),
         ("codex", "a = 1\na = 2\n", "is not valid TOML"),
+        ("codex", "mcp_servers = 1\n", "is not as Codex keeps it: mcp_servers is not a table"),
         ("codex", "mcp_servers = { o = { command = 'x' } }\n", "cannot be edited safely"),
     ],
 )
@@ -212,12 +237,46 @@ def test_a_file_that_cannot_be_understood_is_left_as_it_is(
     assert list(path.parent.glob("*backup*")) == []
 
 
-def test_a_file_that_cannot_be_edited_is_answered_with_what_to_paste(run: Run, home: Path) -> None:
-    write(home, "codex", "mcp_servers = { o = { command = 'x' } }\n")
+def test_servers_between_braces_are_answered_with_what_to_put_there(run: Run, home: Path) -> None:
+    path = write(home, "codex", "a = 1\nmcp_servers = { o = { command = 'x' } }\n")
     err = run("setup", "codex").err
-    assert tomllib.loads(err[err.index("[mcp_servers") :])["mcp_servers"]["byheart"]["args"] == [
-        "mcp"
-    ]
+    assert "in line 2, put this between the braces of mcp_servers" in err
+    [said] = [line for line in err.splitlines() if line.startswith("byheart = ")]
+    path.write_text(path.read_text().replace("{ o", f"{{ {said}, o"))
+    assert parsed("codex", path.read_text())["args"] == ["mcp"]
+    assert run("setup", "codex", "--json").json["action"] == "unchanged"
+
+
+def test_our_own_entry_between_braces_is_answered_with_what_it_should_say(
+    run: Run, home: Path
+) -> None:
+    text = "[mcp_servers]\no = {}\nbyheart = { command = 'old', env = { A = '1' } }\n"
+    path = write(home, "codex", text)
+    err = run("setup", "codex").err
+    assert "in line 3, say this of byheart in place of what starts it now:" in err
+    [said] = [line for line in err.splitlines() if line.startswith("command = ")]
+    path.write_text(text.replace("command = 'old'", said))
+    assert run("setup", "codex", "--json").json["action"] == "unchanged"
+    assert parsed("codex", path.read_text())["env"] == {"A": "1"}
+
+
+@clients
+def test_a_read_only_file_is_left_as_it_is(run: Run, home: Path, client: str) -> None:
+    path = write(home, client, HELD[client])
+    path.chmod(0o444)
+    for flags in ((), ("--dry-run",)):
+        ran = run("setup", client, *flags)
+        assert (ran.code, ran.out) == (1, "")
+        assert "is read-only; it was left as it is" in ran.err
+        assert f"chmod u+w {path}" in ran.err
+    assert path.read_bytes() == HELD[client].encode()
+    path.chmod(0o644)
+    run("setup", client)
+    path.chmod(0o444)
+    assert run("setup", client, "--json").json["action"] == "unchanged"
+    held = path.read_bytes()
+    assert run("setup", client, "--undo").code == 1
+    assert path.read_bytes() == held
 
 
 def test_a_file_that_is_no_text_is_left_as_it_is(run: Run, home: Path) -> None:
@@ -236,8 +295,11 @@ def test_a_folder_in_the_place_of_the_file_is_an_error_and_no_traceback(
     ran = run("setup", "claude-code", "--json")
     assert ran.code == 1
     assert json.loads(ran.err)["error"] == "ByheartError"
+    assert "a folder stands where the file belongs" in json.loads(ran.err)["hint"]
     (home / ".cursor").write_text("a file where a folder should be")
-    assert "cannot be read" in run("setup", "cursor").err
+    err = run("setup", "cursor").err
+    assert "cannot be read" in err
+    assert f"{home}/.cursor must be a folder" in err
 
 
 def test_a_folder_that_cannot_be_written_is_an_error(run: Run, home: Path) -> None:
@@ -336,15 +398,27 @@ def test_variables_say_where_the_files_are(
     assert not (home / ".codex").exists()
 
 
-def test_a_store_named_by_a_variable_is_remarked_on(
+def test_a_store_and_a_space_named_by_variables_hold_for_the_client(
     run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = home / USER_FILES["cursor"]
     assert "is set in this shell" not in run("setup", "cursor").out
-    monkeypatch.setenv("BYHEART_DB_PATH", str(home / "my memory.db"))
+    monkeypatch.setenv("BYHEART_DB_PATH", "my memory.db")
+    monkeypatch.setenv("BYHEART_SPACE", "work")
+    planned = run("setup", "cursor", "--dry-run")
     ran = run("setup", "cursor")
-    assert "BYHEART_DB_PATH is set in this shell" in ran.out
-    assert f"give --db '{home}/my memory.db'" in ran.out
-    assert "is set in this shell" not in run("setup", "cursor", "--db", "x.db").out
+    for said in (planned.out, ran.out):
+        assert f"do not pass it on: --db '{home}/my memory.db' says the same there" in said
+        assert "BYHEART_SPACE is set in this shell" in said
+    named = ["mcp", "--db", str(home / "my memory.db"), "--space", "work"]
+    assert parsed("cursor", path.read_text())["args"] == named
+    assert run("setup", "cursor", "--json").json["command"][1:] == named
+    flags = run("setup", "cursor", "--db", "x.db", "--space", "y")
+    assert "is set in this shell" not in flags.out
+    args = ["mcp", "--db", str(home / "x.db"), "--space", "y"]
+    assert parsed("cursor", path.read_text())["args"] == args
+    shared = run("setup", "cursor", "--project").out
+    assert "this holds for others who share the file, too" in shared
 
 
 def test_bad_settings_are_refused_before_anything_is_written(run: Run, home: Path) -> None:

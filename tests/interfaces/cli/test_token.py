@@ -9,6 +9,8 @@ import byheart
 from byheart.interfaces.cli.token import create_token
 from tests.interfaces.cli.conftest import Run
 
+MOMENT_DAYS = 1e-9  # over before the next line
+
 
 def test_a_pipe_gets_the_secret_alone(run: Run, library: byheart.MemoryStore) -> None:
     ran = run("token", "create", "laptop")
@@ -51,7 +53,7 @@ def test_a_terminal_says_what_the_token_may_do(terminal: Run) -> None:
 def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStore) -> None:
     assert run("token", "list").out.startswith("No tokens here.")
     secret = library.create_token("laptop").secret
-    library.create_token("late", space="work", ttl_days=0)
+    library.create_token("late", space="work", ttl_days=MOMENT_DAYS)
     lines = run("token", "list").out.splitlines()
     assert lines[0].split() == [
         *("NAME", "ACCESS", "SPACE", "SESSION", "MADE", "USED", "EXPIRES", "ID"),
@@ -82,6 +84,9 @@ def test_what_goes_wrong_is_said_with_a_hint(run: Run) -> None:
     assert "hint: see which there are with: byheart token list" in unknown.err
     assert run("token", "create", "x", "--access", "admin").code == 2
     assert run("token", "create", "x", "--ttl-days", "-1").code == 2
+    no_time = run("token", "create", "x", "--ttl-days", "0")
+    assert (no_time.code, no_time.out) == (2, "")
+    assert "hint: give more than 0 days" in no_time.err
     assert run("token", "create").code == 2
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
+import apsw
 import httpx2
 import pytest
 from mcp import Client, ClientSession
@@ -28,6 +31,7 @@ class Served:
 
     url: str
     store: MemoryStore
+    process: subprocess.Popen[bytes]
 
     def token(self, name: str, **given: Any) -> str:
         return self.store.create_token(name, **given).secret
@@ -44,19 +48,36 @@ class Served:
             yield session
 
 
+Serve = Callable[..., Served]
+
+
 @pytest.fixture
-def served(path: Path, open_store: OpenStore) -> Iterator[Served]:
-    store = open_store()
-    process = subprocess.Popen(
-        [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
-        stdout=subprocess.PIPE,
-        env=environment(),
-    )
-    assert process.stdout
-    yield Served(json.loads(process.stdout.readline())["url"], store)
-    process.terminate()
-    assert process.wait(timeout=10) == 0
-    process.stdout.close()
+def serve(path: Path, open_store: OpenStore) -> Iterator[Serve]:
+    """Start servers under variables of their own, and stop them at the end."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(**variables: str) -> Served:
+        store = open_store()
+        process = subprocess.Popen(
+            [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
+            stdout=subprocess.PIPE,
+            env=environment(**variables),
+        )
+        started.append(process)
+        assert process.stdout
+        return Served(json.loads(process.stdout.readline())["url"], store, process)
+
+    yield start
+    for each in started:
+        each.terminate()
+        assert each.wait(timeout=10) == 0
+        assert each.stdout
+        each.stdout.close()
+
+
+@pytest.fixture
+def served(serve: Serve) -> Served:
+    return serve()
 
 
 def test_one_client_finds_what_another_saved(served: Served) -> None:
@@ -192,3 +213,85 @@ async def expect_nothing(
             await session.read_resource(address)
     prompt = await session.get_prompt("recall", {"topic": query})
     assert memory_id not in str(prompt)
+
+
+def call_save(served: Served, secret: str, content: str) -> httpx2.Response:
+    """Call a tool by hand."""
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2025-06-18",
+    }
+    params = {"name": "memory_save", "arguments": {"content": content}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return httpx2.post(f"{served.url}/mcp", json=call, headers=headers, trust_env=False, timeout=60)
+
+
+def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(served: Served) -> None:
+    secret, answers = served.token("late"), list[httpx2.Response]()
+    other = apsw.Connection(served.store.status().store)
+    other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want
+    saving = threading.Thread(
+        target=lambda: answers.append(call_save(served, secret, "Just in time."))
+    )
+    saving.start()
+    time.sleep(1)
+    served.process.terminate()
+    time.sleep(4)  # longer than answers on their way are given
+    assert served.process.poll() is None
+    other.execute("ROLLBACK")
+    other.close()
+    saving.join()
+    assert [answer.json()["result"]["isError"] for answer in answers] == [False]
+    assert served.process.wait(10) == 0
+    assert [each.content for each in served.store.list().memories] == ["Just in time."]
+
+
+def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> None:
+    served = serve(BYHEART_MAX_CONCURRENT_WRITES="1", BYHEART_MAX_WAITING_REQUESTS="0")
+    secret = served.token("busy")
+    other = apsw.Connection(served.store.status().store)
+    other.execute("BEGIN IMMEDIATE")
+    program = threading.Thread(
+        target=lambda: httpx2.post(
+            f"{served.url}/memories",
+            json={"content": "First."},
+            headers={"Authorization": f"Bearer {secret}"},
+            trust_env=False,
+            timeout=60,
+        )
+    )
+    program.start()
+    time.sleep(1)
+    refused = call_save(served, secret, "Second.").json()["result"]
+    other.execute("ROLLBACK")
+    other.close()
+    program.join()
+    assert refused["isError"]
+    assert "under way or waiting" in refused["content"][0]["text"]
+    assert [each.content for each in served.store.list().memories] == ["First."]
+
+
+def test_there_is_no_stream_to_listen_to(served: Served) -> None:
+    headers = {
+        "Authorization": f"Bearer {served.token('listener')}",
+        "Accept": "text/event-stream",
+    }
+    answer = httpx2.get(f"{served.url}/mcp", headers=headers, trust_env=False, timeout=10)
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+def test_the_status_tells_a_token_of_its_space_alone(served: Served) -> None:
+    served.store.save("Ours.")
+
+    async def run() -> None:
+        async with served.connect(served.token("one")) as session:
+            answer = await session.call_tool("memory_status", {})
+            assert not answer.is_error, answer.content[0].text
+            assert answer.structured_content["index"]["memories"] == 1
+            assert not {"store", "spaces", "size_bytes"} & set(answer.structured_content)
+        async with served.connect(served.token("two", session_id="s2")) as session:
+            answer = await session.call_tool("memory_status", {})
+            assert "the whole space" in answer.content[0].text
+
+    anyio.run(run)

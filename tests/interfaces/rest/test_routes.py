@@ -124,14 +124,14 @@ def test_bad_items_are_refused(client: httpx2.Client, body: dict[str, Any]) -> N
     assert client.post("/memories", json=body).status_code == 422
 
 
-@pytest.mark.parametrize("path", ["/memories", "/sessions/s1/log"])
+@pytest.mark.parametrize("place", ["/memories", "/sessions/s1/log"])
 def test_a_bad_item_leaves_nothing_written_however_many_came_before(
-    server: Server, client: httpx2.Client, path: str
+    server: Server, client: httpx2.Client, place: str
 ) -> None:
     items = [{"content": f"Fact number {each}."} for each in range(300)]
-    if path != "/memories":
+    if place != "/memories":
         items = [{**each, "role": "user"} for each in items]
-    answer = client.post(path, json={"items": [*items, {**items[0], "created_at": "never"}]})
+    answer = client.post(place, json={"items": [*items, {**items[0], "created_at": "never"}]})
     assert answer.status_code == 422
     assert "item 300" in answer.json()["detail"]
     assert server.store.status().index.memories == 0

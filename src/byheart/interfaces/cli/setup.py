@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from byheart.interfaces.cli.options import flag
-from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json, remark
+from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import CLIENTS, this_machine
@@ -101,7 +101,7 @@ def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) ->
     if done.dry_run and done.diff:
         _show_diff(screen, done.diff)
         for each in remarks:
-            remark(invocation, each)
+            screen.line(each)
         return
     screen.line(Part("✓", "good"), Part(done.title, "name"), _told(done))
     screen.line(Part(done.path, "dim"), indent=1)

@@ -102,6 +102,8 @@ def _output(tool: ToolText) -> Schema:
     for name in tool.leaves_out:
         del whole["properties"][name]
         whole["required"].remove(name)
+    for name in OPERATIONS[tool.verb].withheld:  # from tokens; the owner is told
+        whole["required"].remove(name)
     defined = _used(whole, defined)
     definitions = {name: _lean(each) for name, each in defined.items()}
     own = {"start_char": {"type": "integer"}} if tool.verb == "get" else {}

@@ -32,7 +32,7 @@ _PROBLEMS: Mapping[int, str] = {
     415: "The body is not of the type application/json.",
     421: "The server is not asked under this name.",
     422: "A value is not allowed; nothing was written.",
-    429: "The token asks too often.",
+    429: "The token, or the address without one, asks too often.",
     500: "The store is damaged, or Byheart has a defect.",
     503: "The store is busy, or too many requests are waiting.",
     507: "The disk is full.",
@@ -295,7 +295,7 @@ def _get(name: str, summary: str, responses: Schema, *, free: bool = False) -> S
         "operationId": name,
         "summary": summary,
         "tags": ["The server"],
-        "responses": {**responses, **_references(421)},
+        "responses": {**responses, **_references(421, 429)},
     }
     if free:
         described["security"] = []
