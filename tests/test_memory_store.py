@@ -502,6 +502,18 @@ def test_a_bad_item_stops_save_many_after_what_came_before_it_was_saved(store: M
     }
 
 
+def test_a_bad_item_leaves_nothing_saved_when_all_are_checked_first(store: MemoryStore) -> None:
+    items: list[dict[str, Any]] = [{"content": f"text {n}", "role": "user"} for n in range(300)]
+    turns = [{**item, "session_id": "s1"} for item in [*items[:290], {"role": "user"}]]
+    texts = [{"content": item["content"]} for item in items[:290]] + [{"content": ""}]
+    for keep, said in ((store.save_many, texts), (store.log_many, turns)):
+        with pytest.raises(InvalidInput, match="item 290: "):
+            keep(iter(said), check_first=True)
+        assert store.list().total == 0
+        assert len(keep(iter(said[:290]), check_first=True)) == 290
+        store.forget(kind=["note", "message"], hard=True, dry_run=False)
+
+
 def test_an_interrupted_save_many_goes_on_later_without_doing_anything_twice(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:

@@ -333,7 +333,7 @@ class Settings:
     )
     max_requests_per_minute: int = _number(
         6_000,
-        "How often each token, or address without one, may ask in a minute; 0: any number of times.",
+        "How often each token, or address without one, may ask in a minute; 0: without limit.",
         0,
         10**9,
     )

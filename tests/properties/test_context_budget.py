@@ -128,7 +128,7 @@ def check_promises(answer: ContextAnswer, store: MemoryStore, space: str, recent
     assert len(store._vectorizer.tokens().token_starts(said)) <= answer.tokens_used + 2
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     saved=SAVED,
     said=SAID,

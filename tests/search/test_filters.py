@@ -295,7 +295,9 @@ def test_of_thousands_of_vectors_the_nearest_are_those_of_brute_force(
 ) -> None:
     words = [f"w{number}" for number in range(300)]
     chance = random.Random(3)
-    texts = [" ".join(chance.sample(words, 12)) for _ in range(6000)]
+    texts = [
+        " ".join(chance.sample(words, 12)) for _ in range(4500)
+    ]  # more than are compared one by one
     embedder = HashEmbedder()
     store = open_store(embedder=embedder)
     store.save_many({"content": text, "entities": []} for text in texts)

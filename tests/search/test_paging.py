@@ -4,13 +4,16 @@ import itertools
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
 
 ASKED = list(itertools.product(("fts", "vector", "hybrid"), ("fine", "medium", "coarse")))
 QUERY = "what did we decide about the database topic"
@@ -47,20 +50,27 @@ def place(hit: Any) -> tuple[Any, ...]:
     return (hit.memory_id, getattr(hit, "chunk_id", ""), getattr(hit, "header_path", ""), hit.score)
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryStore]:
+    """Save the 500 texts once."""
+    path = tmp_path_factory.mktemp("filled") / "memory.db"
+    with MemoryStore(SqliteStorage(path), HashEmbedder(), load_settings({}, environ={})) as store:
+        store.save_many(items())
+        yield store
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("mode", "granularity"), ASKED)
 def test_pages_of_7_joined_are_one_page_of_500(
-    open_store: Callable[..., MemoryStore], mode: str, granularity: str
+    filled: MemoryStore, mode: str, granularity: str
 ) -> None:
-    store = open_store()
-    store.save_many(items())
     ask = {"mode": mode, "granularity": granularity}
-    whole = store.search(QUERY, limit=500, **ask)
+    whole = filled.search(QUERY, limit=500, **ask)
     assert len(whole.results) == 500
     assert not whole.has_more
     paged: list[Any] = []
     for offset in range(0, 504, 7):
-        page = store.search(QUERY, limit=7, offset=offset, **ask)
+        page = filled.search(QUERY, limit=7, offset=offset, **ask)
         assert page.has_more == (offset + 7 < 500)
         paged.extend(page.results)
     assert [place(hit) for hit in paged] == [place(hit) for hit in whole.results]

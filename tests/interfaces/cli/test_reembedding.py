@@ -81,7 +81,7 @@ def test_reembed_shows_a_bar_with_rate_and_time_left_on_a_terminal(
 
 def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
     with byheart.open() as store:
-        store.save_many({"content": f"Note {n}: " + "many words " * 60} for n in range(1500))
+        store.save_many({"content": f"Note {n}: " + "many words " * 60} for n in range(700))
     environment = {**os.environ, "BYHEART_EMBEDDING_MODEL": "hash-64"}
     running = subprocess.Popen([*PROGRAM, "reembed"], stderr=subprocess.PIPE, env=environment)
     while not _vectors_beside():
@@ -90,11 +90,11 @@ def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
     running.send_signal(signal.SIGINT)
     _, err = running.communicate(timeout=30)
     assert running.returncode == 130
-    assert "of 1,500 chunks done; the store is searched as before" in err.decode()
+    assert "of 700 chunks done; the store is searched as before" in err.decode()
     assert "byheart reembed goes on from here" in err.decode()
     with byheart.open(embedding_model="hash-64") as store:
         assert store.search("note", mode="vector").index.model == "hash-384"
-        assert store.reembed().made < 1500
+        assert store.reembed().made < 700
         assert all(finding.ok for finding in store.doctor())
 
 

@@ -135,7 +135,7 @@ _JSON = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     results=st.lists(
         st.fixed_dictionaries(

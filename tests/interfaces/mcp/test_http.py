@@ -6,8 +6,9 @@ import json
 import subprocess
 import threading
 import time
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Served:
     process: subprocess.Popen[bytes]
 
     def token(self, name: str, **given: Any) -> str:
-        return self.store.create_token(name, **given).secret
+        return self.store.create_token(f"{name}-{uuid.uuid4().hex}", **given).secret
 
     @asynccontextmanager
     async def connect(self, secret: str) -> AsyncIterator[ClientSession]:
@@ -51,33 +52,49 @@ class Served:
 Serve = Callable[..., Served]
 
 
+@contextmanager
+def serving(path: Path, **variables: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a server, and end it in order."""
+    process = subprocess.Popen(
+        [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
+        stdout=subprocess.PIPE,
+        env=environment(**variables),
+    )
+    assert process.stdout
+    yield json.loads(process.stdout.readline())["url"], process
+    process.terminate()
+    assert process.wait(timeout=10) == 0
+    process.stdout.close()
+
+
 @pytest.fixture
 def serve(path: Path, open_store: OpenStore) -> Iterator[Serve]:
     """Start servers under variables of their own, and stop them at the end."""
-    started: list[subprocess.Popen[bytes]] = []
+    with ExitStack() as stack:
 
-    def start(**variables: str) -> Served:
-        store = open_store()
-        process = subprocess.Popen(
-            [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
-            stdout=subprocess.PIPE,
-            env=environment(**variables),
-        )
-        started.append(process)
-        assert process.stdout
-        return Served(json.loads(process.stdout.readline())["url"], store, process)
+        def start(**variables: str) -> Served:
+            url, process = stack.enter_context(serving(path, **variables))
+            return Served(url, open_store(), process)
 
-    yield start
-    for each in started:
-        each.terminate()
-        assert each.wait(timeout=10) == 0
-        assert each.stdout
-        each.stdout.close()
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[Path, str, subprocess.Popen[bytes]]]:
+    """Run one server for many tests: it takes longer to start than to ask."""
+    folder = tmp_path_factory.mktemp("shared")
+    path, config = folder / "memory.db", str(folder / "config.toml")
+    with serving(path, BYHEART_CONFIG=config, XDG_STATE_HOME=str(folder)) as (url, process):
+        yield path, url, process
 
 
 @pytest.fixture
-def served(serve: Serve) -> Served:
-    return serve()
+def served(shared: tuple[Path, str, subprocess.Popen[bytes]], open_store: OpenStore) -> Served:
+    """Give a space of one's own on the server that the tests share."""
+    path, url, process = shared
+    return Served(url, open_store(path, space=uuid.uuid4().hex), process)
 
 
 def test_one_client_finds_what_another_saved(served: Served) -> None:
@@ -227,7 +244,8 @@ def call_save(served: Served, secret: str, content: str) -> httpx2.Response:
     return httpx2.post(f"{served.url}/mcp", json=call, headers=headers, trust_env=False, timeout=60)
 
 
-def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(served: Served) -> None:
+def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve: Serve) -> None:
+    served = serve()
     secret, answers = served.token("late"), list[httpx2.Response]()
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want

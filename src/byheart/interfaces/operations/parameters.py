@@ -94,7 +94,11 @@ PARAMETERS: Mapping[str, Schema] = {
     "tags": _labels("Tags."),
     "entities": _labels("What it is about: names of people, projects, things."),
     "match": _text("Whether one of the tags and entities is enough.", enum=["any", "all"]),
-    "path": _text("The path it has; when looking for it, a glob such as src/*.py.", minLength=1, maxLength=check.LONGEST_PATH),
+    "path": _text(
+        "The path it has; when looking for it, a glob such as src/*.py.",
+        minLength=1,
+        maxLength=check.LONGEST_PATH,
+    ),
     "min_importance": _number("At least this important.", 0, 10),
     "created_after": _moment("Saved at or after this time."),
     "created_before": _moment("Saved before this time."),
@@ -132,9 +136,7 @@ PARAMETERS: Mapping[str, Schema] = {
     },
     "by": _label("The id of the memory that holds instead."),
     "who": _label("Who does it, for the history."),
-    "output_path": _text(
-        "Where to write it.", minLength=1, maxLength=check.LONGEST_OUTPUT_PATH
-    ),
+    "output_path": _text("Where to write it.", minLength=1, maxLength=check.LONGEST_OUTPUT_PATH),
     "include_metadata": _flag("Begin the file with what is known about the memory."),
     "overwrite": _flag("Replace a file that is there already."),
     "prefix": _label("Only names that begin so."),

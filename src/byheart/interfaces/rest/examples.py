@@ -8,7 +8,7 @@ from typing import Any
 _ID, _OTHER_ID = "mem_01m7gvv9y8mrpfn4em86c8tmz6", "mem_01m7gvvcmrxfb29bph4cjdgbc0"
 
 BODIES: Mapping[tuple[str, str], Any] = {
-    ("POST", "/search"): {"query": "can I ship on Saturday?", "limit": 5, "source": "hybrid"},
+    ("POST", "/search"): {"query": "can I ship on Saturday?", "limit": 5, "mode": "hybrid"},
     ("POST", "/recall"): {"query": "how do we deploy?", "max_tokens": 500},
     ("POST", "/memories"): {
         "content": "Deploys are frozen from Friday noon until Monday morning.",
@@ -71,6 +71,7 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
                 "version": 1,
                 "replaced_at": None,
                 "superseded_by": None,
+                "role": None,
                 "chunk_id": f"{_ID}#0",
                 "chunk_index": 0,
                 "chunk_content": "Deploys are frozen from Friday noon until Monday morning.",

@@ -47,14 +47,21 @@ class Watch:
 
     async def look(self, *, tell: bool) -> tuple[Readiness, int]:
         """Say how the store is, and with which status that is answered."""
-        async with self._looking:
-            now = self._clock()
-            if self._seen is None or now - self._seen[0] >= _REMEMBERED_SECONDS:
-                found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
-                self._seen = (now, found)
-            found = self._seen[1]
+        found = self._remembered()
+        if found is None:
+            async with self._looking:  # whoever waited here finds it looked at
+                found = self._remembered()
+                if found is None:
+                    now = self._clock()
+                    found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
+                    self._seen = (now, found)
         status = 200 if found.status == _READY else 503
         return (found if tell else replace(found, reason=None)), status
+
+    def _remembered(self) -> Readiness | None:
+        if self._seen is None or self._clock() - self._seen[0] >= _REMEMBERED_SECONDS:
+            return None
+        return self._seen[1]
 
     def _ask(self) -> Readiness:
         try:

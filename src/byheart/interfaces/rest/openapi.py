@@ -21,7 +21,8 @@ Long-term memory for AI agents: save texts, get the right passages back.
 Every request but those for `/health` carries a token, made by `byheart token create NAME`, in the
 header `Authorization: Bearer TOKEN`. A token is bound to one space, and to a session if it was made
 so; it reads, or reads and writes. What goes wrong is answered as `application/problem+json` with a
-`hint`; every answer carries `X-Request-Id`."""
+`hint`; every answer carries `X-Request-Id`. AI clients connect to `/mcp` (Model Context Protocol)
+with the same tokens."""
 _PROBLEMS: Mapping[int, str] = {
     400: "The body is not JSON.",
     401: "There is no token, or it is unknown, revoked or expired.",

@@ -1,0 +1,63 @@
+"""A model that could not be loaded ahead is still let go of when it is idle."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from byheart.interfaces.caretaking import prepare, unload_when_idle
+from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
+from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from tests.conftest import OpenStore, WatchedEmbedder
+
+
+class UnloadedEmbedder(WatchedEmbedder):
+    """Count how often it was told to let go, and fail the first time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unloaded: list[float] = []
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        self.unloaded.append(idle_seconds)
+        if len(self.unloaded) == 1:
+            raise OSError("busy")
+
+    def wait(self) -> None:
+        """Wait until it was told several times."""
+        until = time.monotonic() + 20
+        while len(self.unloaded) < 3:
+            assert time.monotonic() < until, self.unloaded
+            time.sleep(0.01)
+
+
+def test_what_goes_wrong_does_not_end_unloading(open_store: OpenStore) -> None:
+    embedder, ended = UnloadedEmbedder(), threading.Event()
+    store = open_store(embedder=embedder)
+    embedder.down = True
+    prepare(lambda: store)
+    looking = threading.Thread(target=unload_when_idle, args=(store, 0.04, ended))
+    looking.start()
+    embedder.wait()
+    ended.set()
+    looking.join(10)
+    assert not looking.is_alive()
+    assert set(embedder.unloaded) == {0.04}
+
+
+def test_a_store_that_cannot_be_opened_ahead_is_told_to_whoever_asks() -> None:
+    def give() -> MemoryStore:
+        raise OSError("no such disk")
+
+    prepare(give)  # nobody is there to be told
+
+
+def test_a_store_that_opens_late_is_looked_after(open_store: OpenStore) -> None:
+    embedder = UnloadedEmbedder()
+    store = open_store(embedder=embedder)
+    embedder.down = True
+    lazy = LazyStore(lambda: Opened(store, load_settings({"unload_after_seconds": 1})))
+    lazy.prepare_in_background()
+    embedder.wait()
+    lazy.close()
