@@ -22,6 +22,7 @@ from byheart.embedding import open_embedder
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
 from byheart.observing import Observer
+from byheart.storage.sqlite import ledger
 from byheart.storage.sqlite.ledger import SqliteLedger
 
 OpenStore = Callable[..., MemoryStore]
@@ -438,3 +439,22 @@ def test_queries_that_cannot_be_cleared_take_the_ledger_with_them(path: Path) ->
     ledger_of(path).write_bytes(bytes(content))
     ledger.clear_queries()
     assert b"4711" not in ledger_of(path).read_bytes()
+
+
+def test_a_flush_that_finds_the_ledger_held_is_tried_again(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(observing, "_FLUSH_SECONDS", 0.1)
+    monkeypatch.setattr(ledger, "_BUSY_MILLISECONDS", 1)
+    store, other = open_store(), open_store()
+    store.stats(reset=True)
+    holder = apsw.Connection(f"{path}-stats")
+    holder.execute("BEGIN EXCLUSIVE")
+    store.search("anything")
+    time.sleep(0.25)  # the first attempt, which must fail
+    holder.execute("ROLLBACK")
+    holder.close()
+    deadline = time.monotonic() + 20
+    while other.stats().queries.total.count != 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

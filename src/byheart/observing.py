@@ -33,6 +33,8 @@ from byheart.model import (
 
 SLOWEST_KEPT = 10
 _FLUSH_SECONDS = 5.0
+# Others may hold the ledger when it is to be written; what still is not then waits for a count.
+_FLUSH_ATTEMPTS = 5
 _QUERY_CHARS = 200
 # Buckets of latency grow by a twelfth: percentiles are right within 5 %, from 10 µs to 10 hours.
 _SHORTEST_MS, _BUCKETS_PER_DOUBLING, _LAST_BUCKET = 0.01, 8, 255
@@ -155,19 +157,23 @@ class Observer:
             threading.Thread(target=self._flush_later, name="byheart-stats", daemon=True).start()
 
     def _flush_later(self) -> None:
-        time.sleep(_FLUSH_SECONDS)
-        self._waiting = False
-        self.flush()
+        for _ in range(_FLUSH_ATTEMPTS):
+            time.sleep(_FLUSH_SECONDS)
+            self._waiting = False
+            if self.flush():
+                return
 
-    def flush(self) -> None:
-        """Add what was counted to the ledger; what cannot be added now is kept for later."""
+    def flush(self) -> bool:
+        """Add what was counted to the ledger; what cannot be added now is kept, and said to be."""
         if self._ledger is None:
-            return
+            return True
         with self._flushing:
             taken = self._take()
             if (taken.counts or taken.slowest) and not self._ledger.add(taken):
                 with self._lock:
                     self._counted = _merged(taken, self._counted)
+                return False
+        return True
 
     def _take(self) -> Tally:
         with self._lock:
