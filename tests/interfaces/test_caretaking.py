@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 
+import pytest
+
 from byheart.interfaces.caretaking import prepare, unload_when_idle
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from tests.conftest import OpenStore, WatchedEmbedder
 
@@ -47,10 +48,17 @@ def test_what_goes_wrong_does_not_end_unloading(open_store: OpenStore) -> None:
 
 
 def test_a_store_that_cannot_be_opened_ahead_is_told_to_whoever_asks() -> None:
-    def give() -> MemoryStore:
+    asked = threading.Event()
+
+    def give() -> Opened:
+        asked.set()
         raise OSError("no such disk")
 
-    prepare(give)  # nobody is there to be told
+    lazy = LazyStore(give)
+    lazy.prepare_in_background()
+    assert asked.wait(20), "it was tried ahead, and nobody was there to be told"
+    with pytest.raises(OSError, match="no such disk"):
+        lazy.get()
 
 
 def test_a_store_that_opens_late_is_looked_after(open_store: OpenStore) -> None:
@@ -61,3 +69,4 @@ def test_a_store_that_opens_late_is_looked_after(open_store: OpenStore) -> None:
     lazy.prepare_in_background()
     embedder.wait()
     lazy.close()
+    assert set(embedder.unloaded) == {1}
