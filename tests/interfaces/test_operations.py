@@ -5,10 +5,12 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import click
 import pytest
 from jsonschema import Draft202012Validator
 
 from byheart.errors import InvalidInput, NotFound
+from byheart.interfaces.cli.commands import byheart
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform, perform_many
 from byheart.interfaces.operations.schemas import describe
 from byheart.memory_store import MemoryStore
@@ -244,3 +246,52 @@ def test_the_history_says_whose_token_it_was(store: MemoryStore) -> None:
     grant = Grant("write", "default", who="laptop")
     perform(store, OPERATIONS["update"], {"memory_id": memory_id, "title": "T", "who": "me"}, grant)
     assert store.history(memory_id)[-1].who == "laptop"
+
+
+# --- The command line offers the same -----------------------------------------------------------
+
+COMMANDS = {"rename_entity": ("entities", "rename"), "merge_entities": ("entities", "merge")}
+# What the command line says in another way, and how.
+SAID_OTHERWISE = {
+    **dict.fromkeys((name, "space") for name in OPERATIONS),  # a flag of every command
+    **{(verb, "content"): "its words, a file or stdin" for verb in ("save", "update", "log")},
+    **{("search", name): "another name of one flag" for name in ("source", "topK")},
+    ("forget", "memory_id"): "one or several arguments",
+    **{
+        (verb, name): "commands that change take a session's own, as it is now"
+        for verb in ("forget", "cleanup", "dedupe")
+        for name in ("as_of", "include_global")
+    },
+}
+# The command line counts first and asks; --dry-run only counts.
+OTHER_DEFAULTS = {("forget", "dry_run"), ("cleanup", "dry_run")}
+
+
+def command_of(operation: str) -> click.Command:
+    command: click.Command = byheart
+    for name in COMMANDS.get(operation, (operation,)):
+        assert isinstance(command, click.Group)
+        found = command.get_command(click.Context(command), name)
+        assert found, f"there is no command for {operation}"
+        command = found
+    return command
+
+
+@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+def test_a_command_has_the_parameters_and_defaults_of_its_verb(operation: Any) -> None:
+    command = command_of(operation.name)
+    offered = {param.name: param for param in command.params}
+    arguments = [each.name or "" for each in command.params if isinstance(each, click.Argument)]
+    values = command.make_context(operation.name, arguments, resilient_parsing=True).params
+    for name, parameter in operation.parameters.items():
+        if (operation.name, name) in SAID_OTHERWISE:
+            assert name not in offered or name == "space", f"{name} is offered after all"
+            continue
+        if isinstance(offered[name], click.Argument):
+            continue
+        assert f"--{name.replace('_', '-')}" in offered[name].opts
+        # What is not said to `save` is left to the library.
+        if (operation.name, name) not in OTHER_DEFAULTS and values[name] is not None:
+            assert values[name] == parameter.default, name
+        elif operation.name != "save" and (operation.name, name) not in OTHER_DEFAULTS:
+            assert parameter.default is None, name

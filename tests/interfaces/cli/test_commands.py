@@ -141,30 +141,15 @@ def test_help_takes_less_than_three_tenths_of_a_second(home: Path) -> None:
 
 # --- Flags are parameters ---------------------------------------------------------------------
 
+# The others are those of every door: tests/interfaces/test_operations.py.
 METHODS = {
-    "save": MemoryStore.save,
-    "log": MemoryStore.log,
-    "transcript": MemoryStore.transcript,
-    "summarize": MemoryStore.summarize,
-    "context": MemoryStore.context,
-    "pin": MemoryStore.pin,
-    "unpin": MemoryStore.unpin,
-    "search": MemoryStore.search,
-    "list": MemoryStore.list,
-    "sessions": MemoryStore.sessions,
-    "entities": MemoryStore.entities,
-    "expand": MemoryStore.expand,
     "doctor": MemoryStore.doctor,
-    "stats": MemoryStore.stats,
     "export": MemoryStore.export,
     "import": MemoryStore.import_,
     "backup": MemoryStore.backup,
     "reembed": MemoryStore.reembed,
 }
-# Arguments, flags of every command, and other names of the same flag.
-NOT_FLAGS = {
-    *("self", "content", "query", "chunk_id", "space", "source", "topK", "on_progress", "filters")
-}
+NOT_FLAGS = {"self", "space", "on_progress"}
 
 
 @pytest.mark.parametrize("verb", METHODS)
@@ -177,8 +162,7 @@ def test_every_parameter_has_a_flag_of_its_name_and_default(verb: str) -> None:
         if name in NOT_FLAGS or isinstance(options.get(name), click.Argument):
             continue
         assert f"--{name.replace('_', '-')}" in options[name].opts
-        # What is not said to `save` is left to the library.
-        assert values[name] == (None if verb == "save" else parameter.default), name
+        assert values[name] == parameter.default, name
 
 
 def test_search_takes_the_other_names_of_mode_and_limit() -> None:
