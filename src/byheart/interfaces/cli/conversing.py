@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from byheart.errors import InvalidInput
+from byheart.interfaces.cli import options
 from byheart.interfaces.cli.changing import who
 from byheart.interfaces.cli.importing import LOGGING, import_lines, warn_of_missing_vectors
 from byheart.interfaces.cli.model_files import open_embedding_store
@@ -54,14 +55,8 @@ _about = together(
     flag("--title", section=ABOUT, metavar="TEXT", help="Its title, such as the tool's name."),
     flag("--path", section=ABOUT, metavar="PATH", help="The path of a file."),
     name_list("--tags", "-t", section=ABOUT, help="Its tags."),
-    flag(
-        *("--importance", "-i"),
-        section=ABOUT,
-        type=float,
-        metavar="0-10",
-        help="How much it matters; reckoned if not given.",
-    ),
-    flag("--metadata", section=ABOUT, metavar="JSON", help="Anything else, as a JSON object."),
+    options.importance(ABOUT),
+    options.metadata(ABOUT),
     flag("--created-at", section=ABOUT, metavar="DATE", help="When it was said, if not now."),
 )
 

@@ -62,6 +62,24 @@ def _split(
     return [name for name in names if name] or None
 
 
+def importance(section: str) -> Decorator[Any]:
+    """Give a verb `--importance`."""
+    return flag(
+        *("--importance", "-i"),
+        section=section,
+        type=float,
+        metavar="0-10",
+        help="How much it matters; reckoned if not given.",
+    )
+
+
+def metadata(section: str) -> Decorator[Any]:
+    """Give a verb `--metadata`."""
+    return flag(
+        "--metadata", section=section, metavar="JSON", help="Anything else, as a JSON object."
+    )
+
+
 def page(limit: int) -> Decorator[Any]:
     """Give a verb `--limit` and `--offset`."""
     return together(

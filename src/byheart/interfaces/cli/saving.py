@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.cli import options
 from byheart.interfaces.cli.importing import import_lines, warn_of_missing_vectors
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
@@ -38,16 +39,10 @@ fields = together(
     flag("--task-code", section=ABOUT, metavar="CODE", help="The task it belongs to."),
     name_list("--tags", "-t", section=ABOUT, help="Its tags."),
     name_list("--entities", "-e", section=ABOUT, help="Whom it is about; found if not given."),
-    flag(
-        *("--importance", "-i"),
-        section=ABOUT,
-        type=float,
-        metavar="0-10",
-        help="How much it matters; reckoned if not given.",
-    ),
+    options.importance(ABOUT),
     flag("--ttl-days", section=ABOUT, type=float, metavar="DAYS", help="Forget it after so long."),
     flag("--expires-at", section=ABOUT, metavar="DATE", help="Forget it at this time."),
-    flag("--metadata", section=ABOUT, metavar="JSON", help="Anything else, as a JSON object."),
+    options.metadata(ABOUT),
     flag("--path", section=ABOUT, metavar="PATH", help="Its path; a file's is its own."),
 )
 
