@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,12 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import byheart
-from byheart.contracts import Embedder
-from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
 from byheart.model import ContextAnswer
-from byheart.settings import load_settings
-from byheart.storage.sqlite import SqliteStorage
+from tests.properties import counting
+from tests.properties.counting import CountingHash, open_stores
 
 TEXT = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=80)
 LENGTHS = st.integers(0, 120)
@@ -27,41 +23,18 @@ SAVED = st.lists(st.tuples(TEXT, LENGTHS, st.booleans()), max_size=10)
 SAID = st.lists(st.tuples(ROLES, TEXT, LENGTHS), max_size=10)
 
 
-class CountingHash:
-    """Count tokens in another way than the vectors know, and do not say how."""
-
-    def __init__(self, pattern: str) -> None:
-        self._pattern = re.compile(pattern, re.DOTALL)
-        self._vectors = HashEmbedder(16)
-        self.name, self.dimensions = self._vectors.name, self._vectors.dimensions
-        self.window_tokens = self._vectors.window_tokens
-        self.embed, self.embed_query = self._vectors.embed, self._vectors.embed_query
-
-    def token_starts(self, text: str) -> list[int]:
-        return [match.start() for match in self._pattern.finditer(text)]
-
-
-EMBEDDERS: dict[str, Embedder] = {
-    "estimate": HashEmbedder(16),
-    "words": CountingHash(r"\S+"),
-    "characters": CountingHash(r"."),
-    "hundreds": CountingHash(r".{1,100}"),
+EMBEDDERS = {
+    **counting.EMBEDDERS,
     "seams": CountingHash(r"(?<=>)\n(?=<)|\S+"),  # joined, texts have more tokens than apart
 }
 
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, MemoryStore]]:
-    """Open one store for each way of counting."""
-    folder = tmp_path_factory.mktemp("stores")
-    chosen = load_settings({"chunk_tokens": 32, "summary_every_turns": 4})
-    with contextlib.ExitStack() as stack:
-        yield {
-            name: stack.enter_context(
-                MemoryStore(SqliteStorage(folder / f"{name}.db"), embedder, chosen)
-            )
-            for name, embedder in EMBEDDERS.items()
-        }
+    with open_stores(
+        tmp_path_factory.mktemp("stores"), EMBEDDERS, chunk_tokens=32, summary_every_turns=4
+    ) as opened:
+        yield opened
 
 
 # Each example has a space of its own: a store takes longer to open than an example takes.

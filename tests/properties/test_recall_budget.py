@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -14,35 +12,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import byheart
-from byheart.contracts import Embedder, TokenCounter
-from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.contracts import TokenCounter
 from byheart.memory_store import MemoryStore
 from byheart.model import RecallAnswer, to_wire
 from byheart.search.budget import Budget
-from byheart.settings import load_settings
-from byheart.storage.sqlite import SqliteStorage
+from tests.properties.counting import EMBEDDERS, open_stores
 
 WORD = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=60)
 TEXTS = st.lists(st.tuples(WORD, WORD, st.integers(0, 10)), max_size=12)
-
-
-class CountingHash(HashEmbedder):
-    """Count tokens in another way than the vectors know."""
-
-    def __init__(self, pattern: str) -> None:
-        super().__init__(16)
-        self._pattern = re.compile(pattern, re.DOTALL)
-
-    def token_starts(self, text: str) -> list[int]:
-        return [match.start() for match in self._pattern.finditer(text)]
-
-
-EMBEDDERS: dict[str, Embedder] = {
-    "estimate": HashEmbedder(16),
-    "words": CountingHash(r"\S+"),
-    "characters": CountingHash(r"."),
-    "hundreds": CountingHash(r".{1,100}"),
-}
 
 
 def count(tokens: TokenCounter, entries: Iterable[object]) -> int:
@@ -56,15 +33,8 @@ def tokens_of(answer: RecallAnswer, tokens: TokenCounter) -> int:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, MemoryStore]]:
-    """Open one store for each way of counting."""
-    folder, chosen = tmp_path_factory.mktemp("stores"), load_settings({})
-    with contextlib.ExitStack() as stack:
-        yield {
-            name: stack.enter_context(
-                MemoryStore(SqliteStorage(folder / f"{name}.db"), embedder, chosen)
-            )
-            for name, embedder in EMBEDDERS.items()
-        }
+    with open_stores(tmp_path_factory.mktemp("stores"), EMBEDDERS) as opened:
+        yield opened
 
 
 # Each example has a space of its own: a store takes longer to open than an example takes.
