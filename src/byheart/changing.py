@@ -23,7 +23,7 @@ from byheart.vectorizing import Vectorizer, passages
 _DERIVED = ("summary", "entities", "importance")
 _COMPARED = (
     *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
-    *("task_code", "path", "tags", "entities", "importance", "metadata", "expires_at"),
+    *("task_code", "path", "tags", "entities", "importance", "metadata", "expires_at", "origin"),
 )
 _MOST_ATTEMPTS = 20
 
@@ -47,6 +47,7 @@ class ChangedFields(TypedDict, total=False):
     expires_at: datetime | str | None
     metadata: Mapping[str, Any] | None
     path: str | None
+    origin: str | None
 
 
 class Changer:
@@ -127,6 +128,7 @@ class Changer:
         self, current: Memory, given: Mapping[str, Any], who: str
     ) -> tuple[Revision, Model | None]:
         request = check_request(_merged(current, given), self._settings)
+        request = replace(request, origin=replace(request, role=current.role).whose)
         changed_text = request.content_hash != current.content_hash
         noticed, derived = _noticed(current, request, given, changed_text)
         expiry_given = "ttl_days" in given or "expires_at" in given

@@ -32,10 +32,12 @@ from byheart.model import (
     Removal,
     SaveResult,
     Session,
+    SessionStats,
     Similar,
     SlowQuery,
     Status,
     Token,
+    Workspace,
 )
 
 if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
@@ -385,6 +387,10 @@ class Reader(Protocol):
         """Fetch one memory whole."""
         ...
 
+    def at_path(self, path: str, space: str) -> str | None:
+        """Name the memory that a path belongs to, the latest if there are several."""
+        ...
+
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
         """Give how many tokens the texts of memories have, as counted when they were saved."""
         ...
@@ -413,6 +419,10 @@ class Reader(Protocol):
 
     def running_summary(self, session_id: str, space: str) -> Memory | None:
         """Fetch the summary of a session, hidden or not."""
+        ...
+
+    def emitted(self, space: str, session_id: str) -> list[str]:
+        """Give the texts that a session was given lately, or nobody's in particular was."""
         ...
 
     def pinned(self, where: Filter) -> list[Memory]:
@@ -447,6 +457,14 @@ class Reader(Protocol):
         self, space: str, prefix: str | None, limit: int, offset: int
     ) -> tuple[list[Entity], int]:
         """List the entities that memories name now, the most used first, and count them all."""
+        ...
+
+    def session_stats(self, where: Filter) -> SessionStats:
+        """Count what a session holds, or all of them; what is global belongs to none."""
+        ...
+
+    def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
+        """List memories, the latest first; with a task, its own and those of none."""
         ...
 
     def sessions(
@@ -577,6 +595,104 @@ class Tokens(Protocol):
         ...
 
 
+class FileStamp(NamedTuple):
+    """How a file looks without reading it; equal stamps mean an equal file."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class KnownFile(NamedTuple):
+    """A file of a workspace as it was when it was read last."""
+
+    memory_id: str | None
+    stamp: FileStamp
+    file_hash: bytes
+    trouble: str | None
+    gone: bool
+
+
+class AlikeFile(NamedTuple):
+    """A file that holds the same as another, or did when it was last there."""
+
+    workspace_no: int
+    path: str
+    gone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """What is to be noted of a file: its new text (`draft`), another place, why it is unreadable.
+
+    With none of these it holds what it held before, or nothing that is text.
+    """
+
+    path: str
+    stamp: FileStamp
+    file_hash: bytes = b""
+    draft: Draft | None = None
+    moved_from: str | None = None
+    trouble: str | None = None
+
+
+FileStatus = Literal["indexed", "moved", "unchanged", "removed", "forgotten", "failed"]
+
+
+class Workspaces(Protocol):
+    """Which folders are memory, how their files looked, and who keeps them fresh."""
+
+    def roots(self, space: str | None) -> list[Workspace]:
+        """List the workspaces of a space, or of all, by their roots."""
+        ...
+
+    def add(self, space: str, root: str) -> int:
+        """Make a folder a workspace, if it is none yet; give its number."""
+        ...
+
+    def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
+        """Give what is known of a file, or of all files in a folder; `""` means the root."""
+        ...
+
+    def alike(self, space: str, file_hash: bytes) -> list[AlikeFile]:
+        """Find the files of a space's workspaces that hold, or lately held, the same bytes."""
+        ...
+
+    def apply(
+        self, workspace_no: int, changes: Sequence[FileChange], model: Model | None
+    ) -> list[FileStatus]:
+        """Note files as they are now, in one transaction; say what became of each."""
+        ...
+
+    def hide(self, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
+        """Hide the memories of files that are gone, if they still are as known; count them."""
+        ...
+
+    def purge(self, gone_before: datetime, limit: int) -> int:
+        """Take out memories whose files have been gone since before some moment; count them."""
+        ...
+
+    def finish(self, workspace_no: int, at: datetime) -> None:
+        """Note that the whole workspace was looked at."""
+        ...
+
+    def drop(self, workspace_no: int) -> int:
+        """Let go of a workspace and hide its memories; count them."""
+        ...
+
+    def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
+        """Take on keeping a workspace fresh, unless another process does so."""
+        ...
+
+    def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:
+        """Say that it is still being kept fresh; give `False` if another process has taken over."""
+        ...
+
+    def release(self, workspace_no: int, watcher: str) -> None:
+        """Stop keeping it fresh, so that another process may."""
+        ...
+
+
 class Storage(Protocol):
     """Where memories live. Every write is one transaction: all of it or nothing."""
 
@@ -600,6 +716,11 @@ class Storage(Protocol):
         """Give the tokens that let programs in over the network."""
         ...
 
+    @property
+    def workspaces(self) -> Workspaces:
+        """Give the folders whose files are memories."""
+        ...
+
     def reading(self) -> AbstractContextManager[Reader]:
         """Open a consistent view of everything committed so far, by any process."""
         ...
@@ -609,7 +730,10 @@ class Storage(Protocol):
         ...
 
     def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
-        """Write memories; a text already there in its space, session and kind is left as it is."""
+        """Write memories; a text already there in its space, session and kind is left as it is.
+
+        A turn whose client id has another text is a `Conflict`: then nothing is written.
+        """
         ...
 
     def revise(self, revision: Revision, model: Model | None) -> SaveResult:
@@ -630,6 +754,14 @@ class Storage(Protocol):
 
     def restore(self, memory_id: str, space: str, who: str) -> bool:
         """Show a hidden memory again; say whether it had been hidden."""
+        ...
+
+    def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
+        """Show again what was hidden last of a session; give the ids."""
+        ...
+
+    def forget_emitted(self, space: str, session_id: str) -> None:
+        """Let go of what was noted as given out to a session."""
         ...
 
     def merge(
@@ -660,6 +792,14 @@ class Storage(Protocol):
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
         """Count that memories were given out; cheap, and made up for later while others write."""
+        ...
+
+    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
+        """Note which passages, or whole memories, were given out for a prompt; never wait."""
+        ...
+
+    def settle_emitted(self) -> None:
+        """See that what was noted so shows to readers, if nobody else writes just now."""
         ...
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:

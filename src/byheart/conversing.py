@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from byheart import fields as check
-from byheart.context import extract_summary
+from byheart.context import Emitted, extract_summary, find_quotations
 from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.filtering import of_session
@@ -24,6 +24,7 @@ from byheart.settings import Settings
 TURN_FIELDS = (
     *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
     *("task_code", "title", "path", "tags", "importance", "metadata", "created_at", "space"),
+    "origin",
 )
 SUMMARY_KIND = "session_summary"
 # What the running summary is named in its session: no caller can name a turn so.
@@ -64,7 +65,13 @@ class Recorder:
 
     def keep(self, turns: Sequence[SaveRequest]) -> list[SaveResult]:
         """Save turns in one go; what was logged before under the same client id stays as it is."""
-        results = self._saver.save(turns)
+        heard = self._hear(turns)
+        try:
+            results = self._saver.save(heard)
+        except Conflict:
+            # Another process used a client id since it was looked up: nothing was written yet.
+            self._saver.save(heard[: self._first_conflict(turns)])
+            raise
         for turn, result in zip(turns, results, strict=True):
             if _differs(turn, result):
                 raise _other_words(turn, result)
@@ -79,6 +86,41 @@ class Recorder:
                 assert session_id is not None, "every turn belongs to a session"
                 self._refresh(session_id, space, count)
         return results
+
+    def _first_conflict(self, turns: Sequence[SaveRequest]) -> int:
+        known = self._storage.known([turn.key for turn in turns if turn.client_id is not None])
+        given: dict[tuple[str, str | None, str], tuple[str, int]] = {}
+        conflicts = (
+            _find_conflict(turn, at, known.get(turn.key), given) for at, turn in enumerate(turns)
+        )
+        return next((at for at, conflict in enumerate(conflicts) if conflict), 0)
+
+    def _hear(self, turns: Sequence[SaveRequest]) -> Sequence[SaveRequest]:
+        """Find what turns only repeat of what was put into their session's prompts.
+
+        What a user says counts as said, in whatever words: of theirs only what stands between our
+        delimiters is known to be ours.
+        """
+        if not self._settings.notice_echoes:
+            return turns
+        nothing, emitted = Emitted(), dict[tuple[str, str | None], Emitted]()
+        heard = []
+        for turn in turns:
+            place = (turn.space, turn.session_id)
+            quoted = [text for _, text in find_quotations(turn.content)]
+            if place not in emitted and (quoted or turn.role != "user"):
+                emitted[place] = self._emitted(*place)
+            repeated = nothing if turn.role == "user" else emitted[place]
+            heard.append(replace(turn, echoes=tuple(repeated.find_echoes(turn.content))))
+            for text in quoted:
+                emitted[place].add(text)
+        return heard
+
+    def _emitted(self, space: str, session_id: str | None) -> Emitted:
+        assert session_id is not None, "every turn belongs to a session"
+        self._storage.settle_emitted()
+        with self._storage.reading() as reader:
+            return Emitted(reader.emitted(space, session_id))
 
     def until_other_words(
         self, batches: Iterable[Sequence[SaveRequest]]

@@ -7,6 +7,8 @@ ByheartError                     what happened, and what to do next
 ├── NotFound                     no such memory, chunk or session
 ├── Conflict                     another memory stands in the way; nothing was written
 │   └── VersionConflict          somebody else changed the memory since it was read
+├── Unreadable                   a file or folder cannot be read; the others are
+│   └── NotText                  a file is binary, or a secret key
 ├── EmbeddingError               text could not be turned into vectors
 │   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
 │   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
@@ -60,6 +62,14 @@ class Conflict(ByheartError):
 
 class VersionConflict(Conflict):
     """Refuse a change that would overwrite what the caller has not seen."""
+
+
+class Unreadable(ByheartError):
+    """Report a file or folder that cannot be read, by its reason."""
+
+
+class NotText(Unreadable):
+    """Report a file that holds nothing to remember."""
 
 
 class EmbeddingError(ByheartError):

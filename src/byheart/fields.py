@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from byheart.errors import InvalidInput
+from byheart.model import ORIGINS, Origin
 
 MOST_LABELS = 100
 LONGEST_LABEL = 200
@@ -61,7 +62,15 @@ def check_optional_text(name: str, value: object, longest: int) -> str | None:
 
 def check_label(name: str, value: object) -> str:
     """Accept a short name: an id, a tag, an agent."""
-    text = check_text(name, value, longest=LONGEST_LABEL)
+    return _check_visible(name, check_text(name, value, longest=LONGEST_LABEL))
+
+
+def check_name(name: str, value: object) -> str:
+    """Accept what names a memory or a place in one: an id, or a path."""
+    return _check_visible(name, check_text(name, value, longest=LONGEST_PATH))
+
+
+def _check_visible(name: str, text: str) -> str:
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
         raise InvalidInput(
             f"{name} has control characters: {text!r}", "use visible characters only"
@@ -140,6 +149,18 @@ def check_roles(value: object) -> tuple[str, ...]:
     """Accept one role, several, or none."""
     several = [value] if isinstance(value, str) else value
     return tuple(check_role(each) for each in check_labels("role", several))
+
+
+def check_origin(value: object) -> Origin | None:
+    """Accept whose words a text holds, or none."""
+    return None if value is None else check_choice("origin", value, ORIGINS)
+
+
+def check_origins(value: object) -> tuple[Origin, ...]:
+    """Accept one origin, several, or none."""
+    several = [value] if isinstance(value, str) else value
+    names = check_labels("origin", several)
+    return tuple(check_choice("origin", name, ORIGINS) for name in names)
 
 
 def _check_slug(name: str, value: object, hint: str) -> str:

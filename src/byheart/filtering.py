@@ -16,6 +16,7 @@ class ContextFilters(TypedDict, total=False):
     """What a caller may say about memories that a session sees; left out means no restriction."""
 
     kind: str | Sequence[str] | None
+    origin: str | Sequence[str] | None
     agent_id: str | None
     session_iter: int | str | None
     task_code: str | None
@@ -58,6 +59,7 @@ def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:
         session_id=check.check_optional_label("session_id", given.get("session_id")),
         include_global=check.check_bool("include_global", given.get("include_global", True)),
         kind=check.check_kinds(given.get("kind")),
+        origin=check.check_origins(given.get("origin")),
         agent_id=check.check_optional_label("agent_id", given.get("agent_id")),
         session_iter=check.check_session_iter(given.get("session_iter")),
         task_code=check.check_optional_label("task_code", given.get("task_code")),

@@ -1,22 +1,25 @@
 """Importing: from a file or folder to memories, batch by batch, and what cannot be read by name.
 
-An export is loaded as it is; lines with the fields of `save` and Markdown files are saved like
-anything else. Whatever stops an import, running it again goes on without doing anything twice.
-The search index is left to the next search: publishing it takes more memory than all the rest.
+An export is loaded as it is; lines with the fields of `save`, Markdown files and what the files of
+other programs hold (`upkeep/foreign`) are saved like anything else. Whatever stops an import,
+running it again goes on without doing anything twice. The search index is left to the next search:
+publishing it takes more memory than all the rest.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 
+from byheart.adopting import Adopter, CheckTurn, Tally
 from byheart.contracts import DedupKey, EntityRecord, MemoryRecord, Record, Storage
 from byheart.errors import ByheartError, Conflict, InvalidInput, NotFound
 from byheart.model import (
@@ -30,12 +33,13 @@ from byheart.model import (
 )
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.settings import Settings
-from byheart.upkeep import jsonl, vault
-from byheart.upkeep.exporting import Format
+from byheart.upkeep import foreign, jsonl, vault
+from byheart.upkeep.exporting import FORMATS
 from byheart.upkeep.lines import parse_object
 
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
+IMPORT_FORMATS = (*FORMATS, *foreign.FOREIGN)
 OnProgress = Callable[[TransferProgress], None]
 # `Changer.update`: id, space, fields, the version they were compared with, who.
 Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
@@ -46,6 +50,8 @@ _SQLITE = b"SQLite format 3\0"
 # Where a line stands, and the object on it or what is wrong with it.
 _Line = tuple[str, dict[str, Any] | InvalidInput]
 _Item = TypeVar("_Item", bound=Record | SaveRequest)
+# Turns kept in one go.
+KeepTurns = Callable[[Sequence[SaveRequest]], list[SaveResult]]
 
 
 @dataclass(slots=True)
@@ -71,18 +77,26 @@ class Importer:
         update: Update,
         settings: Settings,
         *,
+        check_turn: CheckTurn,
+        keep_turns: KeepTurns,
         force: bool,
         on_error: OnError,
         on_progress: OnProgress | None,
+        dry_run: bool = False,
     ) -> None:
         self._storage = storage
         self._saver = saver
         self._update = update
         self._settings = settings
+        self._check_turn = check_turn
+        self._keep_turns = keep_turns
         self._force = force
         self._on_error = on_error
         self._on_progress = on_progress
+        self._dry_run = dry_run
         self._counts = _Counts()
+        self._tally = Tally()
+        self._met: set[DedupKey] = set()
         self._done = 0
         self._total: int | None = None
         self._files_by_id: dict[str, str] = {}
@@ -92,18 +106,28 @@ class Importer:
         """Say how far it has come."""
         return TransferProgress(self._counts.memories, self._done, self._total)
 
-    def run(self, path_or_file: str | Path | BinaryIO, format: Format | None) -> Imported:
+    def run(self, path_or_file: str | Path | BinaryIO, format: str | None) -> Imported:
         """Take everything in and count what became of it."""
         path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
-        if path is not None and (format or _guess(path)) == "markdown":
+        chosen = format or ("jsonl" if path is None else _guess(path))
+        if format is None or format in foreign.FOREIGN:
+            found = _find_foreign(path_or_file, format)
+            if isinstance(found, foreign.Found):
+                self._import_foreign(found)
+                return self._result(found.format.name)
+            path_or_file = found  # a stream of which the beginning was looked at
+        if path is not None and chosen == "markdown":
             self._import_vault(path)
-        elif format == "markdown":
+        elif chosen == "markdown":
             raise InvalidInput("Markdown is imported from a folder or file", "give its path")
         else:
             with _opened(path_or_file) as (stream, name):
                 self._total = _size(stream)
                 self._import_lines(stream, name)
-        counts = self._counts
+        return self._result(chosen)
+
+    def _result(self, format: str) -> Imported:
+        counts, tally = self._counts, self._tally
         return Imported(
             counts.imported,
             counts.updated,
@@ -112,7 +136,114 @@ class Importer:
             tuple(counts.skipped),
             pending_vectors=0,
             degraded=None,
+            format=format,
+            dry_run=self._dry_run,
+            sessions=len(tally.sessions),
+            turns=tally.turns,
+            memories=tally.memories,
+            redacted=tally.redacted,
+            shortened=tally.shortened,
+            left_out=dict(tally.left_out),
         )
+
+    # --- Files of other programs --------------------------------------------------------------
+
+    def _import_foreign(self, found: foreign.Found) -> None:
+        adopter = Adopter(found.format, self._settings, self._check_turn)
+        self._tally = adopter.tally
+        self._tally.left_out.update({"other file": found.others} if found.others else {})
+        self._total = found.size or None
+        before = 0
+        for source, reading in found.readings():
+            lines = self._items(reading, before)
+            self._gather(lines, partial(self._take_item, adopter, source), self._adopt)
+            before += source.size
+            self._done = before
+            self._report()
+
+    def _items(self, reading: foreign.Reading, before: int) -> Iterator[_Line]:
+        for item in reading:
+            self._done = before + reading.position
+            yield item.place, {"item": item}
+
+    def _take_item(
+        self, adopter: Adopter, source: foreign.Source, line: dict[str, Any]
+    ) -> SaveRequest | None:
+        item: foreign.Item = line["item"]
+        if isinstance(item, foreign.Unreadable):
+            raise item.error
+        if isinstance(item, foreign.LeftOut):
+            adopter.leave_out(item)
+            return None
+        if isinstance(item, foreign.Exported):
+            assert source.folder is not None, "it stands in one"
+            return self._take_file(item.path, source.folder)
+        return adopter.adopt(item)
+
+    def _adopt(self, requests: list[SaveRequest]) -> None:
+        """Keep what is new, and let what is known by its name follow what it was made from."""
+        distinct: dict[DedupKey, SaveRequest] = {}
+        for request in requests:
+            distinct.setdefault(request.key, request)
+        keys = list(distinct)
+        known, erased = self._storage.known(keys), self._erased(keys)
+        self._counts.unchanged += len(requests) - len(distinct)
+        fresh = []
+        for request in distinct.values():
+            if request.key in known:
+                self._follow(request, known[request.key])
+            elif request.key in erased:
+                self._counts.refused += 1
+            else:
+                fresh.append(request)
+        if self._dry_run:
+            new = {request.key for request in fresh} - self._met
+            self._met |= new
+            self._counts.imported += len(new)
+            self._counts.unchanged += len(fresh) - len(new)
+        else:
+            self._keep_new(fresh)
+        self._report()
+
+    def _keep_new(self, requests: list[SaveRequest]) -> None:
+        turns = [request for request in requests if request.role is not None]
+        others = [request for request in requests if request.role is None]
+        try:
+            results = self._keep_turns(turns) if turns else []
+        except Conflict:
+            # Somebody else logged one of them meanwhile, in other words: all of them are there.
+            results = list(self._storage.known([turn.key for turn in turns]).values())
+        results += self._saver.save(others) if others else []
+        created = sum(result.status == "created" for result in results)
+        self._counts.imported += created
+        self._counts.unchanged += len(requests) - created
+
+    def _follow(self, request: SaveRequest, held: SaveResult) -> None:
+        """Change a memory as what it was made from has changed, unless it was changed here too."""
+        who = f"import of {request.source}"
+        same = held.content_hash == request.content_hash
+        if same or request.role is not None or not self._is_as_imported(request, held, who):
+            self._counts.unchanged += 1
+            return
+        if not self._dry_run:
+            fields = {
+                "content": request.content,
+                "title": request.title,
+                "tags": request.tags,
+                "metadata": request.metadata,
+            }
+            if request.entities is not None:
+                fields["entities"] = request.entities
+            self._update(held.memory_id, request.space, fields, held.version, who)
+        self._counts.updated += 1
+
+    def _is_as_imported(self, request: SaveRequest, held: SaveResult, who: str) -> bool:
+        with self._storage.reading() as reader:
+            if reader.forgotten_at(held.memory_id, request.space) is not None:
+                return False
+            entries = reader.history(held.memory_id, request.space)
+        changes = [entry for entry in entries if entry.changes]
+        return not changes or changes[-1].who == who or self._force
 
     # --- Lines --------------------------------------------------------------------------------
 
@@ -186,7 +317,7 @@ class Importer:
         raise error
 
     def _import_records(self, lines: Iterator[_Line], header: jsonl.Header, name: str) -> None:
-        if header.models:
+        if header.models and not self._dry_run:
             self._storage.adopt_models(header.models, header.model)
         renamed: dict[str, str] = {}
         entities: list[EntityRecord] = []
@@ -208,7 +339,8 @@ class Importer:
         try:
             self._gather(lines, read, keep)
         finally:
-            self._storage.finish_loading(renamed, entities)
+            if not self._dry_run:
+                self._storage.finish_loading(renamed, entities)
         if said is None:
             self._complain(name, InvalidInput("its last line is missing: the file was cut off"))
         elif said != memories:
@@ -217,6 +349,12 @@ class Importer:
 
     def _load(self, records: list[Record], renamed: dict[str, str]) -> None:
         if not records:
+            return
+        if self._dry_run:
+            ids = [each.text.memory.memory_id for each in records if isinstance(each, MemoryRecord)]
+            there = len(self._storage.taken(ids))
+            self._counts.imported += len(ids) - there
+            self._counts.unchanged += there
             return
         loaded = self._storage.load(records, force=self._force)
         for record, (status, memory_id, refused) in zip(records, loaded, strict=True):
@@ -233,7 +371,7 @@ class Importer:
             raise InvalidInput(
                 "this looks like lines of an export without its first line", "export it again"
             )
-        return check_request(item, self._settings)
+        return _from_elsewhere(check_request(item, self._settings))
 
     def _save(self, requests: list[SaveRequest]) -> None:
         """Save texts, except those that were forgotten for good."""
@@ -242,6 +380,13 @@ class Importer:
         erased = self._erased([request.key for request in requests])
         wanted = [request for request in requests if request.key not in erased]
         self._counts.refused += len(requests) - len(wanted)
+        if self._dry_run:
+            keys = {request.key for request in wanted}
+            there = self._storage.known(list(keys)).keys() | (keys & self._met)
+            self._met |= keys
+            self._counts.imported += len(keys) - len(there)
+            self._counts.unchanged += len(wanted) - len(keys) + len(there)
+            return
         for result in self._saver.save(wanted):
             self._counts.imported += result.status == "created"
             self._counts.unchanged += result.status == "unchanged"
@@ -269,7 +414,8 @@ class Importer:
         file = vault.read(path, folder)
         request = check_request(file.fields, self._settings)
         if file.memory_id is None:
-            return request
+            return _from_elsewhere(request)
+        request = replace(request, role=file.role, client_id=file.client_id)
         place = vault.place_of(path, folder)
         first = self._files_by_id.setdefault(file.memory_id, place)
         if first != place:
@@ -310,7 +456,7 @@ class Importer:
         if differing and not self._force:
             with self._storage.reading() as reader:
                 entries = reader.history(memory.memory_id, memory.space)
-            exported, moved_on = _origin(memory, entries, file, who)
+            exported, moved_on = _source(memory, entries, file, who)
             edited = exported is None or any(
                 _differs(exported[name], getattr(request, name)) for name in compared
             )
@@ -326,11 +472,17 @@ class Importer:
         if "content" in differing and request.key in self._erased([request.key]):
             self._counts.refused += 1
             return
-        self._update(memory.memory_id, memory.space, differing, memory.version, who)
+        if not self._dry_run:
+            self._update(memory.memory_id, memory.space, differing, memory.version, who)
         self._counts.updated += 1
 
 
-def _origin(
+def _from_elsewhere(request: SaveRequest) -> SaveRequest:
+    """Say of a text that it was brought in, unless it says whose words it holds."""
+    return replace(request, origin=request.origin or "import")
+
+
+def _source(
     memory: Memory, entries: list[HistoryEntry], file: vault.VaultFile, who: str
 ) -> tuple[Mapping[str, Any] | None, bool]:
     """Give the fields a file was written from, and whether others than it changed them since."""
@@ -376,16 +528,29 @@ def _chars(item: Record | SaveRequest) -> int:
     return 0
 
 
-def _guess(path: Path) -> Format:
+def _guess(path: Path) -> str:
     return "markdown" if path.is_dir() or path.suffix.lower() == ".md" else "jsonl"
+
+
+def _find_foreign(
+    path_or_file: str | Path | BinaryIO, format: str | None
+) -> foreign.Found | str | Path | BinaryIO:
+    """Find files of another program's format, or give back what is of none."""
+    if isinstance(path_or_file, str | Path):
+        return foreign.find_sources(Path(path_or_file).expanduser(), format) or path_or_file
+    return foreign.find_in_stream(path_or_file, _name_of(path_or_file), format)
+
+
+def _name_of(stream: BinaryIO) -> str:
+    name = getattr(stream, "name", None)
+    return name.strip("<>") if isinstance(name, str) else "the file"
 
 
 @contextmanager
 def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
     """Open a file, or take one that is open, and name it."""
     if not isinstance(path_or_file, str | Path):
-        name = getattr(path_or_file, "name", None)
-        yield path_or_file, name.strip("<>") if isinstance(name, str) else "the file"
+        yield path_or_file, _name_of(path_or_file)
         return
     try:
         stream = Path(path_or_file).expanduser().open("rb")

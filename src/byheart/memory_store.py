@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Unpack
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from byheart import fields as check
 from byheart.changing import ChangedFields, Changer
-from byheart.contracts import Embedder, PendingChunk, Storage
+from byheart.contracts import Embedder, FoundChunk, PendingChunk, Storage
 from byheart.conversing import Recorder, check_turn
 from byheart.errors import (
     ByheartError,
@@ -25,12 +26,14 @@ from byheart.errors import (
 )
 from byheart.filtering import ContextFilters, FilterFields, filter_fields, make_filter
 from byheart.forgetting import Forgetter
-from byheart.identity import parse_chunk_id, parse_text_id
-from byheart.importing import ON_ERROR, Importer
+from byheart.identity import is_memory_id, parse_chunk_id, parse_text_id
+from byheart.importing import IMPORT_FORMATS, ON_ERROR, Importer
+from byheart.locating import locate
 from byheart.model import (
     GRANULARITIES,
     MODES,
     Backup,
+    ChunkHit,
     ChunkWindow,
     ContextAnswer,
     CreatedToken,
@@ -43,22 +46,29 @@ from byheart.model import (
     Forgotten,
     HistoryEntry,
     Imported,
+    Indexed,
+    IndexProgress,
     IndexState,
     Memory,
     MemoryPage,
     Merged,
     Mode,
+    Promoted,
     RecallAnswer,
     Reembedding,
+    RestoredSession,
+    ResumedSession,
     SaveResult,
     SearchAnswer,
     Session,
+    SessionStats,
     SessionSummary,
     Stats,
     Status,
     Token,
     Transcript,
     TransferProgress,
+    Workspace,
     WrittenFile,
 )
 from byheart.observing import Observer
@@ -66,12 +76,16 @@ from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest
 from byheart.reembedding import Reembedder
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
+from byheart.sessions import Sessions
 from byheart.settings import Settings
 from byheart.tokens import Doorkeeper
 from byheart.upkeep import deduping, doctor
 from byheart.upkeep.documents import write_document
 from byheart.upkeep.exporting import FORMATS, export, refuse_existing
 from byheart.vectorizing import Asked, Reopen, Vectorizer
+
+if TYPE_CHECKING:
+    from byheart.indexing import Indexer
 
 # How much is chunked, embedded and committed at a time: large enough for full batches, small enough
 # that an interrupted import loses seconds.
@@ -123,7 +137,8 @@ class MemoryStore:
         self._saver = Saver(storage, self._vectorizer, settings)
         self._changer = Changer(storage, self._saver, self._vectorizer, settings)
         self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
-        self._prompter = Prompter(storage, self._vectorizer)
+        self._sessions = Sessions(storage, self._saver)
+        self._prompter = Prompter(storage, self._vectorizer, settings)
         self._forgetter = Forgetter(
             storage, self._find_again, self._observer.clear_queries, settings.space
         )
@@ -151,6 +166,7 @@ class MemoryStore:
         metadata: Mapping[str, Any] | None = None,
         space: Text = None,
         path: Text = None,
+        origin: Text = None,
     ) -> SaveResult:
         """Save one text; the same text again in its space, session and kind changes nothing."""
         given = {name: value for name, value in locals().items() if name != "self"}
@@ -284,6 +300,7 @@ class MemoryStore:
         metadata: Mapping[str, Any] | None = None,
         created_at: Moment = None,
         space: Text = None,
+        origin: Text = None,
     ) -> SaveResult:
         """Record a turn of a session: what somebody said, what a tool put out, a file.
 
@@ -606,6 +623,7 @@ class MemoryStore:
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
         space: Text = None,
+        origin: str | Sequence[str] | None = None,
     ) -> SearchAnswer:
         """Find the passages, sections or memories that answer a query, best first.
 
@@ -626,6 +644,9 @@ class MemoryStore:
         with self._asking(request) as (request, asked):
             hits, more = find(request, asked.reader, asked.vector)
             state = asked.reader.state(request.where.space)
+        if request.query:
+            given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
+            self._storage.note_emitted(given_out, request.where.space, request.where.session_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
         self._observer.searched(request.where.space, looked, request.query, elapsed_ms)
@@ -680,6 +701,7 @@ class MemoryStore:
         if question.where.as_of is None and answer.details:
             given = [each.id for each in answer.details]
             self._storage.count_accesses(given, question.where.space)
+            self._storage.note_emitted(given, question.where.space, question.where.session_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
         degraded = asked.degraded or _incomplete(question.mode, state)
@@ -736,10 +758,13 @@ class MemoryStore:
     # --- Reading ------------------------------------------------------------------------------
 
     def get(self, memory_id: str, space: Text = None) -> Memory:
-        """Fetch one memory whole, by its id or by the id of one of its chunks."""
-        name = check.check_label("memory_id", memory_id)
-        owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
+        """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
+        name = check.check_name("memory_id", memory_id)
         with self._storage.reading() as reader:
+            located = None if is_memory_id(name) else locate(reader, name, self._space(space))
+            if located is not None:
+                name = located.memory_id
+            owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
             memory = reader.memory(owner, self._space(space))
             current = parse_text_id(owner)[0]
             forgotten_at = reader.forgotten_at(current, self._space(space))
@@ -775,11 +800,16 @@ class MemoryStore:
         return {name: found[text] for name, text in texts.items() if text in found}
 
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
-        """Show a chunk with its neighbours, as one stretch of the text."""
+        """Show a chunk, or the one at `PATH:LINE`, with its neighbours, as one stretch of text."""
         check.check_int("around", around, 0, check.LARGEST_LIMIT)
-        memory_id, index = parse_chunk_id(check.check_label("chunk_id", chunk_id))
+        name = check.check_name("chunk_id", chunk_id)
         with self._storage.reading() as reader:
+            located = None if is_memory_id(name) else locate(reader, name, self._space(space))
+            memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
             found = reader.chunks_of(memory_id, self._space(space))
+        if located is not None:
+            index = _chunk_at(found, located.line or 1)
+            chunk_id = f"{memory_id}#{index}"
         if index >= len(found):
             raise _not_found(chunk_id)
         near = tuple(each.chunk for each in found[max(0, index - around) : index + around + 1])
@@ -814,6 +844,7 @@ class MemoryStore:
         include_expired: bool = False,
         forgotten: bool = False,
         space: Text = None,
+        origin: str | Sequence[str] | None = None,
     ) -> MemoryPage:
         """List memories, latest iteration and latest first; with `forgotten`, those to restore."""
         where = self._filter({name: value for name, value in locals().items() if name != "self"})
@@ -834,6 +865,82 @@ class MemoryStore:
         with self._storage.reading() as reader:
             sessions, _ = reader.sessions(self._space(space), agent, limit, offset)
         return tuple(sessions)
+
+    def session_stats(self, session_id: Text = None, space: Text = None) -> SessionStats:
+        """Count what a session holds, or all sessions together."""
+        name = check.check_optional_label("session_id", session_id)
+        return self._sessions.stats(name, self._space(space))
+
+    def resume(
+        self,
+        session_id: str,
+        task_code: Text = None,
+        agent_id: Text = None,
+        limit: int = 5,
+        space: Text = None,
+    ) -> ResumedSession:
+        """Gather what a session left to go on with: summary, context, prompts, reports, work.
+
+        With a task, what is of another one is left out.
+        """
+        return self._sessions.resume(
+            check.check_label("session_id", session_id),
+            check.check_optional_label("task_code", task_code),
+            check.check_optional_label("agent_id", agent_id),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            self._space(space),
+        )
+
+    def promote(
+        self,
+        session_id: Text = None,
+        memory_id: str | Sequence[str] | None = None,
+        kind: str | Sequence[str] | None = None,
+        dry_run: bool = False,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Promoted:
+        """Copy a session's memories, or those named, to what is global.
+
+        By default what was saved and lasts: not turns, summaries and what was work in progress.
+        """
+        return self._sessions.promote(
+            check.check_optional_label("session_id", session_id),
+            check.check_ids("memory_id", memory_id),
+            check.check_kinds(kind),
+            self._space(space),
+            check.check_label("who", who),
+            dry_run=check.check_bool("dry_run", dry_run),
+        )
+
+    def forget_session(
+        self,
+        session_id: str,
+        hard: bool = False,
+        dry_run: bool = True,
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Forgotten:
+        """Hide a session with everything in it, until `restore_session`; `hard` is for good.
+
+        A dry run that counts, unless `dry_run=False`.
+        """
+        name = check.check_label("session_id", session_id)
+        done = self.forget(
+            reason=reason, hard=hard, dry_run=dry_run, who=who, session_id=name, space=space
+        )
+        if not done.dry_run:
+            self._storage.forget_emitted(self._space(space), name)
+        return done
+
+    def restore_session(
+        self, session_id: str, who: str = "manual", space: Text = None
+    ) -> RestoredSession:
+        """Show again what was forgotten last of a session, all that went at one time."""
+        name, where = check.check_label("session_id", session_id), self._space(space)
+        restored = self._storage.restore_session(name, where, check.check_label("who", who))
+        return RestoredSession(name, tuple(restored), len(restored))
 
     # --- Moving -------------------------------------------------------------------------------
 
@@ -870,10 +977,12 @@ class MemoryStore:
         force: bool = False,
         format: Text = None,
         embed: bool = True,
+        dry_run: bool = False,
         on_progress: Callable[[TransferProgress], None] | None = None,
     ) -> Imported:
-        """Take in an export, lines with the fields of `save`, or a folder of Markdown.
+        """Take in an export, lines with the fields of `save`, Markdown, or files of other programs.
 
+        `format` is told by the content: see docs/importing.md. With `dry_run`, it only counts.
         What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
         it is run again. What was forgotten for good stays out, unless `force` says otherwise.
         """
@@ -883,13 +992,18 @@ class MemoryStore:
             self._saver,
             self._changer.update,
             self._settings,
+            check_turn=check_turn,
+            keep_turns=self._recorder.keep,
             force=check.check_bool("force", force),
             on_error=check.check_choice("on_error", on_error, ON_ERROR),
             on_progress=on_progress,
+            dry_run=check.check_bool("dry_run", dry_run),
         )
-        chosen = None if format is None else check.check_choice("format", format, FORMATS)
+        chosen = None if format is None else check.check_choice("format", format, IMPORT_FORMATS)
         check.check_bool("embed", embed)
         result = importer.run(path_or_file, chosen)
+        if dry_run:
+            return result
         self._observer.saved(self.space, "created", result.imported)
         self._observer.saved(self.space, "unchanged", result.unchanged)
         self._observer.saved(self.space, "updated", result.updated)
@@ -921,6 +1035,76 @@ class MemoryStore:
             path, store = Path(path_or_file).expanduser(), Path(self._storage.location)
             if path.exists() and store.exists() and path.samefile(store):
                 raise InvalidInput(f"{path} is the store itself", "choose another name")
+
+    # --- Workspaces ---------------------------------------------------------------------------
+
+    def index(
+        self,
+        path: str | Path,
+        prune: bool = False,
+        embed: bool = True,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+        space: Text = None,
+    ) -> Indexed:
+        """Make the files of a folder memories, and keep to what has changed the next time.
+
+        Within a workspace, a path means that part of it. Files that are gone are removed, unless
+        all of them are: then only with `prune`.
+        """
+        indexer = self._indexer()
+        place = indexer.find(path, self._space(space))
+        result = indexer.index(place, check.check_bool("prune", prune), on_progress)
+        self._observer.saved(place.space, "created", result.files_indexed)
+        self._storage.refresh()
+        waiting = self._storage.count_pending() if check.check_bool("embed", embed) else 0
+
+        def show(made: int) -> None:
+            if on_progress is not None:
+                files = result.files_indexed
+                on_progress(IndexProgress(files, files, result.chunks, made, waiting))
+
+        degraded = None
+        try:
+            if waiting:
+                self.embed_pending(show)
+        except EmbeddingError as error:
+            degraded = error.message
+        return replace(result, pending_vectors=self._storage.count_pending(), degraded=degraded)
+
+    def watch(
+        self,
+        path: str | Path,
+        stop: threading.Event | None = None,
+        on_indexed: Callable[[Indexed], None] | None = None,
+        space: Text = None,
+    ) -> None:
+        """Index a folder and keep it fresh until `stop` is set; of several processes one does."""
+        # Imported here: watching brings a library that only few need.
+        from byheart.watching import Watcher
+
+        indexer = self._indexer()
+        place = replace(indexer.find(path, self._space(space)), below="")
+        watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed)
+        watcher.run(threading.Event() if stop is None else stop)
+
+    def _indexer(self) -> Indexer:
+        # Imported here: whoever only saves and searches need not know how files are read.
+        from byheart.indexing import Indexer
+
+        return Indexer(self._storage, self._saver, self._vectorizer, self._settings)
+
+    def workspaces(self, space: Text = None) -> tuple[Workspace, ...]:
+        """List the folders whose files are memories, and who keeps each fresh."""
+        return tuple(self._storage.workspaces.roots(self._space(space)))
+
+    def drop_workspace(self, path: str | Path, space: Text = None) -> int:
+        """Let go of a workspace: its memories are forgotten, and can be restored; count them."""
+        place = self._indexer().find(path, self._space(space), add=False)
+        if place.below:
+            raise InvalidInput(
+                f"{path} is only a part of the workspace {place.root}", f"name {place.root}"
+            )
+        return self._storage.workspaces.drop(place.workspace_no)
 
     # --- Tokens -------------------------------------------------------------------------------
 
@@ -961,6 +1145,7 @@ class MemoryStore:
             degraded=degraded,
             wanted_model=self._vectorizer.wanted_name(),
             remark=self._vectorizer.remark(),
+            workspaces=self.workspaces(space),
         )
 
     def stats(self, space: Text = None, reset: bool = False) -> Stats:
@@ -1045,6 +1230,14 @@ class MemoryStore:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _chunk_at(chunks: Sequence[FoundChunk], line: int) -> int:
+    """Find the chunk that a line stands in; behind the end, the last one."""
+    for index, each in enumerate(chunks):
+        if line <= each.chunk.end_line:
+            return index
+    return max(0, len(chunks) - 1)
 
 
 def _raw_mode(mode: object) -> Mode:

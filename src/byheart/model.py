@@ -13,14 +13,22 @@ Granularity = Literal["fine", "medium", "coarse"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Access = Literal["read", "write"]
+Origin = Literal["user", "agent", "tool", "file", "import"]
 Operation = Literal["create", "update", "supersede", "forget", "restore", "pin", "unpin"]
 
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
 ACCESSES: tuple[Access, ...] = ("read", "write")
+ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "file", "import")
 HEADING_SEPARATOR = " > "
+# A process that keeps a workspace fresh and was not heard of for so long is taken for dead.
+STALE_SECONDS = 20.0
 # The type of a chunk that is too short to be embedded: it is found by its words alone.
 ASIDE = "aside"
+# The type of a chunk that repeats what was put into the prompt: it is kept, and not found.
+ECHO = "echo"
+# What needs no vectors.
+UNEMBEDDED = (ASIDE, ECHO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,24 @@ class Chunk:
 def text_id(memory_id: str, version: int | None) -> str:
     """Name a text of a memory: the current one, or the one an earlier version ended with."""
     return memory_id if version is None else f"{memory_id}@{version}"
+
+
+def usual_origin(
+    kind: str,
+    role: str | None,
+    path: str | None,
+    agent_id: str | None,
+    client_id: str | None = None,
+) -> Origin:
+    """Say whose words a text holds if nobody says so: by what it is, who spoke, who saved it."""
+    if role == "tool" or kind == "tool_output":
+        return "tool"
+    if kind == "file" or path is not None:
+        return "file"
+    if role is not None:
+        return "user" if role == "user" else "agent"
+    # The running summary of a session is named ''.
+    return "agent" if agent_id is not None or client_id == "" else "user"
 
 
 def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
@@ -114,6 +140,7 @@ class Memory:
     role: str | None = None
     client_id: str | None = None
     pinned_at: datetime | None = None
+    origin: Origin = "user"
 
     @property
     def scope(self) -> Literal["session", "global"]:
@@ -129,6 +156,7 @@ class Filter:
     session_id: str | None = None
     include_global: bool = True
     kind: tuple[str, ...] = ()
+    origin: tuple[Origin, ...] = ()
     agent_id: str | None = None
     session_iter: int | None = None
     task_code: str | None = None
@@ -306,6 +334,7 @@ class MemoryFields:
     replaced_at: datetime | None
     superseded_by: str | None
     role: str | None
+    origin: Origin
 
     @property
     def text_id(self) -> str:
@@ -414,6 +443,7 @@ class RecalledMemory:
     id: str
     kind: str
     role: str | None
+    origin: Origin
     title: str | None
     content: str
     importance: float
@@ -489,6 +519,69 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionStats:
+    """What one session holds, or with `session_id` null all of them; lengths are in characters."""
+
+    session_id: str | None
+    total_memories: int
+    turns: int
+    pinned: int
+    kinds: Mapping[str, int]
+    origins: Mapping[str, int]
+    unique_agents: int
+    unique_sessions: int
+    unique_tasks: int
+    max_session_iter: int | None
+    avg_content_length: float
+    total_access_count: int
+    first_activity: datetime | None
+    latest_activity: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedSession:
+    """What there is to take up a session again with, the latest first; `found` if it is known."""
+
+    session_id: str
+    task_code: str | None
+    found: bool
+    summary: Memory | None
+    context: Memory | None
+    input_prompts: tuple[Memory, ...]
+    reports: tuple[Memory, ...]
+    working_memories: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A memory of a session and its copy for all; in a dry run, one that is new has no id yet."""
+
+    memory_id: str
+    promoted_id: str | None
+    kind: str
+    status: SaveStatus
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    """What `promote` copied, or with `dry_run` would copy."""
+
+    session_id: str | None
+    promotions: tuple[Promotion, ...]
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredSession:
+    """What was brought back of a session that had been forgotten."""
+
+    session_id: str
+    memory_ids: tuple[str, ...]
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """The state of a store at a glance."""
 
@@ -505,6 +598,7 @@ class Status:
     degraded: str | None
     wanted_model: str | None = None
     remark: str | None = None
+    workspaces: tuple[Workspace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -682,7 +776,11 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did; `refused` counts texts that had been forgotten for good."""
+    """What an import did, or would do; `refused` counts texts that had been forgotten for good.
+
+    `sessions`, `turns` and `memories` say what the files of other programs hold, `left_out` what in
+    them is no text to keep, `redacted` how many secrets were taken out.
+    """
 
     imported: int
     updated: int
@@ -691,6 +789,14 @@ class Imported:
     skipped: tuple[Skipped, ...]
     pending_vectors: int
     degraded: str | None
+    format: str = "jsonl"
+    dry_run: bool = False
+    sessions: int = 0
+    turns: int = 0
+    memories: int = 0
+    redacted: int = 0
+    shortened: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -737,6 +843,58 @@ class CreatedToken:
 
 
 @dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder whose files are memories; `watched_by` names the process that keeps it fresh."""
+
+    workspace_no: int
+    space: str
+    root: str
+    files: int
+    failed: int
+    indexed_at: datetime | None
+    watched_by: str | None
+    beat_at: datetime | None
+    behind: int
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """A file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far the index of a workspace has come: first files are read, then chunks embedded."""
+
+    files: int
+    files_total: int
+    chunks: int
+    vectors: int
+    vectors_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What became of the files of a workspace; skipped are those that had not changed."""
+
+    root: str
+    files_indexed: int
+    files_moved: int
+    files_skipped: int
+    files_removed: int
+    files_forgotten: int
+    errors: tuple[FileError, ...]
+    chunks: int
+    pending_vectors: int
+    degraded: str | None
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """What somebody said in a session, or what a tool or a file brought into it."""
 
@@ -776,7 +934,7 @@ class SessionSummary:
     updated_at: datetime
 
 
-ContextPart = Literal["summary", "pinned", "retrieved", "recent"]
+ContextPart = Literal["identity", "summary", "pinned", "retrieved", "recent"]
 LeftOutReason = Literal[
     "budget",
     "question",
@@ -787,18 +945,23 @@ LeftOutReason = Literal[
     "duplicate",
     "similar",
     "superseded",
+    "unreadable",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something that a context holds, and where it is from; `cut` if not to its end."""
+    """Something that a context holds, and where it is from; `cut` if not to its end.
+
+    An identity file has a path and no `memory_id`: that is empty.
+    """
 
     part: ContextPart
     memory_id: str
     chunk_ids: tuple[str, ...]
     kind: str
     role: str | None
+    origin: Origin
     title: str | None
     path: str | None
     start_line: int | None

@@ -26,6 +26,13 @@ def differ(some: str, other: str, names: Iterable[str] = (), others: Iterable[st
     )
 
 
+def adds(some: str, other: str) -> bool:
+    """Say whether a text has a name or a number that another has not, or denies what it says."""
+    words, other_words = words_of(some), words_of(other)
+    denies = bool(words & _NOT) != bool(other_words & _NOT)
+    return denies or not _particulars(some, words, ()) <= other_words
+
+
 def words_of(text: str) -> set[str]:
     """List the words of a text, however they are spelled."""
     return {_fold(match[0]) for match in _WORD.finditer(text)}

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from byheart.context import ContextRequest, Materials, Measure, assemble
+from byheart.context import (
+    ContextRequest,
+    IdentityFile,
+    Materials,
+    Measure,
+    assemble,
+    read_identity_files,
+    says_nothing,
+)
 from byheart.contracts import Storage
 from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
 from byheart.search import SearchRequest, gather
+from byheart.settings import Settings
 from byheart.vectorizing import Vectorizer
 
 # Passages are chosen among twice as many chunks and these: each costs a twentieth of a millisecond.
@@ -16,6 +25,8 @@ _MORE_CANDIDATES = 4
 LARGEST_TOP_K = 100
 # What a long message asks stands in its beginning.
 _LONGEST_QUESTION = 4000
+# How far back a question is looked for if the last message asks for nothing.
+_QUESTION_TURNS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +44,10 @@ class PromptRequest:
 class Prompter:
     """Gather what a context can be made of, in one view of the store."""
 
-    def __init__(self, storage: Storage, vectorizer: Vectorizer) -> None:
+    def __init__(self, storage: Storage, vectorizer: Vectorizer, settings: Settings) -> None:
         self._storage = storage
         self._vectorizer = vectorizer
+        self._settings = settings
         self._measure: Measure | None = None
 
     def context(self, request: PromptRequest) -> tuple[ContextAnswer, IndexState]:
@@ -64,20 +76,36 @@ class Prompter:
                 recent=recent,
                 question_id=question.memory_id if question else None,
                 candidates=gather(search, reader, asked.vector, there),
+                identity=self._identity(own.space),
             )
             state = reader.state(own.space)
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
         answer = assemble(asked_for, materials, measure)
-        return replace(answer, degraded=asked.degraded, remark=asked.remark), state
+        given = [
+            name
+            for item in answer.receipt.items
+            for name in item.chunk_ids or filter(None, (item.memory_id,))
+        ]
+        self._storage.note_emitted(given, own.space, session_id)
+        remark = "; ".join(filter(None, (asked.remark, _name_missing_pins(answer)))) or None
+        return replace(answer, degraded=asked.degraded, remark=remark), state
 
     def _question(self, request: PromptRequest) -> Memory | None:
-        """Find the last user message, if that is the question."""
+        """Find the last user message that asks for something, if that is the question."""
         if request.query is not None:
             return None
         with self._storage.reading() as reader:
             own = of_session(request.where.session_id, request.where.space)
             last = reader.turns(own, ("user",), 1, 0, latest=True)
-        return last[0] if last else None
+            if last and says_nothing(last[0].content):
+                last = reader.turns(own, ("user",), _QUESTION_TURNS, 0, latest=True)
+        asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
+        return next(asks, last[-1] if last else None)
+
+    def _identity(self, space: str) -> list[IdentityFile]:
+        """Read what the settings name: it is the owner's, and in the owner's space alone."""
+        own = space == self._settings.space
+        return list(read_identity_files(self._settings.identity_files if own else ()))
 
     def _measured(self) -> Measure:
         counter = self._vectorizer.counter()
@@ -85,6 +113,16 @@ class Prompter:
         if self._measure is None or self._measure.name != counter.name:
             self._measure = Measure(*counter)
         return self._measure
+
+
+def _name_missing_pins(answer: ContextAnswer) -> str | None:
+    """Name what is pinned and does not fit: whoever pinned it counts on it."""
+    missing = [
+        each.memory_id
+        for each in answer.receipt.left_out
+        if each.part == "pinned" and each.reason == "budget"
+    ]
+    return f"pinned, but too long for max_tokens: {', '.join(missing)}" if missing else None
 
 
 def _shown(summary: Memory | None) -> Memory | None:

@@ -12,11 +12,11 @@ from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
-from byheart.chunking import guess_format, is_short, keep_aside, split
+from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
 from byheart.contracts import DedupKey, Draft, Storage, Window
 from byheart.errors import InvalidInput
 from byheart.identity import new_memory_id
-from byheart.model import ASIDE, Chunk, Memory, SaveResult
+from byheart.model import UNEMBEDDED, Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
 from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
@@ -50,6 +50,12 @@ class SaveRequest:
     created_at: datetime | None = None
     role: str | None = None
     client_id: str | None = None
+    origin: Origin | None = None
+    # What was made readable is no longer of the format that its path names.
+    format: str | None = None
+    who: str | None = None
+    # The stretches of the text that only repeat what was put into the prompt.
+    echoes: tuple[tuple[int, int], ...] = ()
 
     @property
     def key(self) -> DedupKey:
@@ -63,11 +69,27 @@ class SaveRequest:
             self.client_id,
         )
 
+    @property
+    def own_words(self) -> str:
+        """Give the text without what it only repeats."""
+        parts, at = [], 0
+        for start, end in self.echoes:
+            parts.append(self.content[at:start])
+            at = end
+        return "".join((*parts, self.content[at:]))
+
+    @property
+    def whose(self) -> Origin:
+        """Say whose words it holds."""
+        return self.origin or usual_origin(
+            self.kind, self.role, self.path, self.agent_id, self.client_id
+        )
+
 
 SAVE_FIELDS = (
     *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
     *("task_code", "tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "space"),
-    "path",
+    *("path", "origin"),
 )
 
 
@@ -109,6 +131,7 @@ def check_request(
             "space", settings.space if value("space") is None else value("space")
         ),
         at=at,
+        origin=check.check_origin(value("origin")),
     )
 
 
@@ -129,16 +152,16 @@ class Saver:
             passage
             for request, chunks, _ in chunked
             for passage in passages(chunks, request.title)
-            if passage.chunk.chunk_type != ASIDE
+            if passage.chunk.chunk_type not in UNEMBEDDED
         ]
         # Whoever only notes a short turn need not wait for the model.
         windows, model, _ = self._vectorizer.windows(waiting) if waiting else Made([], None, None)
         made = iter(windows)
         drafts = [
-            self._draft(
+            self.draft(
                 request,
                 chunks,
-                [() if chunk.chunk_type == ASIDE else next(made) for chunk in chunks],
+                [() if chunk.chunk_type in UNEMBEDDED else next(made) for chunk in chunks],
                 format_,
             )
             for request, chunks, format_ in chunked
@@ -166,23 +189,27 @@ class Saver:
         """Cut a text as its format asks for, and name that format."""
         if request.role is not None and is_short(request.content, self._settings.min_turn_words):
             return list(keep_aside(request.content)), "text"
-        format_ = guess_format(request.content, request.path)
+        format_ = request.format or guess_format(request.content, request.path)
+        tokens = self._vectorizer.tokens()
         chunks = split(
             request.content,
             format=format_,
-            tokens=self._vectorizer.tokens(),
+            tokens=tokens,
             target_tokens=self._settings.chunk_tokens,
         )
+        if request.echoes:
+            chunks = set_apart(chunks, request.echoes, tokens, self._settings.min_turn_words)
         return chunks, format_
 
-    def _draft(
+    def draft(
         self,
         request: SaveRequest,
         chunks: Sequence[Chunk],
         windows: Sequence[tuple[Window, ...]],
         format_: str,
     ) -> Draft:
-        noticed, derived = notice(request)
+        """Say everything there is to write of a text that was cut."""
+        noticed, derived = notice(replace(request, content=request.own_words))
         memory = Memory(
             memory_id=request.memory_id or new_memory_id(),
             space=request.space,
@@ -205,9 +232,10 @@ class Saver:
             expires_at=self._expiry(request, noticed["importance"]),
             role=request.role,
             client_id=request.client_id,
+            origin=request.whose,
             **noticed,
         )
-        who = request.agent_id or request.source
+        who = request.who or request.agent_id or request.source
         return Draft(memory, tuple(chunks), tuple(windows), derived, who)
 
     def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:

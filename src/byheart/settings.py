@@ -161,7 +161,9 @@ def _choices(default: tuple[str, ...], doc: str, choices: tuple[str, ...]) -> An
     return _setting(default, Rule(doc, "a list of " + ", ".join(choices), parse))
 
 
-def _names(doc: str, allowed: str, each: str, pattern: str) -> Any:
+def _names(
+    doc: str, allowed: str, each: str, pattern: str, default: tuple[str, ...] = ()
+) -> Any:
     def parse(given: _Given) -> tuple[str, ...]:
         names = given.raw.split(",") if isinstance(given.raw, str) else given.raw
         if not isinstance(names, list | tuple):
@@ -172,7 +174,7 @@ def _names(doc: str, allowed: str, each: str, pattern: str) -> Any:
                 raise ValueError(f"{name!r} is not {each}")
         return tuple(dict.fromkeys(chosen))
 
-    return _setting((), Rule(doc, allowed, parse))
+    return _setting(default, Rule(doc, allowed, parse))
 
 
 def _one_of(choices: tuple[str, ...], raw: object) -> str:
@@ -191,6 +193,19 @@ def _path(default: Callable[[], Path] | None, doc: str, default_text: str = "") 
 
     rule = Rule(doc, "the path of a file or folder", parse, default_text, is_path=True)
     return _setting(default, rule)
+
+
+def _paths(doc: str) -> Any:
+    def parse(given: _Given) -> tuple[str, ...]:
+        # As in PATH: a comma may well stand in a name.
+        each = given.raw.split(os.pathsep) if isinstance(given.raw, str) else given.raw
+        if not isinstance(each, list | tuple) or not all(isinstance(path, str) for path in each):
+            raise ValueError
+        chosen = [_clean_text(given._replace(raw=path)) for path in each]
+        return tuple(dict.fromkeys(str(_expand(path, given)) for path in chosen if path))
+
+    allowed = f"a list of paths, or one text with {os.pathsep!r} between them"
+    return _setting((), Rule(doc, allowed, parse))
 
 
 def _store_address(default: Callable[[], str], doc: str, default_text: str) -> Any:
@@ -254,7 +269,8 @@ class Settings:
     embedding_model: str = _text(
         "", "The embedding model; empty means the provider's own default.", blank=True
     )
-    auto_reindex: bool = _flag(True, "Whether changed files of a workspace are indexed again.")
+    workspaces: tuple[str, ...] = _paths("Folders that `serve` and `mcp` index when they start.")
+    auto_reindex: bool = _flag(True, "Whether they watch these folders from then on.")
     model_path: Path | None = _path(None, "A folder that holds the model's files.")
     cache_dir: Path = _path(_cache_folder, "Where downloaded models are kept.", "`<cache folder>`")
     model_sources: tuple[ModelSource, ...] = _choices(
@@ -297,11 +313,39 @@ class Settings:
     prune_after_days: float = _seconds(
         30.0, "Days after which memories that have run out are taken out.", 0, 365_000
     )
+    identity_files: tuple[str, ...] = _paths(
+        "Files such as USER.md and IDENTITY.md that stand first in every context of this space."
+    )
+    notice_echoes: bool = _flag(
+        True, "Whether a logged reply that repeats what was put into the prompt is known again."
+    )
     min_turn_words: int = _number(
         3, "A logged turn of fewer words is kept, but not embedded.", 0, 100
     )
     summary_every_turns: int = _number(
         20, "After how many turns a session's summary is made anew; 0 means never.", 0, 10_000
+    )
+    capture_tools: tuple[str, ...] = _names(
+        "Tools of agents whose outputs are kept by hooks and from transcripts; `*` is anything.",
+        "a list of names such as bash or mcp__*",
+        "the name of a tool",
+        r"[\w*?.:-]+",
+        (
+            *("bash", "webfetch", "websearch", "task", "agent"),
+            *("shell", "shell_command", "exec_command", "local_shell", "mcp__*"),
+        ),
+    )
+    capture_chars: int = _number(
+        8_000,
+        "How much of such an output is kept, in characters, half from its end; 0 means all.",
+        0,
+        10_000_000,
+    )
+    hook_timeout_seconds: float = _number(
+        2.0, "How long `byheart hook` may keep an agent waiting.", 0, 600, float
+    )
+    hook_max_tokens: int = _number(
+        1_000, "How much `byheart hook` puts into a prompt, in tokens; 0 means nothing.", 0, 100_000
     )
     collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
     slow_query_ms: float = _number(

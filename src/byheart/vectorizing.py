@@ -33,7 +33,7 @@ from byheart.errors import (
     InvalidInput,
     StoreError,
 )
-from byheart.model import HEADING_SEPARATOR, Chunk
+from byheart.model import ECHO, HEADING_SEPARATOR, Chunk
 
 Reopen = Callable[[EmbedderSpec], Embedder]
 
@@ -60,7 +60,9 @@ def passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
 
 def previous_text(chunk: Chunk, before: Chunk | None) -> str:
     """Give the text before a chunk, if it belongs to the same section."""
-    return before.content if before is not None and before.headings == chunk.headings else ""
+    if before is None or before.headings != chunk.headings or before.chunk_type == ECHO:
+        return ""
+    return before.content
 
 
 class Made(NamedTuple):
@@ -116,11 +118,18 @@ class Maker:
         self.model = model_of(embedder)
         self.made = self.reused = 0
 
-    def windows(self, wanted: Sequence[Passage]) -> list[tuple[Window, ...]]:
-        """Embed passages, except for what was embedded before."""
+    def windows(
+        self, wanted: Sequence[Passage], *, only_known: bool = False
+    ) -> list[tuple[Window, ...]]:
+        """Embed passages, except for what was embedded before, or leave out all but that."""
         texts = [self._texts(each) for each in wanted]
         hashes = {text: _hash(text) for part in texts for text in part}
         known = self._storage.vectors_of(self.model, list(hashes.values()))
+        if only_known:
+            return [
+                tuple(Window(hashes[text], known.get(hashes[text])) for text in part)
+                for part in texts
+            ]
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
         if missing:
             made = self._embedder.embed(missing)
@@ -264,6 +273,17 @@ class Vectorizer:
         except EmbeddingError as error:
             reason = str(error)
         return Made([() for _ in wanted], None, reason)
+
+    def known_windows(self, wanted: Sequence[Passage]) -> Made:
+        """Give the vectors of passages that were embedded before; those of others come later."""
+        try:
+            chosen = self._choose()
+            if chosen.foreign() is None:
+                maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
+                return Made(maker.windows(wanted, only_known=True), maker.model, None)
+        except EmbeddingError:  # whoever makes the missing ones is told
+            pass
+        return Made([() for _ in wanted], None, None)
 
     def wanted_maker(self) -> Maker:
         """Open whatever makes vectors of the wanted model, fetching that if need be."""

@@ -85,7 +85,7 @@ def test_what_is_retrieved_says_where_it_is_from(talk: MemoryStore) -> None:
     assert (item.start_line, item.end_line, item.session_id) == (1, 5, "s1")
     date = talk.get(saved.memory_id).created_at.date()
     assert (
-        f'<passage id="{saved.memory_id}#0" kind="file" title="Keys" '
+        f'<passage id="{saved.memory_id}#0" kind="file" origin="file" title="Keys" '
         f'path="docs/&quot;keys&quot;.md" lines="1-5" session="s1" date="{date}">'
     ) in answer.text
     assert talk.expand(item.chunk_ids[0]).expanded_content.startswith("# Keys")
@@ -371,8 +371,11 @@ def test_whoever_logs_a_turn_does_not_speak_as_the_system(store: MemoryStore, ro
 # --- As it was --------------------------------------------------------------------------------
 
 
-def test_block_and_receipt_are_as_they_were(store: MemoryStore) -> None:
-    names: dict[str, str] = {}
+def test_block_and_receipt_are_as_they_were(open_store: OpenStore, tmp_path: Path) -> None:
+    (tmp_path / "USER.md").write_text("# User\n\nAnna, in Berlin.\n", "utf-8")
+    files = [str(tmp_path / name) for name in ("USER.md", "IDENTITY.md")]
+    store = open_store(identity_files=files)
+    names = {str(tmp_path): "FOLDER"}
 
     def keep(name: str, memory_id: str) -> str:
         names[memory_id] = f"mem_{name}"
@@ -390,7 +393,7 @@ def test_block_and_receipt_are_as_they_were(store: MemoryStore) -> None:
     for number, (role, text) in enumerate(turns):
         keep(f"turn{number}", store.log("s1", role, text, created_at=at).memory_id)
     keep("summary", store.summarize("s1", "They met.").memory_id)
-    answer = store.context("s1", max_tokens=300)
+    answer = store.context("s1", max_tokens=400)
     receipt = json.dumps(to_wire(answer.receipt), indent=1, ensure_ascii=False)
     shown = {"block.txt": answer.text, "receipt.json": receipt + "\n"}
     for file, text in shown.items():
@@ -398,5 +401,6 @@ def test_block_and_receipt_are_as_they_were(store: MemoryStore) -> None:
             text = text.replace(memory_id, name)
         text = re.sub(r"20\d\d-\d\d-\d\d(T[\d:.]+Z)?", "DATE", text)
         text = re.sub(r"0\.0\d+", "SCORE", text)  # how it is ranked is the search's business
+        (GOLDEN / file).write_text(text, "utf-8")
         expected = (GOLDEN / file).read_text("utf-8")
         assert text == expected, f"look at it, and if it is right write it to {GOLDEN / file}"

@@ -11,8 +11,9 @@ import pytest
 
 from byheart import contracts
 from byheart.chunking import split
-from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
+from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window, key_of
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.errors import Conflict
 from byheart.identity import new_memory_id
 from byheart.model import Filter, Memory
 from byheart.storage.sqlite import SqliteStorage
@@ -476,16 +477,18 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
 
 
 def test_a_client_id_names_one_turn_of_a_session(storage: Storage) -> None:
-    one = draft("one", session_id="s", role="user", client_id="a")
-    [made] = storage.write([one], None)
+    said = {"session_id": "s", "role": "user", "client_id": "a"}
+    [made] = storage.write([draft("one", **said)], None)
     again = draft("other words", kind="file", session_id="s", role="user", client_id="a")
     elsewhere = draft("one", session_id="t", role="user", client_id="a")
-    same, other = storage.write([again, elsewhere], None)
+    with pytest.raises(Conflict, match="another text"):
+        storage.write([elsewhere, again], None)
+    assert not storage.known([key_of(elsewhere.memory)]), "refused as a whole"
+    same, other = storage.write([draft("one", **said), elsewhere], None)
     assert (same.status, same.memory_id) == ("unchanged", made.memory_id)
-    assert same.content_hash == one.memory.content_hash
     assert other.status == "created"
     storage.forget([made.memory_id], "space", "tester", None)
-    [hidden] = storage.write([again], None)
+    [hidden] = storage.write([draft("one", **said)], None)
     assert hidden.memory_id == made.memory_id
     assert storage.restore(made.memory_id, "space", "tester")
 

@@ -22,6 +22,8 @@ LOCAL = {
     **dict.fromkeys(("create_token", "tokens", "revoke_token", "check_token"), "keys to the doors"),
     **dict.fromkeys(("close", "prepare", "unload"), "the life of the process"),
     **dict.fromkeys(("save_many", "log_many"), "offered as lists of save and log"),
+    **dict.fromkeys(("index", "watch", "drop_workspace"), "the machine's owner names its folders"),
+    "workspaces": "part of status",
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",
     "sessions_of": "what grants are checked with",
@@ -250,7 +252,13 @@ def test_the_history_says_whose_token_it_was(store: MemoryStore) -> None:
 
 # --- The command line offers the same -----------------------------------------------------------
 
-COMMANDS = {"rename_entity": ("entities", "rename"), "merge_entities": ("entities", "merge")}
+COMMANDS = {
+    "rename_entity": ("entities", "rename"),
+    "merge_entities": ("entities", "merge"),
+    "session_stats": ("sessions", "stats"),
+    "forget_session": ("sessions", "forget"),
+    "restore_session": ("sessions", "restore"),
+}
 # What the command line says in another way, and how.
 SAID_OTHERWISE = {
     **dict.fromkeys((name, "space") for name in OPERATIONS),  # a flag of every command
@@ -264,7 +272,7 @@ SAID_OTHERWISE = {
     },
 }
 # The command line counts first and asks; --dry-run only counts.
-OTHER_DEFAULTS = {("forget", "dry_run"), ("cleanup", "dry_run")}
+OTHER_DEFAULTS = {("forget", "dry_run"), ("cleanup", "dry_run"), ("forget_session", "dry_run")}
 
 
 def command_of(operation: str) -> click.Command:

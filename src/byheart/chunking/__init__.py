@@ -2,6 +2,7 @@
 
 from byheart.chunking.asides import is_short, keep_aside
 from byheart.chunking.chunks import split
+from byheart.chunking.echoes import set_apart
 from byheart.chunking.formats import guess_format
 
-__all__ = ["guess_format", "is_short", "keep_aside", "split"]
+__all__ = ["guess_format", "is_short", "keep_aside", "set_apart", "split"]

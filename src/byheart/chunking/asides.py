@@ -24,6 +24,11 @@ def is_short(content: str, least_words: int) -> bool:
     return len(list(islice(_WORD.finditer(content), least_words))) < least_words
 
 
+def count_line_ends(text: str) -> int:
+    """Count how many lines end in a text."""
+    return len(_LINE_END.findall(text))
+
+
 def keep_aside(content: str) -> Iterator[Chunk]:
     """Give a short text as one chunk that is not embedded; an empty one has none."""
     if content:
@@ -33,7 +38,7 @@ def keep_aside(content: str) -> Iterator[Chunk]:
             start_char=0,
             end_char=len(content),
             start_line=1,
-            end_line=len(_LINE_END.findall(content)) + (not content.endswith(("\r", "\n"))),
+            end_line=count_line_ends(content) + (not content.endswith(("\r", "\n"))),
             chunk_type=ASIDE,
             headings=(),
             token_count=len(_WORD.findall(content)),

@@ -1,7 +1,21 @@
 """What goes into the prompt?"""
 
 from byheart.context.assembly import ContextRequest, Materials, assemble
+from byheart.context.echoes import Emitted, find_quotations
+from byheart.context.identity_files import IdentityFile, read_identity_files
 from byheart.context.measure import Measure
+from byheart.context.pleasantries import says_nothing
 from byheart.context.running_summary import extract_summary
 
-__all__ = ["ContextRequest", "Materials", "Measure", "assemble", "extract_summary"]
+__all__ = [
+    "ContextRequest",
+    "Emitted",
+    "IdentityFile",
+    "Materials",
+    "Measure",
+    "assemble",
+    "extract_summary",
+    "find_quotations",
+    "read_identity_files",
+    "says_nothing",
+]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from byheart.context.delimiting import MESSAGE, PASSAGE, PINNED, SUMMARY, quote
+from byheart.context.delimiting import IDENTITY, MESSAGE, PASSAGE, PINNED, SUMMARY, quote
+from byheart.context.identity_files import IdentityFile
 from byheart.context.measure import Measure
 from byheart.context.passages import Passage
 from byheart.model import (
@@ -70,6 +71,29 @@ class Entry:
         )
 
 
+def identity_entry(file: IdentityFile) -> Entry:
+    """Make an entry of an identity file."""
+    item = ContextItem(
+        part="identity",
+        memory_id="",
+        chunk_ids=(),
+        kind="file",
+        role=None,
+        origin="file",
+        title=None,
+        path=file.path,
+        start_line=None,
+        end_line=None,
+        session_id=None,
+        created_at=file.modified_at,
+        score=None,
+        tokens=0,
+        cut=False,
+    )
+    name = file.path.replace("\\", "/").rpartition("/")[2]
+    return Entry("identity", IDENTITY, (("file", name),), file.text, item)
+
+
 def summary_entry(memory: Memory) -> Entry:
     """Make an entry of the running summary."""
     return _whole("summary", SUMMARY, memory, {"session": memory.session_id})
@@ -84,6 +108,7 @@ def pinned_entry(memory: Memory) -> Entry:
         {
             "id": memory.memory_id,
             "kind": memory.kind,
+            "origin": memory.origin,
             "title": memory.title,
             "date": f"{memory.created_at:%Y-%m-%d}",
         },
@@ -105,6 +130,7 @@ def passage_entry(passage: Passage) -> Entry:
         if len(passage.chunks) > 1
         else passage.chunk_ids[0],
         "kind": memory.kind,
+        "origin": memory.origin,
         "title": memory.title if memory.title != memory.path else None,
         "path": memory.path,
         "lines": lines if memory.path else None,
@@ -122,6 +148,7 @@ def passage_entry(passage: Passage) -> Entry:
         chunk_ids=passage.chunk_ids,
         kind=memory.kind,
         role=None,
+        origin=memory.origin,
         title=memory.title,
         path=memory.path,
         start_line=first.start_line,
@@ -142,6 +169,7 @@ def _whole(part: ContextPart, tag: str, memory: Memory, attributes: dict[str, st
         chunk_ids=(),
         kind=memory.kind,
         role=memory.role,
+        origin=memory.origin,
         title=memory.title,
         path=memory.path,
         start_line=None,

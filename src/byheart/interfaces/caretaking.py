@@ -1,14 +1,17 @@
-"""Looking after the model of a store that is served: loaded ahead, let go of when idle."""
+"""Looking after a store that is served: its model loaded ahead and let go of when idle, the
+folders that the settings name kept fresh.
+"""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what answers first imports no engine
     from byheart.memory_store import MemoryStore
+    from byheart.settings import Settings
 
 _log = logging.getLogger(__name__)
 
@@ -28,3 +31,24 @@ def unload_when_idle(store: MemoryStore, idle_seconds: float, ended: Event) -> N
             store.unload(idle_seconds)
         except Exception as error:  # noqa: BLE001 - it is tried again
             _log.info("unloading failed: %s", error)
+
+
+def keep_workspaces(store: MemoryStore, settings: Settings, ended: Event) -> None:
+    """Index the folders that the settings name, each by itself, and watch them if they say so."""
+    for path in settings.workspaces:
+        Thread(
+            target=_keep_workspace,
+            args=(store, path, settings.auto_reindex, ended),
+            name="byheart-workspace",
+            daemon=True,
+        ).start()
+
+
+def _keep_workspace(store: MemoryStore, path: str, watching: bool, ended: Event) -> None:
+    try:
+        if watching:
+            store.watch(path, ended)
+        else:
+            store.index(path)
+    except Exception as error:  # noqa: BLE001 - nobody waits for this thread
+        _log.warning("the workspace %s is not kept fresh: %s", path, error)

@@ -31,13 +31,21 @@ from byheart.contracts import (
     Window,
 )
 from byheart.errors import InvalidInput
-from byheart.model import Chunk, Heading, HistoryEntry, Memory, Operation, to_wire
+from byheart.model import (
+    Chunk,
+    Heading,
+    HistoryEntry,
+    Memory,
+    Operation,
+    to_wire,
+    usual_origin,
+)
 
 FORMAT, VERSION = "byheart-export", 1
 # What a memory's line has besides its text, chunks and vectors, in this order. `memory_id` and
 # `space` stand once, also for earlier texts.
 _COLUMNS = (
-    *("kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
+    *("kind", "title", "summary", "source", "origin", "session_id", "agent_id", "session_iter"),
     *("task_code", "path", "tags", "entities", "importance", "metadata", "format", "derived"),
     *("version", "created_at", "updated_at", "since_at", "replaced_at", "expires_at"),
     *("forgotten_at", "superseded_by", "superseded_at", "accessed_at", "access_count"),
@@ -264,21 +272,28 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         vectors.append(_read_vectors(part, header))
         part.finish()
     _check_boundaries(chunks, content, fields)
+    said = {
+        "kind": check.check_kind(fields.take("kind", str)),
+        "role": fields.optional("role", str),
+        "path": fields.optional("path", str),
+        "agent_id": fields.optional("agent_id", str),
+        "client_id": fields.optional("client_id", str),
+    }
     memory = Memory(
+        **said,
+        # Exports of earlier versions do not tell.
+        origin=check.check_origin(fields.optional("origin", str)) or usual_origin(**said),
         memory_id=memory_id,
         space=space,
         content=content,
         content_hash=content_hash,
         chunks=len(chunks),
-        kind=check.check_kind(fields.take("kind", str)),
         title=fields.optional("title", str),
         summary=fields.take("summary", str),
         source=fields.take("source", str),
         session_id=fields.optional("session_id", str),
-        agent_id=fields.optional("agent_id", str),
         session_iter=fields.optional_whole("session_iter"),
         task_code=fields.optional("task_code", str),
-        path=fields.optional("path", str),
         tags=fields.texts("tags"),
         entities=fields.texts("entities"),
         importance=check.check_number("importance", fields.take("importance", int, float), 0, 10),
@@ -294,8 +309,6 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         superseded_by=fields.optional("superseded_by", str),
         accessed_at=fields.optional_moment("accessed_at"),
         access_count=fields.whole("access_count"),
-        role=fields.optional("role", str),
-        client_id=fields.optional("client_id", str),
         pinned_at=fields.optional_moment("pinned_at"),
     )
     return StoredText(

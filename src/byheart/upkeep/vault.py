@@ -17,7 +17,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
-from byheart.model import Memory, to_wire
+from byheart.model import ORIGINS, Memory, to_wire
 from byheart.upkeep.lines import decode
 
 _LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
@@ -43,6 +43,7 @@ _FIELDS = {
     "importance": "importance",
     "expires": "expires_at",
     "path": "path",
+    "origin": "origin",
     "space": "space",
     "metadata": "metadata",
 }
@@ -58,6 +59,8 @@ class VaultFile:
     content_hash: str | None
     created_at: datetime | None
     updated_at: datetime | None
+    role: str | None = None
+    client_id: str | None = None
 
 
 # --- Writing ------------------------------------------------------------------------------------
@@ -139,6 +142,9 @@ def _front_matter(memory: Memory, by_space: bool) -> str:
         "session_iter": memory.session_iter,
         "task_code": memory.task_code,
         "source": memory.source,
+        "origin": memory.origin,
+        "role": memory.role,
+        "client_id": memory.client_id,
         "path": memory.path,
         "space": memory.space if by_space else None,
         "created": memory.created_at,
@@ -214,6 +220,8 @@ def read(path: Path, folder: Path) -> VaultFile:
         return _read_ours(matter, body)
     fields: dict[str, Any] = {"kind": "note", "source": "markdown", **_known(matter)}
     others = {name: value for name, value in matter.items() if name not in _FIELDS}
+    if "origin" in fields and fields["origin"] not in ORIGINS:
+        others["origin"] = fields.pop("origin")  # others may mean something else by it
     metadata = matter.get("metadata")
     fields["metadata"] = _plain({**others, **(metadata if isinstance(metadata, dict) else {})})
     fields.setdefault("path", place)
@@ -239,7 +247,14 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
         content_hash,
         check.check_moment("created", _plain(matter.get("created"))),
         check.check_moment("updated", _plain(matter.get("updated"))),
+        None if "role" not in matter else check.check_role(matter["role"]),
+        _client_id(matter.get("client_id")),
     )
+
+
+def _client_id(value: object) -> str | None:
+    """Accept what a turn was named; the running summary of a session is named ''."""
+    return "" if value == "" else check.check_optional_label("client_id", value)
 
 
 def _known(matter: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,6 +58,7 @@ _about = together(
     options.importance(ABOUT),
     options.metadata(ABOUT),
     flag("--created-at", section=ABOUT, metavar="DATE", help="When it was said, if not now."),
+    options.origin(ABOUT),
 )
 
 

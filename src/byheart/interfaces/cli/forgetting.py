@@ -76,10 +76,10 @@ def forget_command(
         else:
             done = store.forget(dry_run=True, **about)
             if done.count and not dry_run:
-                if not _agreed(invocation, store, done, yes):
+                if not agreed(invocation, store, done, yes):
                     return
                 done = store.forget(dry_run=False, **about)
-    _end(ctx, done)
+    show_end(ctx, done)
 
 
 @click.command(
@@ -120,10 +120,10 @@ def cleanup_command(
     with open_store(invocation) as store:
         done = store.cleanup(days_old, **about)
         if done.count and not dry_run:
-            if not _agreed(invocation, store, done, yes):
+            if not agreed(invocation, store, done, yes):
                 return
             done = store.cleanup(days_old, dry_run=False, **about)
-    _end(ctx, done)
+    show_end(ctx, done)
 
 
 def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +134,8 @@ def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _agreed(invocation: Invocation, store: MemoryStore, done: Forgotten, yes: bool) -> bool:
+def agreed(invocation: Invocation, store: MemoryStore, done: Forgotten, yes: bool) -> bool:
+    """Say whether it may be done: with --yes, or after a yes to what is shown."""
     if yes:
         return True
     if invocation.json or not sys.stdin.isatty():
@@ -159,7 +160,7 @@ def _confirmed(store: MemoryStore, memory_ids: Sequence[str], hard: bool) -> boo
     return False
 
 
-def _end(ctx: click.Context, done: Forgotten) -> None:
+def show_end(ctx: click.Context, done: Forgotten) -> None:
     """Show what was done; what should be gone and is not is a failure."""
     _show(ctx.obj, done)
     if done.still_found or (done.removal and done.removal.traces):

@@ -1,4 +1,4 @@
-"""`list` and `sessions`: what is there."""
+"""`list`: what is there."""
 
 from __future__ import annotations
 
@@ -62,47 +62,3 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
         remark(
             invocation, f"{following:,} of {found.total:,}; more: byheart list --offset {following}"
         )
-
-
-@click.command(
-    "sessions",
-    cls=Verb,
-    examples=("byheart sessions", "byheart sessions --agent-id coder --json"),
-)
-@flag("--agent-id", "-a", metavar="ID", help="Only of this agent.")
-@page(limit=20)
-@click.pass_obj
-def sessions_command(invocation: Invocation, /, **given: Any) -> None:
-    """List sessions, the latest active first."""
-    with open_store(invocation) as store:
-        sessions = store.sessions(**given)
-    if invocation.json:
-        print_json(sessions)
-        return
-    if not sessions:
-        click.echo("No sessions here. Save into one with: byheart save TEXT --session-id ID")
-        return
-    screen = open_screen()
-    screen.table(
-        (
-            Column("SESSION", style="name"),
-            Column("AGENT"),
-            Column("MEMORIES", right=True),
-            Column("ITERATION", right=True),
-            Column("FIRST"),
-            Column("LATEST"),
-            Column("KINDS", wide=True),
-        ),
-        [
-            (
-                session.session_id,
-                session.agent_id or "-",
-                f"{session.memory_count:,}",
-                "-" if session.latest_iter is None else str(session.latest_iter),
-                screen.moment(session.first_activity),
-                screen.moment(session.latest_activity),
-                ", ".join(session.kinds),
-            )
-            for session in sessions
-        ],
-    )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +33,11 @@ if TYPE_CHECKING:  # help is to be there before numpy is
     from byheart.memory_store import MemoryStore
 
 FORMATS = ("jsonl", "markdown")
+# Of other programs; written out here, so that help is there before they can be read.
+FOREIGN = (
+    *("claude-code", "codex", "chatgpt", "claude"),
+    *("mem0", "mcp-memory", "basic-memory", "obsidian"),
+)
 _SHOWN_SKIPPED = 20
 # What Python calls it → what it is called here.
 _SPELLINGS = {
@@ -111,6 +118,8 @@ def _describe(exported: Exported) -> str:
         "byheart import facts.jsonl",
         "byheart export - | byheart --db other.db import -",
         "byheart import facts.jsonl --on-error skip --json",
+        "byheart import ~/.claude/projects --dry-run",
+        "byheart import chatgpt-export.zip",
     ),
 )
 @click.argument("path_or_file", metavar="PATH|-")
@@ -122,11 +131,20 @@ def _describe(exported: Exported) -> str:
     help="What to do about what cannot be read.",
 )
 @flag("--force", is_flag=True, help="Also what was forgotten for good, and over later changes.")
-@flag("--format", type=click.Choice(FORMATS), help="What it is; guessed if not given.")
+@flag(
+    "--format",
+    type=click.Choice((*FORMATS, *FOREIGN)),
+    help="What it is; told by the content if not given.",
+)
 @flag("--embed/--no-embed", default=True, help="Make missing vectors at once (the default).")
+@flag("--dry-run", is_flag=True, help="Count what would be imported, and write nothing.")
 @click.pass_obj
 def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -> None:
-    """Take in an export, lines with the fields of save, or Markdown.
+    """Take in an export, lines with the fields of save, Markdown, or files of other programs.
+
+    Those are transcripts of Claude Code and Codex, exports of ChatGPT and Claude (the archive as it
+    is), memories of mem0 and of the MCP memory server, and vaults of basic-memory and Obsidian:
+    a file, or a folder of them.
 
     What is there already is left as it is, so an import that was interrupted goes on when it is run
     again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its
@@ -135,7 +153,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     if path_or_file != "-" and not Path(path_or_file).expanduser().exists():
         # Before a store is made for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
-    with _spelled(), _open(invocation, given["embed"]) as store, Bar("importing") as bar:
+    with _spelled(), _open(invocation, given) as store, Bar("importing") as bar:
 
         def show(progress: TransferProgress) -> None:
             note = count(progress.memories, "memory")
@@ -156,16 +174,34 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     _show(invocation, imported)
 
 
-def _open(invocation: Invocation, embed: bool) -> MemoryStore:
-    if embed:
-        return open_embedding_store(invocation, create=True)
+@contextmanager
+def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemoryStore]:
     settings = settings_of(invocation)
-    check_store(settings, create=True)
-    return byheart.open(settings=settings)
+    if given["dry_run"] and not Path(settings.db_path).exists():
+        # Nothing is written, not even an empty store.
+        with tempfile.TemporaryDirectory() as folder:
+            nowhere = replace(settings, db_path=str(Path(folder) / "memory.db"))
+            with byheart.open(settings=nowhere) as store:
+                yield store
+    elif given["embed"] and not given["dry_run"]:
+        with open_embedding_store(invocation, create=True) as store:
+            yield store
+    else:
+        check_store(settings, create=True)
+        with byheart.open(settings=settings) as store:
+            yield store
 
 
 def _show(invocation: Invocation, imported: Imported) -> None:
-    parts = [f"imported {count(imported.imported, 'memory')}"]
+    done = "would import" if imported.dry_run else "imported"
+    parts = [f"{done} {count(imported.imported, 'memory')}"]
+    if imported.turns or imported.memories:
+        told = [count(imported.turns, "turn")] * bool(imported.turns)
+        told += [f"of {count(imported.sessions, 'session')}"] * bool(imported.turns)
+        told += [f"{'and ' * bool(told)}{count(imported.memories, 'memory')}"] * bool(
+            imported.memories
+        )
+        parts = [f"{imported.format}: {' '.join(told)}; {done} {imported.imported:,}"]
     if imported.updated:
         parts.append(f"{imported.updated:,} changed")
     if imported.unchanged:
@@ -175,6 +211,14 @@ def _show(invocation: Invocation, imported: Imported) -> None:
     if imported.skipped:
         parts.append(f"{len(imported.skipped):,} skipped")
     open_screen().line(", ".join(parts))
+    if imported.redacted:
+        secrets = count(imported.redacted, "secret")
+        remark(invocation, f"{secrets} taken out")
+    if imported.shortened:
+        remark(invocation, f"{count(imported.shortened, 'long output')} kept in part")
+    if imported.left_out:
+        listed = (f"{number:,} {what}" for what, number in sorted(imported.left_out.items()))
+        remark(invocation, f"left out: {', '.join(listed)}")
     for each in imported.skipped[:_SHOWN_SKIPPED]:
         warn(invocation, f"{each.place}: {each.reason}")
     if len(imported.skipped) > _SHOWN_SKIPPED:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
+from byheart.model import ORIGINS
 from byheart.upkeep.lines import decode
 
 FILTERS = "Filters"
@@ -25,6 +26,11 @@ KINDS = (
 def complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Offer the usual kinds; any other slug is allowed too."""
     return [kind for kind in KINDS if kind.startswith(incomplete)]
+
+
+def complete_origin(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Offer the origins there are."""
+    return [origin for origin in ORIGINS if origin.startswith(incomplete)]
 
 
 def flag(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
@@ -62,6 +68,17 @@ def _split(
     return [name for name in names if name] or None
 
 
+def origin(section: str) -> Decorator[Any]:
+    """Give a verb `--origin`."""
+    return flag(
+        "--origin",
+        section=section,
+        metavar="ORIGIN",
+        shell_complete=complete_origin,
+        help="Whose words: user, agent, tool, file or import; told by role and kind if not given.",
+    )
+
+
 def importance(section: str) -> Decorator[Any]:
     """Give a verb `--importance`."""
     return flag(
@@ -95,10 +112,17 @@ def page(limit: int) -> Decorator[Any]:
     )
 
 
+_origins = name_list(
+    "--origin",
+    section=FILTERS,
+    shell_complete=complete_origin,
+    help="Only of these origins: user, agent, tool, file, import.",
+)
 _kinds = name_list(
     "--kind", "-k", section=FILTERS, shell_complete=complete_kind, help="Only these kinds."
 )
 _details = (
+    _origins,
     flag("--agent-id", "-a", section=FILTERS, metavar="ID", help="Only of this agent."),
     flag("--session-iter", section=FILTERS, metavar="N", help="Only of this iteration: 2 or v2."),
     flag("--task-code", section=FILTERS, metavar="CODE", help="Only of this task."),

@@ -45,13 +45,17 @@ class Bar:
         self._shown = progress, progress.add_task(self._title, total=None, note="")
         progress.start()
 
-    def show(self, done: float, total: float | None, note: str) -> None:
+    def show(
+        self, done: float, total: float | None, note: str, *, seconds_left: float | None = None
+    ) -> None:
         """Move the bar and say what has been done; without a total it only runs."""
         if self._shown is None:
             return
-        if total and done:
+        if seconds_left is None and total and done:
             # Work comes in batches of seconds each, too few for rich's own estimate.
-            note += f", {duration(self.seconds * max(total - done, 0) / done)} left"
+            seconds_left = self.seconds * max(total - done, 0) / done
+        if seconds_left is not None:
+            note += f", {duration(seconds_left)} left"
         progress, task = self._shown
         progress.update(task, completed=done, total=total, note=note)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from pathlib import Path
 
 import click
 
@@ -19,6 +21,9 @@ from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import ChunkWindow
 
+# The end of PATH:LINE, also as editors write it: PATH:LINE:COLUMN.
+_LINE = re.compile(r"[^#]:\d+(?:[-:]\d+)?$")
+
 
 @click.command(
     "get",
@@ -26,10 +31,11 @@ from byheart.model import ChunkWindow
     examples=(
         'byheart get "$ID"',
         'byheart get "$ID" --json',
+        "byheart get src/app.py:42",
         'byheart get "$ID" --output copy.md --no-include-metadata --overwrite',
     ),
 )
-@click.argument("memory_id", metavar="ID")
+@click.argument("memory_id", metavar="ID|PATH[:LINE]")
 @flag("--output", "-o", metavar="FILE", help="Write it to this file instead.")
 @flag("--overwrite", is_flag=True, help="With --output: replace a file that exists.")
 @flag(
@@ -47,7 +53,8 @@ def get_command(
 ) -> None:
     """Print a memory's text exactly as it was saved.
 
-    ID is a memory's, or that of one of its chunks.
+    ID is a memory's, or that of one of its chunks; PATH is that of an indexed file. With LINE, only
+    the passage around that line is printed.
     """
     with open_store(invocation) as store:
         if output is not None:
@@ -57,6 +64,9 @@ def get_command(
             else:
                 place = f"{written.file_path} ({size(written.file_size_bytes)})"
                 open_screen().line(Part("wrote", "good"), place)
+            return
+        if _LINE.search(memory_id) and not Path(memory_id).exists():
+            _show_window(invocation, store.expand(memory_id, around=0))
             return
         memory = store.get(memory_id)
     if invocation.json:
@@ -83,10 +93,14 @@ def get_command(
 def expand_command(invocation: Invocation, chunk_id: str, around: int) -> None:
     """Print a chunk together with its neighbours.
 
-    CHUNK_ID is as search shows it: a memory's id, #, and a number.
+    CHUNK_ID is as search shows it: a memory's id, #, and a number; or PATH:LINE of a file.
     """
     with open_store(invocation) as store:
         window = store.expand(chunk_id, around)
+    _show_window(invocation, window)
+
+
+def _show_window(invocation: Invocation, window: ChunkWindow) -> None:
     if invocation.json:
         print_json(window)
     elif sys.stdout.isatty():

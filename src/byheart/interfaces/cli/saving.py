@@ -44,6 +44,7 @@ fields = together(
     flag("--expires-at", section=ABOUT, metavar="DATE", help="Forget it at this time."),
     options.metadata(ABOUT),
     flag("--path", section=ABOUT, metavar="PATH", help="Its path; a file's is its own."),
+    options.origin(ABOUT),
 )
 
 

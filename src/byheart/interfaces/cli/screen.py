@@ -6,7 +6,9 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import click
@@ -21,10 +23,11 @@ MATCH = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
 class Part(NamedTuple):
-    """A piece of a line and how it looks."""
+    """A piece of a line, how it looks, and the file it leads to where that can be clicked."""
 
     text: str
     style: Style = "plain"
+    link: str = ""
 
 
 class Column(NamedTuple):
@@ -138,6 +141,20 @@ def qualify(invocation: Invocation, degraded: str | None, told: str | None) -> N
 def one_line(text: str) -> str:
     """Put a text on one line."""
     return " ".join(text.split())
+
+
+def seen_from_here(path: str) -> str:
+    """Shorten the path of a file below the working folder."""
+    with suppress(ValueError, OSError):
+        return Path(path).relative_to(Path.cwd()).as_posix()
+    return path
+
+
+def link_to(path: str) -> str:
+    """Give the address that a terminal opens when the path is clicked."""
+    with suppress(ValueError):
+        return Path(path).as_uri()
+    return ""
 
 
 def count(number: int, noun: str) -> str:

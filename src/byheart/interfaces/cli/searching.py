@@ -14,11 +14,13 @@ from byheart.interfaces.cli.screen import (
     Part,
     Screen,
     count,
+    link_to,
     one_line,
     open_screen,
     print_json,
     qualify,
     remark,
+    seen_from_here,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import (
@@ -102,6 +104,8 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
         Part(_score(hit), "dim"),
     )
     screen.passage(_text(hit).strip("\n") if full else hit.snippet, marked=not full)
+    if hit.path:
+        screen.line(Part(_place(hit, hit.path), "dim", link_to(hit.path)), indent=1)
     screen.line(Part(_address(hit), "dim"), indent=1)
     if hit.superseded_by:
         screen.line(Part(f"superseded by {hit.superseded_by}", "bad"), indent=1)
@@ -150,6 +154,12 @@ def _address(hit: Hit) -> str:
         return f"{hit.memory_id}  {_lines(hit)}  {matched}{near}"
     matched = f"{hit.matching_chunks} of {count(hit.total_chunks, 'chunk')} matched"
     return f"{hit.memory_id}  {matched}{near}"
+
+
+def _place(hit: Hit, path: str) -> str:
+    """Name the file and the line, as `byheart get` and editors take them."""
+    shown = seen_from_here(path)
+    return shown if isinstance(hit, MemoryHit) else f"{shown}:{hit.start_line}"
 
 
 def _lines(hit: ChunkHit | SectionHit) -> str:

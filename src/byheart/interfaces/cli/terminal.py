@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
+from rich.style import Style as RichStyle
 from rich.text import Text
 
 from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable
@@ -91,7 +92,8 @@ class TerminalScreen:
 
 
 def _text(part: Part) -> Text:
-    return Text(printable(part.text), style=STYLES[part.style])
+    style = RichStyle.parse(STYLES[part.style])
+    return Text(printable(part.text), style=style + RichStyle(link=part.link or None))
 
 
 def _lit(snippet: str) -> Text:

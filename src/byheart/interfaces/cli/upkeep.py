@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -25,7 +26,7 @@ from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import this_machine
 from byheart.interfaces.setup.registration import examine as examine_clients
-from byheart.model import Finding, Status
+from byheart.model import STALE_SECONDS, Finding, Status, Workspace
 
 if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
@@ -43,6 +44,8 @@ def status_command(invocation: Invocation) -> None:
     screen = open_screen()
     for name, value in _facts(status):
         screen.line(Part(f"{name:10}", "dim"), value)
+    for workspace in status.workspaces:
+        screen.line(Part(f"{'workspace':10}", "dim"), *_describe(screen, workspace))
     warn(invocation, status.degraded)
     if status.remark:
         remark(invocation, status.remark)
@@ -62,6 +65,23 @@ def _facts(status: Status) -> list[tuple[str, str]]:
         ("vectors", f"{status.vectors:,} of model {index.model or 'none yet'}{differs}{waiting}"),
         ("size", f"{size(status.size_bytes)}, and {size(status.index_bytes)} of search index"),
     ]
+
+
+def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
+    """Say what a workspace holds, how fresh that is, and who keeps it so."""
+    failed = f" ({workspace.failed:,} not read)" if workspace.failed else ""
+    looked = f"looked at {screen.moment(workspace.indexed_at) or 'never to the end'}"
+    parts: list[Part | str] = [workspace.root, count(workspace.files, "file") + failed, looked]
+    if workspace.watched_by is None or workspace.beat_at is None:
+        return [*parts, Part("not watched", "dim")]
+    age = (datetime.now(UTC) - workspace.beat_at).total_seconds()
+    who = workspace.watched_by.split("/")[1]
+    if age > STALE_SECONDS:
+        heard = screen.moment(workspace.beat_at)
+        return [*parts, Part(f"not watched: process {who} was last heard of {heard}", "bad")]
+    behind = f", {count(workspace.behind, 'file')} behind" if workspace.behind else ""
+    parts.append(Part(f"watched by process {who}{behind}", "good"))
+    return [*parts, Part(workspace.trouble, "bad")] if workspace.trouble else parts
 
 
 @click.command(

@@ -16,6 +16,7 @@ from byheart.interfaces.mcp.text import write_text
 from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.memory_store import MemoryStore
+from byheart.model import usual_origin
 
 Wire = dict[str, Any]
 Text = str | None
@@ -51,6 +52,7 @@ def call_tool(
     for named in ("memory_id", "id"):
         if isinstance(given.get(named), str):
             given[named] = memory_at(given[named])
+    given |= _signed(tool.verb, given)
     bound = Bound(max_tokens)
     if tool.verb == "context":
         # A block for a prompt is made to fit, not cut: its counter and the bound's differ.
@@ -63,6 +65,17 @@ def call_tool(
         return _fetch(store, given, grant, bound)
     structured = bound.keep(tool, given, _perform(store, tool, given, grant))
     return Answer(structured, write_text(tool, given, structured))
+
+
+def _signed(verb: str, given: Mapping[str, Any]) -> Wire:
+    """Say that these are an agent's words, where the rule would take them for the user's."""
+    said = given.get
+    if given.get("origin") is not None or verb not in ("save", "update"):
+        return {}
+    if verb == "update":
+        return {"origin": "agent"} if "content" in given else {}
+    usual = usual_origin(said("kind", ""), None, said("path"), said("agent_id"))
+    return {"origin": "agent"} if usual == "user" else {}
 
 
 def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant: Grant) -> Wire:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from byheart.interfaces.caretaking import prepare, unload_when_idle
+from byheart.interfaces.caretaking import keep_workspaces, prepare, unload_when_idle
 
 if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
@@ -39,8 +39,10 @@ class LazyStore:
         with self._lock:
             if self._opened is None:
                 self._opened = self._open_store()
-                idle_seconds = self._opened.settings.unload_after_seconds
-                _in_background(unload_when_idle, self._opened.store, idle_seconds, self._closed)
+                store, settings = self._opened
+                idle_seconds = settings.unload_after_seconds
+                _in_background(unload_when_idle, store, idle_seconds, self._closed)
+                keep_workspaces(store, settings, self._closed)
             return self._opened
 
     def prepare_in_background(self) -> None:

@@ -47,11 +47,11 @@ class ToolText:
 _FILTERS = (
     *("kind", "session_id", "include_global", "agent_id", "session_iter", "task_code", "tags"),
     *("entities", "match", "path", "min_importance", "created_after", "created_before", "as_of"),
-    "include_expired",
+    *("include_expired", "origin"),
 )
 _FIELDS = (
     *("kind", "title", "summary", "source", "session_id", "agent_id", "session_iter", "task_code"),
-    *("tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "path"),
+    *("tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "path", "origin"),
 )
 
 TOOLS: tuple[ToolText, ...] = (
@@ -169,6 +169,7 @@ TOOLS: tuple[ToolText, ...] = (
         (
             *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
             *("task_code", "title", "path", "tags", "importance", "metadata", "created_at"),
+            "origin",
         ),
         reads_only=False,
         repeatable=False,

@@ -7,7 +7,7 @@ from typing import Any
 
 from byheart import fields as check
 from byheart.memory_store import FUSIONS
-from byheart.model import GRANULARITIES, MODES
+from byheart.model import GRANULARITIES, MODES, ORIGINS
 from byheart.prompting import LARGEST_TOP_K
 
 Schema = dict[str, Any]
@@ -158,17 +158,26 @@ PARAMETERS: Mapping[str, Schema] = {
     "top_k": _whole("How many passages to retrieve at most.", 0, LARGEST_TOP_K),
     "latest": _flag("Count from the end: the last turns, still in order."),
     "text": _text("The summary; not given, made from the turns.", minLength=1),
+    "origin": _text("Whose words they are; not given, told by role and kind.", enum=list(ORIGINS)),
     "space": _label("The space; nothing is seen of any other."),
 }
 
 _KINDS = _one_or_more("Only this kind, or these.", _KIND)
+_ORIGINS = _one_or_more(
+    "Only of this origin, or these.", {"type": "string", "enum": list(ORIGINS)}
+)
 # Where the same word is looser or tighter in one verb than in the others.
 SPECIAL: Mapping[tuple[str, str], Schema] = {
     **{(verb, "kind"): _KINDS for verb in _FILTERING_VERBS},
+    **{(verb, "origin"): _ORIGINS for verb in _FILTERING_VERBS},
     ("search", "source"): _text("Another name of mode.", enum=list(MODES)),
     ("transcript", "role"): _one_or_more(
         "Only of these roles.", {"type": "string", "pattern": _SLUG}
     ),
     ("log", "content"): _text("The text, kept exactly as it is; it may be empty."),
-    ("forget", "memory_id"): _one_or_more("The id of a memory, or several.", _ID),
+    **{
+        (verb, "memory_id"): _one_or_more("The id of a memory, or several.", _ID)
+        for verb in ("forget", "promote")
+    },
+    ("promote", "kind"): _KINDS,
 }

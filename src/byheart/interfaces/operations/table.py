@@ -119,6 +119,12 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("pin", "write", "memory"),
         Operation("unpin", "write", "memory"),
         Operation("sessions", "read", "space"),
+        Operation("session_stats", "read", "filter"),
+        Operation("resume", "read", "filter"),
+        # What is global is nobody's session's to write.
+        Operation("promote", "write", "space"),
+        Operation("forget_session", "write", "filter"),
+        Operation("restore_session", "write", "filter"),
         Operation("entities", "read", "space"),
         Operation("rename_entity", "write", "space"),
         Operation("merge_entities", "write", "space"),

@@ -19,7 +19,7 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from byheart.errors import ByheartError, SettingsError
-from byheart.interfaces.caretaking import prepare, unload_when_idle
+from byheart.interfaces.caretaking import keep_workspaces, prepare, unload_when_idle
 from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
@@ -217,11 +217,12 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
 
 @contextlib.contextmanager
 def _looking_after(store: MemoryStore, settings: Settings) -> Iterator[None]:
-    """Load the model behind everybody's back, and let go of it while nobody needs it."""
+    """Load the model and index folders behind everybody's back; let go of the model when idle."""
     ended = threading.Event()
 
     def look_after() -> None:
         prepare(lambda: store)
+        keep_workspaces(store, settings, ended)
         unload_when_idle(store, settings.unload_after_seconds, ended)
 
     threading.Thread(target=look_after, name="byheart-prepare", daemon=True).start()

@@ -58,7 +58,7 @@ def salient_turns(
         "OVER (ORDER BY created_at, memory_id) AS place, row_number() "
         "OVER (ORDER BY importance DESC, created_at, memory_id) AS rank "
         f"FROM memories m WHERE {clause} AND EXISTS (SELECT 1 FROM chunks c "
-        "WHERE c.memory_no = m.memory_no AND c.chunk_type <> 'aside')) "
+        "WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN ('aside', 'echo'))) "
         "WHERE place = 1 OR rank <= ? ORDER BY place",
         [*values, limit],
     ).fetchall()

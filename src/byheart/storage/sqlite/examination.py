@@ -78,7 +78,7 @@ _RELATIONS = (
         """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
                WHERE name = (SELECT value FROM store WHERE key = 'model'))
-           AND chunk_type <> 'aside'""",
+           AND chunk_type NOT IN ('aside', 'echo')""",
     ),
     _MustBeEmpty(
         "vector sizes",

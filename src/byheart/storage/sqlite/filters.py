@@ -20,6 +20,8 @@ def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
         parts.append((f"(m.session_id = ?{glob})", [where.session_id]))
     if where.kind:
         parts.append((f"m.kind IN ({_marks(where.kind)})", list(where.kind)))
+    if where.origin:
+        parts.append((f"m.origin IN ({_marks(where.origin)})", list(where.origin)))
     parts.extend(
         (f"m.{column} = ?", [getattr(where, column)])
         for column in ("agent_id", "session_iter", "task_code")
@@ -66,13 +68,22 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
     if where.entities:
         queries.append(_about(where))
     if where.path is not None:
+        patterns = _path_patterns(where.path)
+        globs = " OR ".join(["path GLOB ?"] * len(patterns))
         queries.append(
             (
-                "SELECT memory_no FROM memories WHERE space = ? AND path GLOB ?",
-                (where.space, where.path),
+                f"SELECT memory_no FROM memories WHERE space = ? AND ({globs})",
+                (where.space, *patterns),
             )
         )
     return queries
+
+
+def _path_patterns(path: str) -> list[str]:
+    """Read a path filter: a relative one is looked for below any folder, `docs/` is all in it."""
+    pattern = f"{path}*" if path.endswith("/") else path
+    anchored = pattern.startswith(("/", "*", "~")) or pattern[1:3] == ":/"
+    return [pattern] if anchored else [pattern, f"*/{pattern}"]
 
 
 def _about(where: Filter) -> tuple[str, tuple[object, ...]]:

@@ -22,7 +22,7 @@ from byheart.storage.sqlite.rows import CHUNK, to_chunk
 # Dropped vectors are overwritten: so many take the write lock for some hundredths of a second.
 _DROPPED_AT_A_TIME = 2000
 
-_LACKS = """c.chunk_type <> 'aside' AND NOT EXISTS (
+_LACKS = """c.chunk_type NOT IN ('aside', 'echo') AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.chunk_no = c.chunk_no AND v.model_no =
     (SELECT model_no FROM models WHERE name = ? AND dimensions = ?))"""
 _LACKING = f"""

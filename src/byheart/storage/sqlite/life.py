@@ -48,9 +48,9 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
         )
     _refuse_double(connection, revision, memory_no)
     if revision.text is not None:
-        memory_no = _replace_text(connection, memory_no, version, revision, model)
+        memory_no = replace_text(connection, memory_no, version, revision, model)
     else:
-        _amend(connection, memory_no, revision)
+        amend(connection, memory_no, revision)
     connection.execute(
         "UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no)
     )
@@ -89,13 +89,14 @@ def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: i
         )
 
 
-def _replace_text(
+def replace_text(
     connection: apsw.Connection,
     memory_no: int,
     version: int,
     revision: Revision,
     model: Model | None,
 ) -> int:
+    """Give a memory another text; the row with the one before stays, under the version's name."""
     memory, at = revision.memory, to_micros(revision.memory.updated_at)
     # The clock may have gone back: an earlier text was still there before this one.
     connection.execute(
@@ -118,7 +119,8 @@ def _replace_text(
     return fresh_no
 
 
-def _amend(connection: apsw.Connection, memory_no: int, revision: Revision) -> None:
+def amend(connection: apsw.Connection, memory_no: int, revision: Revision) -> None:
+    """Change a memory's fields in place; its text stays."""
     columns = writing.columns_of(revision.memory, revision.derived)
     connection.execute(
         f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} WHERE memory_no = ?",
@@ -328,7 +330,10 @@ def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int
     found = connection.execute(
         # A plain `space` would have SQLite walk through the whole space.
         "SELECT memory_id FROM memories WHERE +space = ?1 "
-        "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 ORDER BY version LIMIT 1",
+        "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
+        # The earlier texts of files are not kept: the next one would not be what it was.
+        "AND (version = ?3 OR client_id IS NULL OR client_id NOT LIKE 'file:%') "
+        "ORDER BY version LIMIT 1",
         (space, memory_id, version),
     ).get
     return text_id(memory_id, version) if found is None else str(found)

@@ -20,11 +20,12 @@ BELONGINGS = {
     "history": ("memory_no", "memories"),
     "vectors": ("chunk_no", "chunks"),
     "pending_vectors": ("chunk_no", "chunks"),
+    "emitted": ("chunk_no", "chunks"),
     "entity_aliases": ("entity_no", "entities"),
 }
 _WITHOUT_ENTITY = "entity_no NOT IN (SELECT entity_no FROM entities)"
 _UNEMBEDDED = """
-    SELECT chunk_no FROM chunks WHERE chunk_type <> 'aside' AND chunk_no NOT IN (
+    SELECT chunk_no FROM chunks WHERE chunk_type NOT IN ('aside', 'echo') AND chunk_no NOT IN (
         SELECT chunk_no FROM vectors JOIN models USING (model_no)
         WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
 

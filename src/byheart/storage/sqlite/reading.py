@@ -23,9 +23,10 @@ from byheart.model import (
     IndexState,
     Memory,
     Session,
+    SessionStats,
     Similar,
 )
-from byheart.storage.sqlite import conversation, entities, life, syntax
+from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
 from byheart.storage.sqlite.index.index import Index
@@ -162,6 +163,14 @@ class SqliteReader:
         ).get
         return None if row is None else to_memory(row)
 
+    def at_path(self, path: str, space: str) -> str | None:
+        """Name the memory that a path belongs to, the latest if there are several."""
+        return self._connection.execute(  # type: ignore[no-any-return]
+            "SELECT memory_id FROM memories WHERE space = ? AND path = ? "
+            "AND forgotten_at IS NULL AND version_of IS NULL ORDER BY memory_no DESC LIMIT 1",
+            (space, path),
+        ).get
+
     def _text_row(self, name: str, space: str) -> str:
         """Name the row that holds the text of a version: it carries the last one it had."""
         memory_id, version = parse_text_id(name)
@@ -225,6 +234,10 @@ class SqliteReader:
     def running_summary(self, session_id: str, space: str) -> Memory | None:
         """Fetch the summary of a session, hidden or not."""
         return conversation.running_summary(self._connection, session_id, space)
+
+    def emitted(self, space: str, session_id: str) -> list[str]:
+        """Give the texts that a session was given lately, the latest first."""
+        return emissions.emitted(self._connection, space, session_id)
 
     def pinned(self, where: Filter) -> list[Memory]:
         """List what is pinned, in the order in which it was."""
@@ -292,19 +305,17 @@ class SqliteReader:
         self, space: str, agent_id: str | None, limit: int, offset: int
     ) -> tuple[list[Session], int]:
         """List sessions by agent, latest activity first, and count them all."""
-        clause, values = where_clause(Filter(space=space, agent_id=agent_id), self._now)
-        grouped = (
-            "SELECT session_id, agent_id, count(*) AS memory_count, max(session_iter), "
-            "min(created_at), max(updated_at) AS latest, json_group_array(DISTINCT kind) "
-            f"FROM memories m WHERE {clause} AND session_id IS NOT NULL "
-            "GROUP BY session_id, agent_id"
+        return sessions.list_sessions(
+            self._connection, space, agent_id, limit, offset, self._now
         )
-        total = self._connection.execute(f"SELECT count(*) FROM ({grouped})", values).get
-        rows = self._connection.execute(
-            f"{grouped} ORDER BY latest DESC, session_id, agent_id LIMIT ? OFFSET ?",
-            [*values, limit, offset],
-        )
-        return [_to_session(row) for row in rows], total
+
+    def session_stats(self, where: Filter) -> SessionStats:
+        """Count what a session holds, or all of them; what is global belongs to none."""
+        return sessions.stats(self._connection, where, self._now)
+
+    def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
+        """List memories, the latest first; with a task, its own and those of none."""
+        return sessions.latest(self._connection, where, task_code, limit, self._now)
 
     def model(self) -> Model | None:
         """Name the model whose vectors are ranked."""
@@ -332,16 +343,3 @@ class SqliteReader:
         held = self._view.space(space, self._now)
         model = self._connection.execute("SELECT value FROM store WHERE key = 'model'").get
         return IndexState(held.memory_count, held.selection.total, held.bare_chunks, model)
-
-
-def _to_session(row: tuple[Any, ...]) -> Session:
-    session_id, agent_id, count, latest_iter, first, latest, kinds = row
-    return Session(
-        session_id,
-        agent_id,
-        count,
-        latest_iter,
-        from_micros(first),
-        from_micros(latest),
-        tuple(sorted(json.loads(kinds))),
-    )

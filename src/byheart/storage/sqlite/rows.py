@@ -26,14 +26,14 @@ MEMORY = f"""
     m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
     m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
     m.accessed_at, m.access_count, m.version, m.replaced_at, m.superseded_by, m.forgotten_at,
-    m.derived, m.role, m.client_id, m.pinned_at"""
+    m.derived, m.role, m.client_id, m.pinned_at, m.origin"""
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
 FIELDS = f"""
     ifnull(m.version_of, m.memory_id), m.kind, m.title, m.summary, m.session_id, m.agent_id,
     m.session_iter, m.task_code, m.path, {_TAGS}, m.importance, m.created_at, m.updated_at,
-    m.expires_at, m.version, m.replaced_at, m.superseded_by, m.role"""
+    m.expires_at, m.version, m.replaced_at, m.superseded_by, m.role, m.origin"""
 FOUND = f"{CHUNK}, {FIELDS}"
 
 

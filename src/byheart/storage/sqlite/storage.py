@@ -32,17 +32,20 @@ from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResul
 from byheart.storage.sqlite import (
     conversation,
     copying,
+    emissions,
     entities,
     examination,
     files,
     life,
     mending,
     merging,
+    sessions,
     transfer,
     writing,
 )
 from byheart.storage.sqlite.accesses import Accesses
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
 from byheart.storage.sqlite.generations import Generations, to_embed
 from byheart.storage.sqlite.index.index import Index, last_change
@@ -52,6 +55,7 @@ from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK
 from byheart.storage.sqlite.times import to_micros
 from byheart.storage.sqlite.tokens import SqliteTokens
+from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
 _PENDING = f"""
@@ -75,7 +79,9 @@ class SqliteStorage:
         self._index = Index(index_path, self._database)
         self.generations = Generations(self._database)
         self.tokens = SqliteTokens(self._database)
+        self.workspaces = SqliteWorkspaces(self._database)
         self._accesses = Accesses(self._database)
+        self._emissions = Emissions(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
@@ -125,6 +131,7 @@ class SqliteStorage:
         with self._database.writing() as connection:
             for draft in drafts:
                 same = writing.find_same(connection, key_of(draft.memory))
+                writing.refuse_other_words(draft.memory, same)
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
@@ -151,6 +158,16 @@ class SqliteStorage:
         """Show a hidden memory again; say whether it had been hidden."""
         with self._database.writing() as connection:
             return life.restore(connection, memory_id, space, who)
+
+    def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
+        """Show again what was hidden last of a session; give the ids."""
+        with self._database.writing() as connection:
+            return sessions.restore(connection, session_id, space, who)
+
+    def forget_emitted(self, space: str, session_id: str) -> None:
+        """Let go of what was noted as given out to a session."""
+        with self._database.writing() as connection:
+            emissions.forget(connection, space, session_id)
 
     def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
         """Have a memory stand first in every prompt that it can be seen in, or no longer."""
@@ -193,6 +210,14 @@ class SqliteStorage:
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
         """Count that memories were given out; cheap, and made up for later while others write."""
         self._accesses.count(memory_ids, space)
+
+    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
+        """Note which passages, or whole memories, were given out for a prompt; never wait."""
+        self._emissions.add(chunk_ids, space, session_id)
+
+    def settle_emitted(self) -> None:
+        """See that what was noted so shows to readers, if nobody else writes just now."""
+        self._emissions.settle()
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
         """Find which texts are stored already."""
@@ -369,6 +394,7 @@ class SqliteStorage:
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for whoever comes next."""
         self._accesses.flush()
+        self._emissions.flush()
         self.tokens.flush()
         if self._index.unpublished():
             self._publish()

@@ -24,7 +24,7 @@ from byheart.contracts import (
     key_of,
 )
 from byheart.identity import new_memory_id
-from byheart.model import ASIDE, HistoryEntry, Memory, text_id, to_wire
+from byheart.model import UNEMBEDDED, HistoryEntry, Memory, text_id, to_wire
 from byheart.storage.sqlite import life, writing
 from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
@@ -254,7 +254,8 @@ class Loader:
         for chunk, vectors in zip(text.chunks, text.vectors, strict=True):
             chunk_no = writing.insert_chunk(self._connection, memory_no, chunk)
             writing.insert_words(self._connection, chunk_no, chunk, memory.title, memory.summary)
-            if not self._insert_vectors(chunk_no, vectors) and chunk.chunk_type != ASIDE:
+            embedded = self._insert_vectors(chunk_no, vectors)
+            if not embedded and chunk.chunk_type not in UNEMBEDDED:
                 self._connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
         writing.insert_labels(self._connection, memory_no, memory)
         writing.record_change(self._connection, [memory_no])

@@ -12,7 +12,8 @@ import numpy as np
 
 from byheart import words
 from byheart.contracts import DedupKey, Draft, Model, Window, key_of
-from byheart.model import ASIDE, Chunk, Memory, SaveResult
+from byheart.errors import Conflict
+from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
 from byheart.storage.sqlite.rows import headings_json
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
@@ -42,6 +43,19 @@ def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
     memory_id, content_hash, created, version, chunks, pending = row
     created_at = from_micros(created)
     return SaveResult(memory_id, "unchanged", chunks, content_hash, created_at, pending, version)
+
+
+def refuse_other_words(memory: Memory, same: SaveResult | None) -> None:
+    """Keep a turn from being taken for another that has its client id, unless that was changed."""
+    said = memory.role is not None and memory.client_id is not None
+    if not said or same is None or same.version != 1:
+        return
+    if same.content_hash != memory.content_hash:
+        raise Conflict(
+            f"client_id {memory.client_id!r} was logged meanwhile with another text, as "
+            f"{same.memory_id}, which stays as it is",
+            "give each turn a client_id of its own",
+        )
 
 
 def find_live(connection: apsw.Connection, key: DedupKey) -> tuple[int, str] | None:
@@ -108,7 +122,8 @@ def insert_text(
     for chunk, made in zip(chunks, windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        if not insert_vectors(connection, chunk_no, model_no, made) and chunk.chunk_type != ASIDE:
+        embedded = insert_vectors(connection, chunk_no, model_no, made)
+        if not embedded and chunk.chunk_type not in UNEMBEDDED:
             connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
             pending += 1
     insert_labels(connection, memory_no, memory)
@@ -140,6 +155,7 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
         "expires_at": None if memory.expires_at is None else to_micros(memory.expires_at),
         "role": memory.role,
         "client_id": memory.client_id,
+        "origin": memory.origin,
     }
 
 
@@ -181,6 +197,8 @@ def insert_words(
 
 def word_columns(chunk: Chunk, title: str | None, summary: str) -> list[str]:
     """Give what a chunk is found by in raw queries: title, summary, headings and text."""
+    if chunk.chunk_type == ECHO:
+        return [""] * 4  # found where it was said first
     headings = "\n".join(heading.title for heading in chunk.headings)
     columns = (title or "", summary if chunk.index == 0 else "", headings, chunk.content)
     return [words.spread(column) for column in columns]

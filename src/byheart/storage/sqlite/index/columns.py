@@ -81,6 +81,7 @@ class MemoryColumns:
     space: NDArray[np.int32]
     session: NDArray[np.int32]
     kind: NDArray[np.int32]
+    origin: NDArray[np.int32]
     agent: NDArray[np.int32]
     task: NDArray[np.int32]
     iteration: NDArray[np.int32]
@@ -109,6 +110,7 @@ MEMORY_TYPES: dict[str, type] = {
     "space": np.int32,
     "session": np.int32,
     "kind": np.int32,
+    "origin": np.int32,
     "agent": np.int32,
     "task": np.int32,
     "iteration": np.int32,
@@ -126,7 +128,7 @@ CHUNK_TYPES: dict[str, type] = {
     "alive": np.bool_,
     "embedded": np.bool_,
 }
-CODED = ("space", "session", "kind", "agent", "task")
+CODED = ("space", "session", "kind", "origin", "agent", "task")
 # Moments that may never come.
 OPEN_ENDED = ("expires", "replaced", "superseded")
 

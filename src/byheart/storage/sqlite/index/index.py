@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from byheart import words
 from byheart.errors import StoreError
 from byheart.forking import renew_after_fork
-from byheart.model import ASIDE
+from byheart.model import ECHO, UNEMBEDDED
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
@@ -55,8 +55,9 @@ _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
 _MOST_ATTEMPTS = 50
 
 _MEMORIES = """
-    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, agent_id, task_code,
-           session_iter, importance, created_at, expires_at, since_at, replaced_at, superseded_at
+    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
+           task_code, session_iter, importance, created_at, expires_at, since_at, replaced_at,
+           superseded_at
     FROM memories"""
 _CHUNKS = """
     SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
@@ -309,8 +310,10 @@ class _Contents:
         self._segments = [without_vectors(each, dimensions) for each in self._segments]
         embedded = self._chunks["embedded"].view
         self._unpublished_vectors |= bool(embedded.any())
-        asides = connection.execute("SELECT chunk_no FROM chunks WHERE chunk_type = ?", (ASIDE,))
-        without_need = np.array([row[0] for row in asides], np.int64)
+        rows = connection.execute(
+            "SELECT chunk_no FROM chunks WHERE chunk_type IN (?, ?)", UNEMBEDDED
+        )
+        without_need = np.array([row[0] for row in rows], np.int64)
         self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
     def _refresh_known_memories(self, connection: apsw.Connection) -> None:
@@ -401,8 +404,16 @@ class _Contents:
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
         first_slot = len(self._chunks["chunk_nos"].view)
         found = [
-            (first_slot + at, index_terms(content, headings, title, summary, derived, not index))
-            for at, (_, _, index, content, headings, title, summary, derived, _) in enumerate(rows)
+            (
+                first_slot + at,
+                # What repeats another text is found there.
+                []
+                if chunk_type == ECHO
+                else index_terms(content, headings, title, summary, derived, not index),
+            )
+            for at, (_, _, index, content, headings, title, summary, derived, chunk_type) in (
+                enumerate(rows)
+            )
         ]
         owners = np.searchsorted(
             self._memories["memory_nos"].view, np.array([row[1] for row in rows], np.int64)
@@ -412,7 +423,7 @@ class _Contents:
         self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
         self._chunks["alive"].append(np.ones(len(rows), np.bool_))
         # What needs no vectors does not lack them.
-        self._chunks["embedded"].append(np.array([row[8] == ASIDE for row in rows], np.bool_))
+        self._chunks["embedded"].append(np.array([row[8] in UNEMBEDDED for row in rows], np.bool_))
         return build_postings(found)
 
     def _append_vectors(

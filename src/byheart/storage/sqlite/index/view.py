@@ -132,6 +132,9 @@ class View:
         if where.kind:
             wanted = [rows.kind == self.codes["kind"].find(kind) for kind in where.kind]
             yield np.logical_or.reduce(wanted)
+        if where.origin:
+            wanted = [rows.origin == self.codes["origin"].find(each) for each in where.origin]
+            yield np.logical_or.reduce(wanted)
         if where.agent_id is not None:
             yield rows.agent == self.codes["agent"].find(where.agent_id)
         if where.task_code is not None:

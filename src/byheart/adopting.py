@@ -1,0 +1,89 @@
+"""Adopting: from what the files of other programs hold to what `log` and `save` would be given."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from byheart.capturing import capture, is_wanted, name_turn
+from byheart.fields import check_moment
+from byheart.saving import SaveRequest, check_request
+from byheart.settings import Settings
+from byheart.upkeep.foreign import Format, LeftOut, Piece
+
+# The fields of `log`, checked.
+CheckTurn = Callable[[Mapping[str, Any], Settings], SaveRequest]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found, and what was done to it."""
+
+    turns: int = 0
+    memories: int = 0
+    redacted: int = 0
+    shortened: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    sessions: set[tuple[str, str]] = field(default_factory=set)
+
+
+class Adopter:
+    """Make requests of pieces: known by a name that stays, and without secrets if captured."""
+
+    def __init__(self, format_: Format, settings: Settings, check_turn: CheckTurn) -> None:
+        self._format = format_
+        self._settings = settings
+        self._check_turn = check_turn
+        self._said: Counter[str] = Counter()
+        self.tally = Tally()
+
+    def adopt(self, piece: Piece) -> SaveRequest | None:
+        """Say what to keep of a piece, if anything."""
+        if self._format.is_captured:
+            if piece.tool is not None and not is_wanted(piece.tool, self._settings):
+                self.leave_out(LeftOut(piece.place, f"output of {piece.tool}"))
+                return None
+            piece = self._captured(piece)
+        return self._turn(piece) if piece.is_turn else self._memory(piece)
+
+    def leave_out(self, item: LeftOut) -> None:
+        """Count something that is not kept."""
+        self.tally.left_out[item.what] += 1
+
+    def _captured(self, piece: Piece) -> Piece:
+        kept = capture(
+            str(piece.fields["content"]), self._settings, is_output=piece.tool is not None
+        )
+        self.tally.redacted += kept.secrets
+        self.tally.shortened += kept.shortened
+        fields = {**piece.fields, "content": kept.text}
+        if "title" in fields:  # a command line may hold a password
+            fields["title"] = capture(fields["title"], self._settings).text
+        return replace(piece, fields=fields)
+
+    def _turn(self, piece: Piece) -> SaveRequest:
+        request = self._check_turn(piece.fields, self._settings)
+        assert request.role is not None, "a turn has one"
+        assert request.session_id is not None, "a turn belongs to one"
+        name = piece.name
+        if name is None:
+            first = name_turn(request.role, request.content, 0)
+            known = f"{request.session_id} {first}"
+            name = name_turn(request.role, request.content, self._said[known])
+            self._said[known] += 1
+        self.tally.turns += 1
+        self.tally.sessions.add((request.space, request.session_id))
+        return replace(request, client_id=name, source=self._format.name)
+
+    def _memory(self, piece: Piece) -> SaveRequest:
+        fields = {"source": self._format.name, **piece.fields}
+        request = check_request(fields, self._settings)
+        self.tally.memories += 1
+        return replace(
+            request,
+            client_id=piece.name,
+            created_at=check_moment("created_at", piece.created_at),
+            origin=request.origin or "import",
+        )

@@ -1,0 +1,150 @@
+"""Echoes: what a text only repeats of what was put into the prompt before it was written.
+
+A reply that quotes a memory is no second memory. It is looked at sentence by sentence: one whose
+words stand in the same order in what was put in, whole or in part, with a word or two changed, is
+an echo, unless it has a name, a number or a "not" of its own: then it says something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from byheart import particulars
+from byheart.context.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
+
+# How much of a sentence must be known, by runs of so many words. Two people who say one fact in
+# their own words share a tenth of such runs; a quotation with one word in ten changed shares more
+# than two thirds.
+_RUN_WORDS, _ECHOED_SHARE = 3, 0.6
+# Fewer words are an echo only as a whole sentence.
+_LEAST_WORDS = 4
+# A sentence counts as the source of another with so many of the runs found.
+_SOURCE_SHARE = 0.3
+# What comes after so many characters of a text is not looked at.
+_LONGEST = 200_000
+
+_UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*_]*(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*")
+# How a passage is cited: its id, and what people put around one.
+_CITATION = re.compile(
+    r"[\[(【]?\s*(?:(?:id|source)\s*[:=]\s*)?\"?mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?\"?\s*[\])】]?",
+    re.IGNORECASE,
+)
+# Others have tags of these names too: ours stand behind our preamble, or have an id as we write it.
+_OPENS = re.compile(rf"<({'|'.join(TAGS)})\b[^>\n]{{0,4000}}>(?=\n)")
+_BEGINS = re.compile(
+    rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"[^\"\n]{{1,240}}\")"
+)
+
+
+class Span(NamedTuple):
+    """A stretch of a text, by its characters."""
+
+    start: int
+    end: int
+
+
+class _Sentence(NamedTuple):
+    span: Span
+    text: str
+    words: tuple[str, ...]
+
+
+def find_quotations(text: str) -> list[tuple[Span, str]]:
+    """Find what stands between our delimiters: where, with them, and the text inside."""
+    found: list[tuple[Span, str]] = []
+    unclosed: set[str] = set()
+    at = 0
+    while (begins := _BEGINS.search(text, at, _LONGEST)) is not None:
+        start, at = begins.start(), begins.end()
+        if at > start:
+            found.append((Span(start, at), ""))
+        while (opens := _OPENS.match(text, at, _LONGEST)) is not None:
+            closes = f"\n</{opens[1]}>"
+            end = -1 if closes in unclosed else text.find(closes, opens.end(), _LONGEST)
+            if end < 0:
+                unclosed.add(closes)  # nor is there one further on
+                break
+            inside, after = text[opens.end() + 1 : end], end + len(closes)
+            at = after + text.startswith("\n", after)
+            found.append((Span(opens.start(), at), inside))
+        at = max(at, start + 1)
+    return found
+
+
+class Emitted:
+    """What was put into a prompt, sentence by sentence, by their runs of words."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._texts: list[str] = []
+        self._whole: set[tuple[str, ...]] = set()
+        self._holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Take in another text that was put into it."""
+        for sentence in _sentences(text):
+            self._whole.add(sentence.words)
+            for run in set(_runs(sentence.words)):
+                self._holders[run].append(len(self._texts))
+            self._texts.append(sentence.text)
+
+    def find_echoes(self, text: str) -> list[Span]:
+        """Find the sentences of a text that repeat it, and what is quoted as such."""
+        quoted = [span for span, _ in find_quotations(text)]
+        sentences = _sentences(text[:_LONGEST]) if self._texts else ()
+        repeated = [
+            sentence.span
+            for sentence in sentences
+            if self._has(sentence) and not _lies_in(sentence.span, quoted)
+        ]
+        return _join(sorted((*quoted, *repeated)))
+
+    def _has(self, sentence: _Sentence) -> bool:
+        if sentence.words in self._whole:
+            return True
+        if len(sentence.words) < _LEAST_WORDS:
+            return False
+        runs = list(_runs(sentence.words))
+        holders = [held for run in runs if (held := self._holders.get(run))]
+        if len(holders) < _ECHOED_SHARE * len(runs):
+            return False
+        counts = Counter(at for held in holders for at in held)
+        least = _SOURCE_SHARE * max(counts.values())
+        sources = [self._texts[at] for at, count in counts.items() if count >= least]
+        return not particulars.adds(sentence.text, " \n".join(sources))
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    """Cut a text after each sentence and each line; what has no words is none."""
+    ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    for start, end in pairwise(ends):
+        said = _CITATION.sub(" ", text[start:end])
+        words = tuple(word.casefold() for word in _WORD.findall(said))
+        if words:
+            yield _Sentence(Span(start, end), said, words)
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for at in range(len(words) - _RUN_WORDS + 1):
+        yield tuple(words[at : at + _RUN_WORDS])
+
+
+def _lies_in(span: Span, others: Iterable[Span]) -> bool:
+    return any(other.start < span.end and span.start < other.end for other in others)
+
+
+def _join(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return joined

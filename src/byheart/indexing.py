@@ -1,0 +1,419 @@
+"""Indexing: from a folder to memories that mirror its files.
+
+walk → compare with what is known → read, hash and cut ahead → write, in the walk's order
+
+A file is found by its words as soon as it is written; its vectors are made afterwards. Whatever
+stops a run, the next one goes on from there: each batch leaves what is known true.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
+from byheart.errors import InvalidInput, NotFound
+from byheart.model import FileError, Indexed, IndexProgress
+from byheart.saving import Saver, SaveRequest
+from byheart.settings import Settings
+from byheart.vectorizing import Made, Vectorizer, passages
+from byheart.workspace import (
+    FileText,
+    IgnoreRules,
+    NotText,
+    SeenFile,
+    Unreadable,
+    Unseen,
+    read_file,
+    see,
+    walk,
+)
+
+KIND, SOURCE = "file", "workspace"
+OnProgress = Callable[[IndexProgress], None]
+# How much one transaction takes in: large enough to be fast, small enough that a search in another
+# process, or a Ctrl-C, never waits long.
+_BATCH_FILES, _BATCH_CHARS = 64, 500_000
+# Reading waits for the disk and cutting for the tokenizer, both without Python's lock.
+_READERS = min(4, (os.cpu_count() or 1) + 1)
+_READ_AHEAD = 4 * _READERS
+# A file that was changed this shortly before it was read may change again within the same tick of
+# its clock: coarse file systems count whole seconds. It is read once more by the next run.
+_RACY_NS = 2_000_000_000
+_UNSURE = -1
+_PURGED_PER_RUN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A workspace, and what of it is meant: a file or folder in it, `""` for all."""
+
+    workspace_no: int
+    space: str
+    root: Path
+    below: str = ""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the files that were looked at."""
+
+    indexed: int = 0
+    moved: int = 0
+    skipped: int = 0
+    removed: int = 0
+    forgotten: int = 0
+    chunks: int = 0
+    errors: list[FileError] = field(default_factory=list)
+
+    @property
+    def changed(self) -> int:
+        """Count the files whose memories are not what they were."""
+        return self.indexed + self.moved + self.removed
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was found on the disk beside what is known of it."""
+
+    known: dict[str, KnownFile]
+    seen: list[SeenFile]
+    unseen: list[Unseen]
+
+    def missing(self) -> dict[str, KnownFile]:
+        """Give the files that are known and not there, as far as that could be seen."""
+        present = {each.path for each in self.seen}
+        hidden = [each.path for each in self.unseen]
+        return {
+            path: known
+            for path, known in self.known.items()
+            if path not in present
+            and not known.gone
+            and not any(path == each or path.startswith(f"{each}/") for each in hidden)
+        }
+
+
+class Indexer:
+    """Keep the memories of workspaces as their files are."""
+
+    def __init__(
+        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._kept = timedelta(days=settings.prune_after_days)
+
+    def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
+        """Find the workspace that a path is in, or make the folder one."""
+        given = Path(path).expanduser()
+        try:
+            target = given.resolve(strict=True)
+        except (OSError, RuntimeError):
+            target = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk
+        for each in self._storage.workspaces.roots(space):
+            root = Path(each.root)
+            if target == root or root in target.parents:
+                below = "" if target == root else target.relative_to(root).as_posix()
+                return Place(each.workspace_no, space, root, below)
+        if not add:
+            raise NotFound(
+                f"{given} is in no workspace", f"make it one with: byheart index {given}"
+            )
+        if not target.is_dir():
+            what = "is a file, not a folder" if target.is_file() else "is not there"
+            raise InvalidInput(f"{given} {what}", "name a folder to index")
+        number = self._storage.workspaces.add(space, target.as_posix())
+        return Place(number, space, target)
+
+    def rules(self, place: Place) -> IgnoreRules:
+        """Give the rules that say which files are memory; the store itself never is."""
+        return IgnoreRules(place.root, store=Path(self._storage.location))
+
+    def index(self, place: Place, prune: bool, on_progress: OnProgress | None) -> Indexed:
+        """Bring a workspace, or the part of it that is meant, up to date."""
+        started = time.perf_counter()
+        tally = self.refresh(
+            place, self.rules(place), [place.below], prune=prune, on_progress=on_progress
+        )
+        return report(place, tally, (time.perf_counter() - started) * 1000)
+
+    def refresh(
+        self,
+        place: Place,
+        rules: IgnoreRules,
+        below: Iterable[str],
+        *,
+        prune: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Tally:
+        """Bring the memories of some files and folders up to date."""
+        chosen = _outermost(below)
+        tally = Tally()
+        look = self._look(place, rules, chosen)
+        tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
+        missing = look.missing()
+        if "" in chosen and missing and not look.seen and not prune:
+            # An unmounted disk leaves an empty folder behind.
+            tally.errors.append(
+                FileError(str(place.root), "is empty: nothing was removed (remove with --prune)")
+            )
+            missing = {}
+        changed = [each for each in look.seen if not _is_unchanged(each, look.known)]
+        tally.skipped = len(look.seen) - len(changed)
+        run = _Run(self._storage, self._saver, self._vectorizer, place, look.known, missing, tally)
+        run.read(changed, on_progress)
+        gone = {path: known.stamp for path, known in run.missing.items()}
+        if gone:
+            tally.removed += self._storage.workspaces.hide(place.workspace_no, gone)
+        if "" in chosen:
+            now = datetime.now(UTC)
+            self._storage.workspaces.finish(place.workspace_no, now)
+            self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
+        return tally
+
+    def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str]) -> _Look:
+        known: dict[str, KnownFile] = {}
+        seen: list[SeenFile] = []
+        unseen: list[Unseen] = []
+        elsewhere = self._other_roots(place)
+        for below in chosen:
+            # What is known comes first: a file that appears in between is seen, not missed.
+            known |= self._storage.workspaces.files(place.workspace_no, below)
+            seen += (
+                each
+                for each in _see_all(place.root, rules, below, unseen.append)
+                if not each.path.startswith(elsewhere)
+            )
+        return _Look(known, seen, unseen)
+
+    def _other_roots(self, place: Place) -> tuple[str, ...]:
+        """Name the folders of this workspace that are workspaces of their own."""
+        return tuple(
+            Path(each.root).relative_to(place.root).as_posix() + "/"
+            for each in self._storage.workspaces.roots(place.space)
+            if place.root in Path(each.root).parents
+        )
+
+
+class _Run:
+    """Read changed files ahead of one writer."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        saver: Saver,
+        vectorizer: Vectorizer,
+        place: Place,
+        known: dict[str, KnownFile],
+        missing: dict[str, KnownFile],
+        tally: Tally,
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._place = place
+        self._known = known
+        self.missing = missing
+        self._tally = tally
+        self._claiming = Lock()
+
+    def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
+        """Take in what the files hold now, batch by batch."""
+        batch: list[_Prepared] = []
+        chars = 0
+        for done, prepared in enumerate(self._ahead(files), start=1):
+            batch.append(prepared)
+            chars += prepared.chars
+            if len(batch) >= _BATCH_FILES or chars >= _BATCH_CHARS or done == len(files):
+                self._write(batch)
+                batch, chars = [], 0
+                if on_progress is not None:
+                    on_progress(IndexProgress(done, len(files), self._tally.chunks, 0, 0))
+
+    def _ahead(self, files: Sequence[SeenFile]) -> Iterator[_Prepared]:
+        """Prepare files in several threads, a few ahead of whoever writes, in their order."""
+        if len(files) == 1:  # one saved file is not worth a thread
+            yield self._prepare(files[0])
+            return
+        with ThreadPoolExecutor(_READERS, "byheart-read") as pool:
+            waiting: deque[Future[_Prepared]] = deque()
+            try:
+                for each in files:
+                    waiting.append(pool.submit(self._prepare, each))
+                    if len(waiting) > _READ_AHEAD:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _prepare(self, seen: SeenFile) -> _Prepared:
+        try:
+            file = read_file(self._place.root, seen.path)
+        except NotText:
+            # Its look is noted, so that it is not opened again before it changes.
+            return _Prepared(FileChange(seen.path, _stamp(seen), b""))
+        except Unreadable as error:
+            return _Prepared(FileChange(seen.path, _stamp(seen), trouble=str(error)))
+        stamp = _stamp(file.seen, time.time_ns())
+        known = self._known.get(seen.path)
+        if (known is not None and known.file_hash == file.file_hash) or not file.text.strip():
+            return _Prepared(FileChange(seen.path, stamp, file.file_hash))
+        source = None
+        if known is None or known.memory_id is None:
+            source, twin = self._find_alike(file.file_hash)
+        else:
+            twin = True  # most of its passages are what they were
+        if source is not None:
+            return _Prepared(FileChange(seen.path, stamp, file.file_hash, moved_from=source))
+        return self._cut(file, stamp, reuse=twin)
+
+    def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
+        """Say where a new file came from, if it was moved, and whether its text was known."""
+        alike = self._storage.workspaces.alike(self._place.space, file_hash)
+        with self._claiming:
+            for each in alike:
+                if each.workspace_no == self._place.workspace_no and (
+                    each.gone or each.path in self.missing
+                ):
+                    self.missing.pop(each.path, None)
+                    return each.path, True
+        return None, bool(alike)
+
+    def _cut(self, file: FileText, stamp: FileStamp, *, reuse: bool) -> _Prepared:
+        request = self._request(file)
+        chunks, format_ = self._saver.chunk(request)
+        made = Made([() for _ in chunks], None, None)
+        if reuse:
+            made = self._vectorizer.known_windows(passages(chunks, request.title))
+        draft = self._saver.draft(request, chunks, made.windows, format_)
+        change = FileChange(file.seen.path, stamp, file.file_hash, draft)
+        return _Prepared(change, len(file.text), len(chunks), made.model)
+
+    def _request(self, file: FileText) -> SaveRequest:
+        path = (self._place.root / file.seen.path).as_posix()
+        at = datetime.now(UTC)
+        modified = datetime.fromtimestamp(file.seen.mtime_ns / 1e9, UTC)
+        return SaveRequest(
+            content=file.text,
+            content_hash=sha256(file.text.encode()).hexdigest(),
+            kind=KIND,
+            title=file.title or path.rpartition("/")[2],
+            summary=None,
+            source=SOURCE,
+            session_id=None,
+            agent_id=None,
+            session_iter=None,
+            task_code=None,
+            path=path,
+            tags=(),
+            entities=None,
+            importance=None,
+            expires_at=None,
+            metadata={
+                "modified_at": modified.isoformat(timespec="seconds"),
+                "encoding": file.encoding,
+                "lines_match": file.lines_match,
+            },
+            space=self._place.space,
+            at=at,
+            client_id=f"file:{path}",
+            format=file.format,
+        )
+
+    def _write(self, batch: Sequence[_Prepared]) -> None:
+        model = next((each.model for each in batch if each.model is not None), None)
+        statuses = self._storage.workspaces.apply(
+            self._place.workspace_no, [each.change for each in batch], model
+        )
+        tally = self._tally
+        for prepared, status in zip(batch, statuses, strict=True):
+            change = prepared.change
+            if status == "indexed":
+                tally.indexed += 1
+                tally.chunks += prepared.chunks
+            elif status == "moved":
+                tally.moved += 1
+            elif status == "removed":
+                tally.removed += 1
+            elif status == "forgotten":
+                tally.forgotten += 1
+            elif status == "unchanged":
+                tally.skipped += 1
+            else:
+                reason = change.trouble or "was changed by another process meanwhile"
+                tally.errors.append(FileError(change.path, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    change: FileChange
+    chars: int = 0
+    chunks: int = 0
+    model: Model | None = None
+
+
+def report(place: Place, tally: Tally, elapsed_ms: float, pending_vectors: int = 0) -> Indexed:
+    """Say what became of a workspace."""
+    return Indexed(
+        root=str(place.root),
+        files_indexed=tally.indexed,
+        files_moved=tally.moved,
+        files_skipped=tally.skipped,
+        files_removed=tally.removed,
+        files_forgotten=tally.forgotten,
+        errors=tuple(tally.errors),
+        chunks=tally.chunks,
+        pending_vectors=pending_vectors,
+        degraded=None,
+        elapsed_ms=elapsed_ms,
+    )
+
+
+def _see_all(
+    root: Path, rules: IgnoreRules, below: str, on_error: Callable[[Unseen], None]
+) -> Iterator[SeenFile]:
+    """Look at one file, or at everything in a folder."""
+    if below == "" or (root / below).is_dir():
+        yield from walk(root, rules, on_error, below=below)
+        return
+    try:
+        found = see(root, rules, below)
+    except Unreadable as error:
+        on_error(Unseen(below, str(error), is_dir=False))
+        return
+    if found is not None:
+        yield found
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Leave out what stands in a folder that is looked at anyway."""
+    chosen: list[str] = []
+    for path in sorted(set(paths), key=lambda each: each.split("/") if each else []):
+        if not chosen or not (chosen[-1] == "" or path.startswith(f"{chosen[-1]}/")):
+            chosen.append(path)
+    return chosen
+
+
+def _is_unchanged(seen: SeenFile, known: dict[str, KnownFile]) -> bool:
+    found = known.get(seen.path)
+    return (
+        found is not None
+        and not found.gone
+        and found.trouble is None  # what could not be read is tried again
+        and found.stamp == _stamp(seen)
+    )
+
+
+def _stamp(seen: SeenFile, read_at_ns: int | None = None) -> FileStamp:
+    racy = read_at_ns is not None and read_at_ns - seen.mtime_ns < _RACY_NS
+    return FileStamp(seen.size, _UNSURE if racy else seen.mtime_ns, seen.inode)

@@ -1,0 +1,289 @@
+"""`sessions`, `resume` and `promote`: sessions as wholes, and what stays of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from byheart.interfaces.cli.changing import reason, who
+from byheart.interfaces.cli.forgetting import agreed, show_end, yes
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
+from byheart.interfaces.cli.screen import (
+    Column,
+    Part,
+    Screen,
+    count,
+    one_line,
+    open_screen,
+    print_json,
+    remark,
+)
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb, VerbGroup
+from byheart.model import Memory, Promoted, ResumedSession, SessionStats
+
+_listing = together(
+    flag("--agent-id", "-a", metavar="ID", help="Only of this agent."),
+    page(limit=20),
+)
+
+
+@click.group(
+    "sessions",
+    cls=VerbGroup,
+    invoke_without_command=True,
+    examples=("byheart sessions", "byheart sessions --agent-id coder --json"),
+)
+@_listing
+@click.pass_context
+def sessions_command(ctx: click.Context, /, **given: Any) -> None:
+    """List sessions, the latest active first; count what they hold, forget or restore one.
+
+    Without a verb, sessions are listed.
+    """
+    if ctx.invoked_subcommand is None:
+        _list(ctx.obj, given)
+
+
+@sessions_command.command("list", examples=("byheart sessions list --limit 5",))
+@_listing
+@click.pass_obj
+def list_sessions(invocation: Invocation, /, **given: Any) -> None:
+    """List sessions, the latest active first."""
+    _list(invocation, given)
+
+
+def _list(invocation: Invocation, given: dict[str, Any]) -> None:
+    with open_store(invocation) as store:
+        sessions = store.sessions(**given)
+    if invocation.json:
+        print_json(sessions)
+        return
+    if not sessions:
+        click.echo("No sessions here. Save into one with: byheart save TEXT --session-id ID")
+        return
+    screen = open_screen()
+    screen.table(
+        (
+            Column("SESSION", style="name"),
+            Column("AGENT"),
+            Column("MEMORIES", right=True),
+            Column("ITERATION", right=True),
+            Column("FIRST"),
+            Column("LATEST"),
+            Column("KINDS", wide=True),
+        ),
+        [
+            (
+                session.session_id,
+                session.agent_id or "-",
+                f"{session.memory_count:,}",
+                "-" if session.latest_iter is None else str(session.latest_iter),
+                screen.moment(session.first_activity),
+                screen.moment(session.latest_activity),
+                ", ".join(session.kinds),
+            )
+            for session in sessions
+        ],
+    )
+
+
+@sessions_command.command(
+    "stats", examples=("byheart sessions stats s1", "byheart sessions stats --json")
+)
+@click.argument("session_id", required=False)
+@click.pass_obj
+def session_stats(invocation: Invocation, /, session_id: str | None) -> None:
+    """Count what a session holds, or all sessions together."""
+    with open_store(invocation) as store:
+        stats = store.session_stats(session_id)
+    if invocation.json:
+        print_json(stats)
+    elif not stats.total_memories:
+        click.echo(_unknown(session_id) if session_id else "No sessions here.")
+    else:
+        _show_stats(stats)
+
+
+def _unknown(session_id: str) -> str:
+    return f"There is no session {session_id}. Those there are: byheart sessions"
+
+
+def _show_stats(stats: SessionStats) -> None:
+    screen = open_screen()
+
+    def counts(held: Any) -> str:
+        return ", ".join(f"{number:,} {name}" for name, number in held.items())
+
+    rows = [
+        ("session", stats.session_id or f"all {stats.unique_sessions:,}"),
+        ("memories", f"{stats.total_memories:,}, {count(stats.turns, 'turn')}"),
+        ("kinds", counts(stats.kinds)),
+        ("origins", counts(stats.origins)),
+        ("pinned", f"{stats.pinned:,}"),
+        ("agents", f"{stats.unique_agents:,}"),
+        ("tasks", f"{stats.unique_tasks:,}"),
+        ("iteration", "-" if stats.max_session_iter is None else str(stats.max_session_iter)),
+        ("length", f"{stats.avg_content_length:,.1f} characters on average"),
+        ("accesses", f"{stats.total_access_count:,}"),
+        (
+            "active",
+            f"{screen.moment(stats.first_activity)} to {screen.moment(stats.latest_activity)}",
+        ),
+    ]
+    for name, value in rows:
+        screen.line(Part(f"{name:9}", "dim"), value)
+
+
+@sessions_command.command(
+    "forget",
+    examples=("byheart sessions forget s1", "byheart sessions forget s1 --hard --yes"),
+)
+@click.argument("session_id")
+@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
+@flag("--dry-run", is_flag=True, help="Only count.")
+@yes
+@reason
+@who
+@click.pass_context
+def forget_session(
+    ctx: click.Context, /, session_id: str, hard: bool, dry_run: bool, yes: bool, **given: Any
+) -> None:
+    """Hide a session with everything in it: turns, summary, pins, memories.
+
+    What would be forgotten is counted first, and done after a yes. Unless it was --hard, it comes
+    back with: byheart sessions restore ID.
+    """
+    invocation: Invocation = ctx.obj
+    with open_store(invocation) as store:
+        done = store.forget_session(session_id, hard, **given)
+        if not done.count and not invocation.json:
+            click.echo(_unknown(session_id))
+            return
+        if done.count and not dry_run:
+            if not agreed(invocation, store, done, yes):
+                return
+            done = store.forget_session(session_id, hard, dry_run=False, **given)
+    show_end(ctx, done)
+
+
+@sessions_command.command("restore", examples=("byheart sessions restore s1",))
+@click.argument("session_id")
+@who
+@click.pass_obj
+def restore_session(invocation: Invocation, /, session_id: str, who: str) -> None:
+    """Show again what was forgotten last of a session, all that went at one time."""
+    with open_store(invocation) as store:
+        restored = store.restore_session(session_id, who)
+    if invocation.json:
+        print_json(restored)
+    elif not restored.count:
+        click.echo(f"Nothing is forgotten of {session_id}.")
+    else:
+        done = f"restored {count(restored.count, 'memory')} of"
+        open_screen().line(Part("✓", "good"), done, Part(session_id, "name"))
+
+
+@click.command(
+    "resume",
+    cls=Verb,
+    examples=("byheart resume s1", "byheart resume s1 --task-code T-42 --json"),
+)
+@click.argument("session_id")
+@flag("--task-code", metavar="CODE", help="Leave out what is of another task.")
+@flag("--agent-id", "-a", metavar="ID", help="Only what this agent saved.")
+@flag(
+    *("--limit", "-n"),
+    type=int,
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="How many prompts, reports and working memories at most.",
+)
+@click.pass_obj
+def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
+    """Print what a session left to go on with.
+
+    That is its running summary, its last session_context, and the latest of the kinds
+    input_prompt, report and working_memory.
+    """
+    with open_store(invocation) as store:
+        resumed = store.resume(session_id, **given)
+    if invocation.json:
+        print_json(resumed)
+    elif not resumed.found:
+        click.echo(_unknown(session_id))
+    else:
+        _show_resumed(invocation, resumed)
+
+
+def _show_resumed(invocation: Invocation, resumed: ResumedSession) -> None:
+    screen, shown = open_screen(), False
+    parts: tuple[tuple[str, tuple[Memory, ...]], ...] = (
+        ("summary", (resumed.summary,) if resumed.summary else ()),
+        ("context", (resumed.context,) if resumed.context else ()),
+        ("input prompts", resumed.input_prompts),
+        ("reports", resumed.reports),
+        ("working memories", resumed.working_memories),
+    )
+    for name, memories in parts:
+        for memory in memories:
+            _show_memory(screen, name, memory)
+            shown = True
+    if not shown:
+        remark(invocation, f"{resumed.session_id} has no summary, context, reports or work yet")
+
+
+def _show_memory(screen: Screen, part: str, memory: Memory) -> None:
+    screen.line(
+        Part(part, "name"),
+        memory.title or "",
+        memory.task_code or "",
+        Part(screen.moment(memory.updated_at), "dim"),
+        Part(memory.memory_id, "dim"),
+    )
+    screen.passage(memory.content.strip("\n"))
+
+
+@click.command(
+    "promote",
+    cls=Verb,
+    examples=(
+        "byheart promote s1 --dry-run",
+        "byheart promote s1 --kind fact,report",
+        'byheart promote --memory-id "$ID"',
+    ),
+)
+@click.argument("session_id", required=False)
+@name_list("--memory-id", help="Only these memories; also turns, which become notes.")
+@name_list("--kind", "-k", shell_complete=complete_kind, help="Only these kinds.")
+@flag("--dry-run", is_flag=True, help="Only tell what would be copied.")
+@who
+@click.pass_obj
+def promote_command(invocation: Invocation, /, **given: Any) -> None:
+    """Copy a session's memories to what is global, where every session sees them.
+
+    By default what was saved and lasts: not turns, summaries, input prompts and working memory. A
+    text that is global already is not copied again. Each copy says where it is from in its
+    metadata.
+    """
+    with open_embedding_store(invocation) as store:
+        promoted = store.promote(**given)
+    if invocation.json:
+        print_json(promoted)
+    else:
+        _show_promoted(promoted)
+
+
+def _show_promoted(promoted: Promoted) -> None:
+    screen = open_screen()
+    fresh = [each for each in promoted.promotions if each.status == "created"]
+    there = len(promoted.promotions) - len(fresh)
+    would = "would promote" if promoted.dry_run else "promoted"
+    already = f"({there:,} there already)" if there else ""
+    screen.line(Part("✓", "good"), f"{would} {count(len(fresh), 'memory')}", Part(already, "dim"))
+    for each in fresh:
+        name = each.promoted_id or each.memory_id
+        screen.line(Part(name, "name"), each.kind, one_line(each.summary), indent=1)

@@ -1,0 +1,243 @@
+"""`index` and `watch`: folders whose files are memories."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from byheart.errors import ByheartError, InvalidInput
+from byheart.interfaces.cli.errors import FAILURE
+from byheart.interfaces.cli.model_files import open_embedding_store
+from byheart.interfaces.cli.options import flag
+from byheart.interfaces.cli.progress import Bar, duration
+from byheart.interfaces.cli.screen import Part, count, open_screen, print_json, remark, warn
+from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.model import Indexed, IndexProgress
+
+if TYPE_CHECKING:
+    from byheart.memory_store import MemoryStore
+
+_SHOWN_ERRORS = 10
+
+
+@click.command(
+    "index",
+    cls=Verb,
+    examples=(
+        "byheart index ~/notes",
+        "byheart index",
+        "byheart index ~/project --explain ~/project/.env",
+        "byheart index ~/notes --drop",
+    ),
+)
+@click.argument("path", required=False)
+@flag("--prune", is_flag=True, help="Remove what is gone even if the whole folder is empty.")
+@flag("--embed/--no-embed", default=True, help="Make vectors at once (the default), or later.")
+@flag("--explain", metavar="FILE", help="Say which rule decides whether FILE is indexed.")
+@flag("--drop", is_flag=True, help="Let go of the folder: its memories are forgotten.")
+@click.pass_context
+def index_command(
+    ctx: click.Context, path: str | None, prune: bool, embed: bool, explain: str | None, drop: bool
+) -> None:
+    """Make the files of a folder memories, and keep to what has changed the next time.
+
+    Without PATH every folder that was indexed before is looked at again. Hidden files, what
+    .gitignore and .byheartignore name, secrets, binaries and files over 10 MB are left out.
+    """
+    invocation: Invocation = ctx.obj
+    if explain is not None:
+        _explain(invocation, path, explain)
+    elif drop:
+        _drop(invocation, path)
+    else:
+        reports = _index(invocation, path, prune, embed)
+        if any(each.errors for each in reports):
+            ctx.exit(FAILURE)
+
+
+def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -> list[Indexed]:
+    reports: list[Indexed] = []
+    with open_embedding_store(invocation, create=path is not None) as store:
+        paths = [path] if path is not None else [each.root for each in store.workspaces()]
+        if not paths:
+            raise InvalidInput("no folder was indexed yet", "name one: byheart index PATH")
+        for each in paths:
+            with Bar("indexing") as bar:
+                try:
+                    report = store.index(each, prune, embed, on_progress=_shown_on(bar))
+                except KeyboardInterrupt:
+                    bar.close()
+                    remark(invocation, "\ninterrupted: run the same command again to go on")
+                    raise
+                except ByheartError as error:
+                    if path is not None:
+                        raise
+                    warn(invocation, f"{each}: {error}")
+                    continue
+            reports.append(report)
+            if not invocation.json:
+                _show(invocation, report)
+    if invocation.json:
+        print_json(reports[0] if path is not None else reports)
+    return reports
+
+
+def _shown_on(bar: Bar) -> Callable[[IndexProgress], None]:
+    begun: list[float] = []
+
+    def show(progress: IndexProgress) -> None:
+        if not progress.vectors_total:
+            rate = progress.files / max(bar.seconds, 0.001)
+            bar.show(
+                progress.files,
+                progress.files_total,
+                f"{progress.files:,} of {count(progress.files_total, 'file')}, "
+                f"{count(progress.chunks, 'chunk')}, {rate:,.0f} files/s",
+            )
+            return
+        if not begun:
+            begun.append(bar.seconds)
+        seconds = max(bar.seconds - begun[0], 0.001)
+        rate = progress.vectors / seconds
+        left = (progress.vectors_total - progress.vectors) / rate if rate else 0
+        bar.show(
+            progress.vectors,
+            progress.vectors_total,
+            f"{progress.vectors:,} of {count(progress.vectors_total, 'chunk')} embedded, "
+            f"{rate:,.0f} chunks/s",
+            seconds_left=left,
+        )
+
+    return show
+
+
+def _show(invocation: Invocation, report: Indexed) -> None:
+    screen = open_screen()
+    screen.line(Part(report.root, "name"), Part(_elapsed(report), "dim"))
+    screen.line(_counts(report), indent=1)
+    for error in report.errors[:_SHOWN_ERRORS]:
+        screen.line(Part("✗", "bad"), error.path, Part(error.reason, "dim"), indent=1)
+    if len(report.errors) > _SHOWN_ERRORS:
+        more = len(report.errors) - _SHOWN_ERRORS
+        screen.line(Part(f"and {count(more, 'other')}: see --json", "dim"), indent=1)
+    if report.degraded:
+        warn(invocation, report.degraded)
+    if report.pending_vectors:
+        remark(
+            invocation,
+            f"{count(report.pending_vectors, 'chunk')} can be found by keyword only, until "
+            "byheart doctor --fix makes the vectors",
+        )
+
+
+def _elapsed(report: Indexed) -> str:
+    if report.elapsed_ms < 1000:
+        return f"{report.elapsed_ms:.0f} ms"
+    seconds = report.elapsed_ms / 1000
+    return f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
+
+
+def _counts(report: Indexed) -> str:
+    parts = [
+        f"{count(report.files_indexed, 'file')} indexed ({count(report.chunks, 'chunk')})",
+        f"{report.files_skipped:,} unchanged",
+    ]
+    parts += [
+        f"{number:,} {word}"
+        for number, word in (
+            (report.files_moved, "moved"),
+            (report.files_removed, "removed"),
+            (report.files_forgotten, "left out, as they were forgotten"),
+            (len(report.errors), "not read"),
+        )
+        if number
+    ]
+    return ", ".join(parts)
+
+
+def _explain(invocation: Invocation, path: str | None, file: str) -> None:
+    from byheart.workspace import explain
+
+    root = Path(path or ".").expanduser()
+    decision = explain(root, file)
+    if invocation.json:
+        print_json(decision)
+        return
+    verdict = Part("left out", "bad") if decision.ignored else Part("indexed", "good")
+    where = f"({decision.where})" if decision.where else ""
+    open_screen().line(Part(file, "name"), verdict, decision.rule, Part(where, "dim"))
+
+
+def _drop(invocation: Invocation, path: str | None) -> None:
+    if path is None:
+        raise click.UsageError("name the folder to let go of: byheart index PATH --drop")
+    with open_store(invocation) as store:
+        forgotten = store.drop_workspace(path)
+    if invocation.json:
+        print_json({"forgotten": forgotten})
+    else:
+        open_screen().line(f"let go of {path}: {count(forgotten, 'memory')} forgotten")
+
+
+@click.command(
+    "watch",
+    cls=Verb,
+    examples=("byheart watch ~/notes", "byheart watch ~/project ~/notes", "byheart watch"),
+)
+@click.argument("paths", metavar="[PATH]...", nargs=-1)
+@click.pass_obj
+def watch_command(invocation: Invocation, paths: Sequence[str]) -> None:
+    """Index folders and keep them fresh until Ctrl-C.
+
+    Without PATH every folder that was indexed before. A saved file is found within a second. If
+    another process watches a folder already, this one stands by.
+    """
+    with open_embedding_store(invocation, create=bool(paths)) as store:
+        chosen = list(paths) or [each.root for each in store.workspaces()]
+        if not chosen:
+            raise InvalidInput("no folder was indexed yet", "name one: byheart watch PATH")
+        _watch(invocation, store, chosen)
+
+
+def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> None:
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def watch(path: str) -> None:
+        try:
+            store.watch(path, stop, lambda report: _tell(invocation, report))
+        except BaseException as error:  # noqa: BLE001 - raised again where it can be shown
+            failures.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=watch, args=(path,), name="byheart-watch") for path in paths]
+    for thread in threads:
+        thread.start()
+    remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
+    try:
+        stop.wait()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    if failures:
+        raise failures[0]
+
+
+def _tell(invocation: Invocation, report: Indexed) -> None:
+    if invocation.json:
+        print_json(report)
+        return
+    screen = open_screen()
+    now = f"{datetime.now().astimezone():%H:%M:%S}"
+    screen.line(Part(now, "dim"), _counts(report), Part(report.root, "dim"))
+    for error in report.errors[:_SHOWN_ERRORS]:
+        screen.line(Part("✗", "bad"), error.path, Part(error.reason, "dim"), indent=1)

@@ -1,0 +1,37 @@
+"""Locating: which memory or passage a name means, be it an id or the place of a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple
+
+from byheart.contracts import Reader
+
+_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
+
+
+class Located(NamedTuple):
+    """A memory, and the line of it that was named."""
+
+    memory_id: str
+    line: int | None
+
+
+def locate(reader: Reader, name: str, space: str) -> Located | None:
+    """Find the memory of a file by `PATH` or `PATH:LINE`, seen from the working folder or whole."""
+    match = _PLACE.fullmatch(name)
+    if match is None:
+        return None
+    # A file may be called "notes:12".
+    for path, line in ((name, None), (match["path"], match["line"])):
+        # Not resolve(): a link is what it is called here, and the file may be gone.
+        for candidate in dict.fromkeys((path, _absolute(path))):
+            found = reader.at_path(candidate, space)
+            if found is not None:
+                return Located(found, int(line) if line else None)
+    return None
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")  # noqa: PTH100, PTH111

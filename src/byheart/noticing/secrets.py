@@ -1,0 +1,170 @@
+"""Find keys, tokens and passwords in a text, by well-known patterns, and take them out.
+
+Whoever saves a text by hand means all of it; what is captured without being asked must not keep
+what nobody would have written down. A hash of a commit, a UUID or a picture is no secret.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+# Tokens that say themselves what they are. Each begins with letters of its own and can only begin
+# where no word goes on, so that a long run of letters is looked at once.
+_TOKENS: Mapping[str, str] = {
+    "aws": r"(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])",
+    "github": r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}",
+    "gitlab": r"gl(?:pat|dt|rt|cbt|ptt|ft|imt|agent|oas|soat)-[A-Za-z0-9_.-]{20,300}",
+    "slack": r"xox[abeoprs]-[A-Za-z0-9-]{10,250}|xapp-\d-[A-Za-z0-9-]{10,250}"
+    r"|hooks\.slack\.com/services/[A-Za-z0-9/]{20,100}",
+    "stripe": r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,250}|whsec_[A-Za-z0-9+/=]{24,100}",
+    "google": r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|GOCSPX-[A-Za-z0-9_-]{28}"
+    r"|ya29\.[A-Za-z0-9_-]{20,1000}",
+    "anthropic": r"sk-ant-[A-Za-z0-9_-]{20,250}",
+    "openai": r"sk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,250}"
+    r"|sk-[A-Za-z0-9]{32,250}(?![A-Za-z0-9_-])",
+    "hugging face": r"hf_[A-Za-z0-9]{30,100}",
+    "npm": r"npm_[A-Za-z0-9]{36}(?![A-Za-z0-9])",
+    "pypi": r"pypi-[A-Za-z0-9_-]{50,400}",
+    "sendgrid": r"SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,64}",
+    "telegram": r"\d{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])",
+    "digitalocean": r"do[opr]_v1_[a-f0-9]{64}",
+    "age": r"AGE-SECRET-KEY-1[0-9A-Z]{58}",
+    "byheart": r"bh_[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",
+    "jwt": r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+}
+_TOKEN = re.compile(
+    r"(?<![A-Za-z0-9_-])(?=[AGSabdeghnprswxy0-9])(?:"
+    + "|".join(f"(?P<{name.replace(' ', '_')}>{each})" for name, each in _TOKENS.items())
+    + ")"
+)
+# What is said to be a secret: by a header, an address, an option or a name.
+_HEADER = re.compile(
+    r"(?i)(?<![a-z])((?:proxy-)?authorization\\?[\"']?\s{0,3}[:=]\s{0,3}\\?[\"']?"
+    r"(?:bearer|basic|token)\s{1,3}|bearer\s{1,3}(?=[a-z._~+/=-]{0,300}\d))"
+    r"([A-Za-z0-9._~+/=-]{16,4000})"
+)
+_ADDRESS = re.compile(
+    r"(?<![A-Za-z0-9+.-])([A-Za-z][A-Za-z0-9+.-]{1,30}://[^\s:/@\"'`<>]{0,100}):"
+    r"([^\s@/\"'`<>]{1,200})(?=@)"
+)
+_OPTION = re.compile(r"(?<![\w-])((?:-u|--user)[ =][\"']?[^\s:\"']{1,100}):([^\s\"']{1,200})")
+_NAMES = r"pass(?:word|wd|phrase)|pwd|secret|token|credential|(?:api|access|private|auth)[_-]?key"
+_ASSIGNMENT = re.compile(
+    rf"(?i)({_NAMES})([a-z0-9_]{{0,30}})(\\?[\"']?\s{{0,3}}(?:=>|:=|[:=]|\sis\s)\s{{0,3}})"
+    r"(\\?[\"'`]?)([^\s\"'`,;()<>{}\[\]&|\\]{4,500})"
+)
+_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_BODY = re.compile(r"[A-Za-z0-9+/=\s\\]{0,20000}")
+_LONGEST_KEY = 20_000
+
+_PASSWORDS = ("pass", "pwd")
+_PATHS = ("/", "~", "./", "../")
+# A name that goes on like this is about a secret: it is not its value that follows.
+_ABOUT = re.compile(
+    r"(?i)(?:id|ids|name|path|file|dir|url|uri|type|hash|count|len|length|size|limit|field|env|var"
+    r"|label|prefix|expires?|expiry|ttl|in|at|s)$"
+)
+_PLACEHOLDER = re.compile(
+    r"(?i)(?:[*x.•#-]+|none|null|nil|true|false|undefined|str|string|bytes|secret|required|optional"
+    r"|password|passwd|redacted|example\w*|placeholder|change[-_]?me\w*|dummy\w*|your[-_].*|my[-_].*"
+    r"|[$%].*)"
+)
+_LEAST_KEY_CHARS, _LEAST_BITS_PER_CHAR = 16, 3.0
+
+Mark = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and how many of each kind it had."""
+
+    text: str
+    found: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        """Count the secrets that were taken out."""
+        return sum(self.found.values())
+
+
+def redact(text: str) -> Redacted:
+    """Put `[redacted: kind]` in the place of each secret."""
+    found: Counter[str] = Counter()
+
+    def mark(kind: str) -> str:
+        found[kind] += 1
+        return f"[redacted: {kind}]"
+
+    def named(match: re.Match[str]) -> str:
+        name, rest, sign, quote, value = match.groups()
+        if not _is_secret(name, rest, sign, quote, value):
+            return match[0]
+        kind = "password" if name.lower().startswith(_PASSWORDS) else "key"
+        return f"{name}{rest}{sign}{quote}{mark(kind)}"
+
+    def beside(kind: str, match: re.Match[str]) -> str:
+        value = match[2]
+        if value.isdigit() or _PLACEHOLDER.fullmatch(value) or value.startswith(("{", "[")):
+            return match[0]
+        return f"{match[1]}:{mark(kind)}"
+
+    text = _without_private_keys(text, mark)
+    text = _TOKEN.sub(lambda match: mark((match.lastgroup or "").replace("_", " ")), text)
+    text = _HEADER.sub(lambda match: match[1] + mark("authorization"), text)
+    text = _ADDRESS.sub(lambda match: beside("password", match), text)
+    text = _OPTION.sub(lambda match: beside("password", match), text)
+    text = _ASSIGNMENT.sub(named, text)
+    return Redacted(text, dict(found))
+
+
+def _is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
+    """Judge the value of a name that sounds like a secret's."""
+    if _PLACEHOLDER.fullmatch(value) or (rest and _ABOUT.search(rest)):
+        return False
+    if name.lower().startswith(_PASSWORDS):
+        # `password=password` hands a variable on, `DB_PASSWORD=correcthorse` sets one.
+        is_set = bool(quote) or (name.isupper() and "=" in sign)
+        return not value.startswith(_PATHS) and (is_set or not _is_word(value))
+    if len(value) < _LEAST_KEY_CHARS or value.startswith(_PATHS) or _is_word(value):
+        return False
+    mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
+    return mixed and _bits_per_char(value) >= _LEAST_BITS_PER_CHAR
+
+
+def _is_word(value: str) -> bool:
+    """Say whether something is a word, or a name in a program such as `settings.password`."""
+    return all(char.isalpha() or char in "_.-:!?" for char in value)
+
+
+def _bits_per_char(value: str) -> float:
+    size = len(value)
+    return -sum(n / size * math.log2(n / size) for n in Counter(value).values())
+
+
+def _without_private_keys(text: str, mark: Mark) -> str:
+    """Take out private keys, and what there is of one that was cut off."""
+    return "".join(_between_private_keys(text, mark)) if _KEY_BEGINS.search(text) else text
+
+
+def _between_private_keys(text: str, mark: Mark) -> Iterator[str]:
+    at = 0
+    ends = (match.end() for match in _KEY_ENDS.finditer(text))
+    end: int | None = next(ends, None)
+    for begins in _KEY_BEGINS.finditer(text):
+        if begins.start() < at:
+            continue
+        # Ends are gone through once, however many keys begin.
+        while end is not None and end < begins.end():
+            end = next(ends, None)
+        whole = end is not None and end - begins.start() <= _LONGEST_KEY
+        body = _KEY_BODY.match(text, begins.end())
+        assert body is not None, "no characters at all are a body too"
+        yield text[at : begins.start()]
+        yield mark("private key")
+        at = end if whole and end is not None else body.end()
+    yield text[at:]

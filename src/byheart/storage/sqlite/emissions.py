@@ -1,0 +1,91 @@
+"""Emissions: which passages a session was given lately, so that a reply that repeats them is known.
+
+They are noted like accesses: without waiting for the disk, or for others who write. The record is
+the store's, not the process's: one that asks and one that logs the reply may be two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sqlite.times import now_micros
+
+# How many passages of a session are remembered, and of a memory that was given whole.
+MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
+# Behind so many more, the oldest are let go: not with every note.
+_SLACK = 32
+
+
+class _Emitted(NamedTuple):
+    space: str
+    session_id: str
+    text_id: str
+    chunk_index: int | None
+
+
+class Emissions:
+    """Note what was put into prompts, and tell it again."""
+
+    def __init__(self, database: Database) -> None:
+        self._notes = Notes[_Emitted, int](database, _write)
+        self.flush = self._notes.flush
+
+    def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
+        """Note passages by their ids, or memories given whole by theirs."""
+        now = now_micros()
+
+        def note(waiting: dict[_Emitted, int]) -> None:
+            for each in chunk_ids:
+                text_id, _, index = each.partition("#")
+                key = _Emitted(space, session_id or "", text_id, int(index) if index else None)
+                waiting[key] = now
+
+        self._notes.add(note)
+
+    def settle(self) -> None:
+        """Write what had to wait, if nobody else writes just now."""
+        self._notes.add(lambda _waiting: None)
+
+
+def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
+    connection.executemany(
+        "INSERT INTO emitted (space, session_id, chunk_no, at) "
+        "SELECT ?1, ?2, chunk_no, ?5 FROM memories JOIN chunks USING (memory_no) "
+        "WHERE memory_id = ?3 AND +space = ?1 AND chunk_index BETWEEN ifnull(?4, 0) AND "
+        f"ifnull(?4, {_MOST_OF_ONE - 1}) AND chunk_type <> 'echo' "
+        "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
+        ((*key, at) for key, at in waiting.items()),
+    )
+    for place in {(key.space, key.session_id) for key in waiting}:
+        held = connection.execute(
+            "SELECT count(*) FROM emitted WHERE space = ? AND session_id = ?", place
+        ).get
+        if held > MOST_REMEMBERED + _SLACK:
+            connection.execute(
+                "DELETE FROM emitted WHERE space = ?1 AND session_id = ?2 AND chunk_no NOT IN "
+                "(SELECT chunk_no FROM emitted WHERE space = ?1 AND session_id = ?2 "
+                "ORDER BY at DESC, chunk_no LIMIT ?3)",
+                (*place, MOST_REMEMBERED),
+            )
+
+
+def emitted(connection: apsw.Connection, space: str, session_id: str) -> list[str]:
+    """Give the texts that a session was given lately, and those that nobody's in particular was."""
+    rows = connection.execute(
+        "SELECT content FROM emitted JOIN chunks USING (chunk_no) "
+        "WHERE space = ? AND session_id IN (?, '') ORDER BY at DESC, chunk_no",
+        (space, session_id),
+    )
+    return [str(row[0]) for row in rows]
+
+
+def forget(connection: apsw.Connection, space: str, session_id: str) -> None:
+    """Let go of what a session was given."""
+    connection.execute(
+        "DELETE FROM emitted WHERE space = ? AND session_id = ?", (space, session_id)
+    )

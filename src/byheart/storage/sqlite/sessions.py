@@ -1,0 +1,130 @@
+"""Sessions: what each holds, what to take it up again with, and bringing one back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import apsw
+
+from byheart.errors import Conflict
+from byheart.model import Filter, Memory, Session, SessionStats
+from byheart.storage.sqlite import life
+from byheart.storage.sqlite.filters import where_clause
+from byheart.storage.sqlite.rows import MEMORY, to_memory
+from byheart.storage.sqlite.times import from_micros
+
+_CHARS = "(SELECT max(end_char) FROM chunks c WHERE c.memory_no = m.memory_no)"
+
+
+def list_sessions(
+    connection: apsw.Connection,
+    space: str,
+    agent_id: str | None,
+    limit: int,
+    offset: int,
+    now: int,
+) -> tuple[list[Session], int]:
+    """List sessions by agent, latest activity first, and count them all."""
+    clause, values = where_clause(Filter(space=space, agent_id=agent_id), now)
+    grouped = (
+        "SELECT session_id, agent_id, count(*) AS memory_count, max(session_iter), "
+        "min(created_at), max(updated_at) AS latest, json_group_array(DISTINCT kind) "
+        f"FROM memories m WHERE {clause} AND session_id IS NOT NULL "
+        "GROUP BY session_id, agent_id"
+    )
+    total = connection.execute(f"SELECT count(*) FROM ({grouped})", values).get
+    rows: Any = connection.execute(
+        f"{grouped} ORDER BY latest DESC, session_id, agent_id LIMIT ? OFFSET ?",
+        [*values, limit, offset],
+    )
+    return [_to_session(row) for row in rows], total
+
+
+def _to_session(row: tuple[Any, ...]) -> Session:
+    session_id, agent_id, count, latest_iter, first, latest, kinds = row
+    return Session(
+        session_id,
+        agent_id,
+        count,
+        latest_iter,
+        from_micros(first),
+        from_micros(latest),
+        tuple(sorted(json.loads(kinds))),
+    )
+
+
+def stats(connection: apsw.Connection, where: Filter, now: int) -> SessionStats:
+    """Count what one session holds, or all of them; what is global belongs to none."""
+    clause, values = where_clause(where, now)
+    own = f"FROM memories m WHERE {clause} AND m.session_id IS NOT NULL"
+    row: Any = connection.execute(
+        "SELECT count(*), count(role), count(pinned_at), count(DISTINCT agent_id), "
+        "count(DISTINCT session_id), count(DISTINCT task_code), max(session_iter), "
+        f"avg(ifnull({_CHARS}, 0)), sum(access_count), min(created_at), max(updated_at) {own}",
+        values,
+    ).get
+    first, latest = row[9:]
+    return SessionStats(
+        session_id=where.session_id,
+        total_memories=row[0],
+        turns=row[1],
+        pinned=row[2],
+        unique_agents=row[3],
+        unique_sessions=row[4],
+        unique_tasks=row[5],
+        max_session_iter=row[6],
+        avg_content_length=round(row[7] or 0.0, 1),
+        total_access_count=row[8] or 0,
+        kinds=_counts(connection, "kind", own, values),
+        origins=_counts(connection, "origin", own, values),
+        first_activity=None if first is None else from_micros(first),
+        latest_activity=None if latest is None else from_micros(latest),
+    )
+
+
+def _counts(
+    connection: apsw.Connection, column: str, own: str, values: list[object]
+) -> dict[str, int]:
+    rows: Any = connection.execute(
+        f"SELECT {column}, count(*) {own} GROUP BY {column} ORDER BY {column}", values
+    )
+    return dict(rows)
+
+
+def latest(
+    connection: apsw.Connection, where: Filter, task_code: str | None, limit: int, now: int
+) -> list[Memory]:
+    """List the latest memories, the latest first; with a task, its own and those of none."""
+    clause, values = where_clause(where, now)
+    if task_code is not None:
+        clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
+        values.append(task_code)
+    order = "ORDER BY m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC"
+    # Sorted by number first: SQLite would put together every text in order to sort it.
+    rows: Any = connection.execute(
+        f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
+        f"FROM memories m WHERE {clause} {order} LIMIT ?) {order}",
+        [*values, limit],
+    )
+    return [to_memory(row) for row in rows]
+
+
+def restore(connection: apsw.Connection, session_id: str, space: str, who: str) -> list[str]:
+    """Show again what was hidden last of a session, all at one moment.
+
+    A text that was saved again since then stays hidden: it is there already.
+    """
+    rows: list[Any] = connection.execute(
+        "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "
+        "AND version_of IS NULL AND forgotten_at = (SELECT max(forgotten_at) FROM memories "
+        "WHERE space = ?1 AND session_id = ?2 AND version_of IS NULL) ORDER BY memory_no",
+        (space, session_id),
+    ).fetchall()
+    restored = []
+    for (memory_id,) in rows:
+        with contextlib.suppress(Conflict):
+            if life.restore(connection, memory_id, space, who):
+                restored.append(memory_id)
+    return restored

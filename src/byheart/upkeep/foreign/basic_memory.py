@@ -1,0 +1,52 @@
+"""Vaults of basic-memory: notes with observations and relations as list items."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from byheart.upkeep.foreign.notes import read_note, tags, with_labels
+from byheart.upkeep.foreign.pieces import Item
+from byheart.upkeep.foreign.sources import Source
+
+NAME = "basic-memory"
+_PERMALINK = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:.*\r?\n)*?permalink:[ \t]*\S")
+_OBSERVATION = re.compile(
+    r"^[ \t]*[-*][ \t]+\[(?![ xX]\])([^\[\]\n]{1,60})\][ \t]+(.+)$", re.MULTILINE
+)
+_RELATION = re.compile(
+    r"^[ \t]*[-*][ \t]+([^\[\]\n]{0,100}?)[ \t]*\[\[([^\[\]\n]{1,300})\]\]", re.MULTILINE
+)
+_OF_A_RELATION_WITHOUT_NAME = "relates_to"
+
+
+def begins_note(head: bytes) -> bool:
+    """Say whether a file begins like a note of such a vault."""
+    matter = head[:4000]
+    end = matter.find(b"\n---", 3)
+    return _PERMALINK.match(matter[: end + 4] if end > 0 else matter) is not None
+
+
+def read(source: Source, stream: BinaryIO) -> Iterator[Item]:  # noqa: ARG001 - read by its path
+    """Give a note whole, with what its lists say as tags, entities and metadata."""
+    return read_note(source, NAME, _refine)
+
+
+def _refine(source: Source, fields: dict[str, Any], body: str) -> dict[str, Any]:  # noqa: ARG001
+    observed = _OBSERVATION.findall(body)
+    related = [
+        (how.strip().strip('"') or _OF_A_RELATION_WITHOUT_NAME, to.partition("|")[0].strip())
+        for how, to in _RELATION.findall(body)
+    ]
+    metadata = fields["metadata"]
+    if related:
+        metadata["relations"] = [{"relation": how, "to": to} for how, to in related]
+    if observed:
+        metadata["categories"] = list(dict.fromkeys(category for category, _ in observed))
+    fields["source"] = NAME
+    return with_labels(
+        fields,
+        tags=[tag for _, text in observed for tag in tags(text)],
+        entities=[fields["title"], *(to for _, to in related)],
+    )

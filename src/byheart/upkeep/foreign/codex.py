@@ -1,0 +1,138 @@
+"""Rollouts of Codex: JSON lines, a file for each session."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from byheart.upkeep.foreign.pieces import Item, LeftOut, Piece, label, without_nothing
+from byheart.upkeep.foreign.project import project_of
+from byheart.upkeep.foreign.sources import Source
+from byheart.upkeep.foreign.transcripts import Calls, Record, read_lines, text_of
+
+AGENT = "codex"
+_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+_CALLS = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_SPEAKERS = ("user", "assistant")
+# What the program says to the model in the user's name.
+_INSERTED = re.compile(
+    r"\s*(?:<([a-zA-Z_]+)[^>]*>.*</\1>\s*\Z|# AGENTS\.md instructions)", re.DOTALL
+)
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def is_record(line: Record) -> bool:
+    """Say whether a line is of such a rollout."""
+    if line.get("type") in _TYPES:
+        return isinstance(line.get("payload"), dict)
+    return _is_early_header(line)
+
+
+def _is_early_header(line: Record) -> bool:
+    """Say whether a line begins a rollout of before 2025-09: nothing around the records yet."""
+    about = {"instructions", "git"} & line.keys()
+    return bool(about) and {"id", "timestamp"} <= line.keys() and "type" not in line
+
+
+def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
+    """Give what was said, and what tools put out."""
+    return read_lines(source, stream, _Rollout(source).read)
+
+
+class _Rollout:
+    def __init__(self, source: Source) -> None:
+        found = _ID.search(source.path.stem)
+        self._session = found[0] if found else source.path.stem
+        self._started = False
+        self._project: str | None = None
+        self._calls = Calls()
+        self._last: object = None
+
+    def read(self, place: str, line: Record) -> Iterator[Item]:
+        """Give what a line holds."""
+        payload, kind = line.get("payload"), line.get("type")
+        self._last = line.get("timestamp") or self._last
+        if _is_early_header(line):
+            self._begin(line)
+        elif kind == "session_meta" and isinstance(payload, dict):
+            self._begin(payload)
+        elif kind == "compacted" and isinstance(payload, dict):
+            yield self._summary(place, payload)
+        elif kind == "response_item" and isinstance(payload, dict):
+            yield from self._record(place, payload)
+        elif kind in ("message", "reasoning", *_CALLS, *_OUTPUTS):
+            yield from self._record(place, line)
+        else:
+            yield LeftOut(place, "record")
+
+    def _begin(self, about: Mapping[str, Any]) -> None:
+        # A session that goes on from another one names that one later: the first is its own.
+        if not self._started:
+            self._started = True
+            self._session = label(about.get("id")) or self._session
+            self._project = project_of(str(about.get("cwd") or ""))
+
+    def _record(self, place: str, payload: Mapping[str, Any]) -> Iterator[Item]:
+        kind = payload.get("type")
+        if kind == "message":
+            yield self._message(place, payload)
+        elif kind in _CALLS:
+            given = payload.get("arguments") or payload.get("input") or payload.get("action")
+            tool = payload.get("name") or "local_shell"
+            self._calls.note(payload.get("call_id") or payload.get("id"), tool, given)
+        elif kind in _OUTPUTS:
+            yield self._output(place, payload)
+        else:
+            yield LeftOut(place, "thinking" if kind == "reasoning" else "record")
+
+    def _message(self, place: str, payload: Mapping[str, Any]) -> Item:
+        role = payload.get("role")
+        text = text_of(payload.get("content"), "input_text", "output_text", "text").strip()
+        if role not in _SPEAKERS or not text:
+            return LeftOut(place, "meta")
+        if role == "user" and _INSERTED.match(text):
+            return LeftOut(place, "meta")
+        return Piece(place, self._fields(role=role, content=text))
+
+    def _output(self, place: str, payload: Mapping[str, Any]) -> Item:
+        tool, about = self._calls.take(payload.get("call_id"))
+        text = _output_text(payload.get("output"))
+        if not text.strip():
+            return LeftOut(place, "empty output")
+        fields = self._fields(role="tool", kind="tool_output", content=text, title=about)
+        return Piece(place, fields, label(payload.get("call_id")), tool=tool)
+
+    def _summary(self, place: str, payload: Mapping[str, Any]) -> Item:
+        text = payload.get("message")
+        if not isinstance(text, str) or not text.strip():
+            return LeftOut(place, "record")
+        fields = self._fields(kind="session_context", content=text, origin="agent")
+        at = fields.pop("created_at", None)
+        return Piece(place, fields, f"compaction:{at}", at)
+
+    def _fields(self, **fields: Any) -> dict[str, Any]:
+        return without_nothing(
+            session_id=self._session,
+            agent_id=AGENT,
+            task_code=self._project,
+            created_at=self._last,
+            **fields,
+        )
+
+
+def _output_text(output: object) -> str:
+    """Give the text of an output, which may be JSON in a string that says more about it."""
+    if isinstance(output, str) and output.startswith("{"):
+        try:
+            output = json.loads(output)
+        except (ValueError, RecursionError):
+            return str(output)
+    if isinstance(output, dict):
+        inner = output.get("output", output.get("content"))
+        return text_of(inner, "input_text", "output_text", "text") or (
+            json.dumps(output, ensure_ascii=False) if inner is None else ""
+        )
+    return text_of(output, "input_text", "output_text", "text")

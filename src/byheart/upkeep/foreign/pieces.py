@@ -1,0 +1,96 @@
+"""Pieces: what the files of other programs hold, each by the place where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from byheart.errors import InvalidInput
+from byheart.fields import LONGEST_LABEL, LONGEST_TITLE, MOST_LABELS
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A turn with the fields of `log`, or a memory with those of `save`, if it has no `role`.
+
+    `name` is what it is called where it comes from, for good; a turn without one is known by its
+    words. `tool` names the tool whose output it is.
+    """
+
+    place: str
+    fields: Mapping[str, Any]
+    name: str | None = None
+    created_at: datetime | str | None = None
+    tool: str | None = None
+
+    @property
+    def is_turn(self) -> bool:
+        """Say whether it was said in a session."""
+        return "role" in self.fields
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """A file of a vault that `export` wrote."""
+
+    place: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that is no text to keep, and what it is."""
+
+    place: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that is not as it should be."""
+
+    place: str
+    error: InvalidInput
+
+
+Item = Piece | Exported | LeftOut | Unreadable
+
+
+def label(value: object) -> str | None:
+    """Make a label of what others allow to be longer, or to hold line ends."""
+    text = " ".join(_CONTROL.sub(" ", str(value)).split()) if value is not None else ""
+    text = text.encode(errors="ignore")[:LONGEST_LABEL].decode(errors="ignore").strip()
+    return text or None
+
+
+def labels(values: Iterable[object]) -> list[str]:
+    """Make labels, each once, and no more than a memory may have."""
+    named = (label(value) for value in values)
+    return list(dict.fromkeys(name for name in named if name))[:MOST_LABELS]
+
+
+def title(value: object) -> str | None:
+    """Make a title: one line, short enough."""
+    text = " ".join(value.split()) if isinstance(value, str) else ""
+    return text[: LONGEST_TITLE // 4] or None
+
+
+def moment(value: object) -> datetime | str | None:
+    """Read a time: seconds since 1970, or what a person or program wrote."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return datetime.fromtimestamp(value, UTC)
+        except (ValueError, OverflowError, OSError) as error:
+            raise InvalidInput(f"{value!r} is not a time") from error
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def without_nothing(**fields: Any) -> dict[str, Any]:
+    """Leave out the fields of which nothing is known."""
+    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}

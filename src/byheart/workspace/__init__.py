@@ -1,0 +1,23 @@
+"""Which files are memory, and what is their text?"""
+
+from byheart.errors import NotText, Unreadable
+from byheart.workspace.explaining import explain
+from byheart.workspace.ignoring import MAX_FILE_BYTES, Decision, IgnoreRules
+from byheart.workspace.reading import FileText, read_file
+from byheart.workspace.regular_file import SeenFile
+from byheart.workspace.walking import Unseen, see, walk
+
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Decision",
+    "FileText",
+    "IgnoreRules",
+    "NotText",
+    "SeenFile",
+    "Unreadable",
+    "Unseen",
+    "explain",
+    "read_file",
+    "see",
+    "walk",
+]

@@ -1,0 +1,75 @@
+"""Explaining: why a file is memory, or why it is not."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from byheart.errors import InvalidInput, NotFound, Unreadable
+from byheart.workspace.ignoring import BUILT_IN, Decision, IgnoreRules
+from byheart.workspace.reading import read_file
+from byheart.workspace.regular_file import describe
+from byheart.workspace.walking import device_of
+
+
+def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -> Decision:
+    """Say why a file or folder is memory or not, looking at the file itself too."""
+    rules = rules or IgnoreRules(root)
+    device = device_of(rules.root)
+    relative = locate(rules.root, path)
+    try:
+        return _explain_found(rules, relative, device)
+    except OSError as error:
+        raise Unreadable(f"{path} {describe(error)}", "check who may read it") from error
+
+
+def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
+    at = rules.root
+    details = at.stat()
+    for part in path.split("/") if path else ():
+        at = at / part
+        details = at.lstat()
+        if stat.S_ISLNK(details.st_mode):
+            return Decision(True, "link: what it points to counts by its own name", BUILT_IN)
+        if details.st_dev != device:
+            return Decision(True, "on another file system than the root", BUILT_IN)
+    is_dir = stat.S_ISDIR(details.st_mode)
+    decision = rules.decide(path, is_dir=is_dir, size_bytes=None if is_dir else details.st_size)
+    if decision.ignored or is_dir:
+        return decision
+    if not stat.S_ISREG(details.st_mode):
+        return Decision(True, "not a regular file", BUILT_IN)
+    try:
+        read_file(rules.root, path)
+    except Unreadable as error:
+        return Decision(True, error.message, "its content")
+    return decision
+
+
+def locate(root: Path, path: str | Path) -> str:
+    """Give the path below the root of a file named from here or from the root."""
+    given = Path(path).expanduser()
+    candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]
+    existing = [each for each in candidates if os.path.lexists(each)]
+    # The links on the way to the root do not matter; those on the way from it do.
+    for candidate in existing:
+        normal = Path(os.path.normpath(candidate))
+        for base in (root, *_other_names(root, normal)):
+            if normal.is_relative_to(base):
+                relative = normal.relative_to(base).as_posix()
+                return "" if relative == "." else relative
+    if not existing:
+        raise NotFound(f"there is no file {path}", f"name a file in {root}")
+    raise InvalidInput(f"{path} is outside of {root}", f"name a file in {root}")
+
+
+def _other_names(root: Path, path: Path) -> Iterator[Path]:
+    """Give the folders above a path that are the root by another name."""
+    for folder in path.parents:
+        try:
+            if folder.samefile(root):
+                yield folder
+        except OSError:
+            continue

@@ -1,0 +1,250 @@
+"""Ignoring: the one rule, for walk and watch alike, that says which files are memory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from byheart.errors import InvalidInput
+from byheart.workspace.builtin_rules import (
+    VERSION_CONTROL,
+    find_file_rule,
+    find_folder_rule,
+    find_marked_folders,
+)
+from byheart.workspace.globs import Glob
+from byheart.workspace.rule_files import RuleFile, read_exclude, read_rules
+from byheart.workspace.secret_files import SECRET, is_secret
+
+MAX_FILE_BYTES = 10 * 1024 * 1024
+TOO_LARGE = "larger than 10 MB"
+BUILT_IN = "built-in"
+GITIGNORE, BYHEARTIGNORE, EXCLUDE = ".gitignore", ".byheartignore", ".git/info/exclude"
+
+_Chain = tuple[RuleFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a file or folder is left out, by which rule, and where that rule stands."""
+
+    ignored: bool
+    rule: str = ""
+    where: str | None = None
+
+
+KEPT = Decision(False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """What decides about the entries of one folder: rule files, the nearest first."""
+
+    decision: Decision
+    own: _Chain = ()
+    git: _Chain = ()
+    exclude: _Chain = ()
+
+
+class IgnoreRules:
+    """Decide which files below a root are memory; rule files are read once, until `refresh`.
+
+    In this order: secrets and the folders of version control never are. `.byheartignore` decides
+    before everything else, then names with a leading dot are left out, then `.gitignore` (the
+    nearest first) and `.git/info/exclude` decide, then the built-in rules. What is in a folder
+    that is left out cannot be brought back. For one thread at a time.
+    """
+
+    def __init__(self, root: Path, *, store: Path | None = None) -> None:
+        self.root = root.expanduser().resolve()
+        self._root = os.fspath(self.root).rstrip("/")
+        # To open and close a database as a file drops the locks that this process holds on it.
+        self._store = store.expanduser().resolve() if store else None
+        self._folders: dict[str, _Folder] = {}
+
+    def decide(self, path: str, *, is_dir: bool, size_bytes: int | None = None) -> Decision:
+        """Say whether a path below the root is left out, by itself or with a folder above it."""
+        if not path:
+            return KEPT
+        parent, _, name = path.rpartition("/")
+        if not name or path[0] == "/":
+            _check(path)
+        folder = self._folders.get(parent) or self._learn(parent)
+        if folder.decision.ignored:
+            return folder.decision
+        if is_dir:
+            # The folder is about to be asked for what is in it.
+            return (self._folders.get(path) or self._learn(path)).decision
+        decision = self._decide_entry(folder, path, name, is_dir=False)
+        if not decision.ignored and size_bytes is not None and size_bytes > MAX_FILE_BYTES:
+            return Decision(True, TOO_LARGE, BUILT_IN)
+        return decision
+
+    def refresh(self, path: str) -> str | None:
+        """Forget the rules that a changed file stands for; give the folder to walk again."""
+        parent, _, name = path.rpartition("/")
+        if path == EXCLUDE or path.endswith("/" + EXCLUDE):
+            folder = path.removesuffix(EXCLUDE).rstrip("/")
+        elif name in (GITIGNORE, BYHEARTIGNORE):
+            folder = parent
+        else:
+            return self._refresh_marked(parent, name)
+        self.forget(folder)
+        return folder
+
+    def _refresh_marked(self, parent: str, marker: str) -> str | None:
+        """Decide again about folders left out for a file in or beside them, if there are any.
+
+        Such files (`package.json`) are edited often; that they are there seldom changes.
+        """
+        changed = False
+        for name in find_marked_folders(marker):
+            folder = "/".join(filter(None, (parent, name)))
+            if not folder or not self._join(folder).is_dir():
+                continue
+            before = self._folders.get(folder)
+            self.forget(folder)
+            after = self.decide(folder, is_dir=True)
+            changed = changed or before is None or before.decision != after
+        return parent if changed else None
+
+    def forget(self, folder: str = "") -> None:
+        """Forget what is known of a folder and of those below it."""
+        if not folder:
+            self._folders.clear()
+            return
+        below = folder + "/"
+        self._folders = {
+            path: known
+            for path, known in self._folders.items()
+            if path != folder and not path.startswith(below)
+        }
+
+    def _learn(self, path: str) -> _Folder:
+        """Read the rules of a folder and of those above it, from the root down."""
+        _check(path)
+        known = self._folders.get("")
+        if known is None:
+            known = self._folders[""] = self._read_rules_here("", self._above())
+        at = 0
+        while path and at < len(path):
+            end = path.find("/", at)
+            end = len(path) if end < 0 else end
+            here = path[:end]
+            folder = self._folders.get(here)
+            if folder is None:
+                folder = known
+                if not known.decision.ignored:
+                    decision = self._decide_entry(known, here, path[at:end], is_dir=True)
+                    folder = _Folder(decision, known.own, known.git, known.exclude)
+                    if not decision.ignored:
+                        folder = self._read_rules_here(here, folder)
+                self._folders[here] = folder
+            known, at = folder, end + 1
+        return known
+
+    def _read_rules_here(self, path: str, above: _Folder) -> _Folder:
+        folder = self._join(path)
+        lead = f"{path}/" if path else ""
+        skip = len(lead)
+        own = read_rules(folder / BYHEARTIGNORE, lead + BYHEARTIGNORE, skip=skip)
+        git = read_rules(folder / GITIGNORE, lead + GITIGNORE, skip=skip)
+        exclude = read_exclude(folder, f"{lead}.git", skip=skip)
+        if own is git is exclude is None:
+            return above
+        return _Folder(
+            above.decision,
+            (own, *above.own) if own else above.own,
+            (git, *above.git) if git else above.git,
+            (exclude, *above.exclude) if exclude else above.exclude,
+        )
+
+    def _above(self) -> _Folder:
+        """Read what the git repository around the root says, if there is one."""
+        folders = [self.root, *self.root.parents]
+        top = next((folder for folder in folders if os.path.lexists(folder / ".git")), self.root)
+        above = _Folder(KEPT)
+        for folder in reversed(folders[1 : folders.index(top) + 1]):
+            lead = self.root.relative_to(folder).as_posix() + "/"
+            up = "../" * lead.count("/")
+            git = read_rules(folder / GITIGNORE, up + GITIGNORE, lead=lead)
+            exclude = read_exclude(folder, f"{up}.git", lead=lead)
+            above = _Folder(
+                KEPT,
+                (),
+                (git, *above.git) if git else above.git,
+                (exclude, *above.exclude) if exclude else above.exclude,
+            )
+        return above
+
+    def _decide_entry(self, folder: _Folder, path: str, name: str, *, is_dir: bool) -> Decision:
+        if is_secret(name, is_dir=is_dir):
+            return Decision(True, SECRET, BUILT_IN)
+        if is_dir and name in VERSION_CONTROL:
+            return Decision(True, "version control", BUILT_IN)
+        if self._store and not is_dir and self._belongs_to_store(path, name):
+            return Decision(True, "Byheart's own store", BUILT_IN)
+        kept = KEPT
+        lifts_hidden = lifts_built_in = False
+        if folder.own and (found := _find(folder.own, path, name, is_dir=is_dir)):
+            rules, glob = found
+            if not glob.negated:
+                return _decided(rules, glob)
+            kept = _decided(rules, glob)
+            lifts_hidden = glob.last_part.startswith(".")
+            lifts_built_in = _is_specific(glob)
+        if name[0] == "." and not lifts_hidden:
+            return Decision(True, "hidden", BUILT_IN)
+        if (
+            kept is KEPT
+            and (folder.git or folder.exclude)
+            and (found := _find((*folder.git, *folder.exclude), path, name, is_dir=is_dir))
+        ):
+            kept = _decided(*found)
+            if kept.ignored:
+                return kept
+        if not lifts_built_in:
+            rule = find_folder_rule(self._join(path), name) if is_dir else find_file_rule(name)
+            if rule is not None:
+                return Decision(True, rule, BUILT_IN)
+        return kept
+
+    def _belongs_to_store(self, path: str, name: str) -> bool:
+        store = self._store
+        return (
+            store is not None
+            and name.startswith(store.name)
+            and self._join(path).parent == store.parent
+        )
+
+    def _join(self, path: str) -> Path:
+        return Path(f"{self._root}/{path}") if path else self.root
+
+
+def _find(chain: _Chain, path: str, name: str, *, is_dir: bool) -> tuple[RuleFile, Glob] | None:
+    """Ask rule files, the nearest first, until one has something to say."""
+    for rules in chain:
+        glob = rules.find(path, name, is_dir=is_dir)
+        if glob is not None:
+            return rules, glob
+    return None
+
+
+def _decided(rules: RuleFile, glob: Glob) -> Decision:
+    return Decision(not glob.negated, glob.text, f"{rules.where}:{glob.line}")
+
+
+def _is_specific(glob: Glob) -> bool:
+    """Say whether a negation means more than everything.
+
+    `*`, `!*/`, `!*.md` is how one says "Markdown only": that must not bring back node_modules.
+    """
+    return bool(glob.last_part.strip("*"))
+
+
+def _check(path: str) -> None:
+    """Refuse what is not below the root."""
+    parts = path.split("/") if path else []
+    if any(part in ("", ".", "..") for part in parts) or "\0" in path:
+        raise InvalidInput(f"{path!r} is not a path below the root", "give it without `..` and `/`")

@@ -1,0 +1,38 @@
+"""Where a listening thread leaves what it heard until somebody asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item", bound=Hashable)
+
+_MAX_ITEMS = 200_000
+"""About 50 MB. Beyond that, looking at everything is the cheaper answer."""
+
+
+class Inbox(Generic[Item]):
+    """Keep what was heard, each thing once; when it is too much, keep only that it was."""
+
+    def __init__(self, overflow: Item, max_items: int = _MAX_ITEMS) -> None:
+        self._overflow = overflow
+        self._max_items = max_items
+        self._items: set[Item] = set()
+        self._changed = threading.Condition()
+
+    def put(self, items: Iterable[Item]) -> None:
+        """Leave something and wake who waits for it."""
+        with self._changed:
+            self._items.update(items)
+            if len(self._items) > self._max_items:
+                self._items = {self._overflow}
+            self._changed.notify_all()
+
+    def take(self, timeout_seconds: float) -> set[Item]:
+        """Wait for something and take all there is."""
+        with self._changed:
+            if not self._items and timeout_seconds > 0:
+                self._changed.wait(timeout_seconds)
+            taken, self._items = self._items, set()
+        return taken

@@ -1,0 +1,88 @@
+"""Reading: a file becomes text, by its format."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from byheart.errors import NotText
+from byheart.workspace.documents import Document
+from byheart.workspace.encodings import decode
+from byheart.workspace.notebooks import read_notebook
+from byheart.workspace.pdf_files import read_pdf
+from byheart.workspace.regular_file import SeenFile, read_bytes
+from byheart.workspace.secret_files import begins_as_key
+from byheart.workspace.tables import read_table
+from byheart.workspace.web_pages import read_web_page
+from byheart.workspace.word_files import read_word_file
+
+_FROM_TEXT: dict[str, Callable[[str, str], Document]] = {
+    "csv": read_table,
+    "tsv": read_table,
+    "html": read_web_page,
+    "htm": read_web_page,
+    "xhtml": read_web_page,
+    "ipynb": read_notebook,
+}
+_FROM_BYTES: dict[str, Callable[[bytes], Document]] = {
+    "docx": read_word_file,
+    "docm": read_word_file,
+    "pdf": read_pdf,
+}
+
+
+_UNSTORABLE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """The text of a file, and how it was come by."""
+
+    seen: SeenFile
+    """The file as it was opened, before it was read."""
+    text: str
+    format: str | None
+    """What the text has been made into; nothing: what the path and the text say."""
+    title: str | None
+    """What the document calls itself, or the names of a table's columns."""
+    encoding: str | None
+    """Nothing for what is no text by itself."""
+    file_hash: bytes
+    """SHA-256 of the file's bytes."""
+    lines_match: bool
+    """The lines of the text are those of the file, so that an editor can be sent there."""
+
+
+def read_file(root: Path, path: str) -> FileText:
+    """Read a file below a root: its text, whatever it is written in."""
+    seen, data = read_bytes(root, path)
+    file_hash = hashlib.sha256(data).digest()
+    name = PurePosixPath(path).name
+    extension = PurePosixPath(name.lower()).suffix[1:]
+    encoding: str | None = None
+    if extension in _FROM_BYTES:
+        document = _FROM_BYTES[extension](data)
+    else:
+        decoded = decode(data)
+        encoding = decoded.encoding
+        if begins_as_key(decoded.text):
+            raise NotText("is a private key")
+        read = _FROM_TEXT.get(extension)
+        document = read(decoded.text, name) if read else Document(decoded.text)
+    return FileText(
+        seen=seen,
+        text=_without_surrogates(document.text),
+        format=document.format,
+        title=_without_surrogates(document.title) if document.title else None,
+        encoding=encoding,
+        file_hash=file_hash,
+        lines_match=document.lines_match,
+    )
+
+
+def _without_surrogates(text: str) -> str:
+    """Replace what JSON and PDF may contain and no text can be stored with."""
+    return text if text.isascii() else _UNSTORABLE.sub("\ufffd", text)

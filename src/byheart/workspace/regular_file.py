@@ -1,0 +1,118 @@
+"""Regular files: opened below a root, through folders only, and read whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from byheart.errors import InvalidInput, Unreadable
+from byheart.workspace.ignoring import MAX_FILE_BYTES, TOO_LARGE
+
+_NO_FOLLOW = (
+    os.O_RDONLY
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+# A pipe or a terminal must not make us wait, nor become ours.
+_FILE = _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+_FOLDER = _NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFile:
+    """A file by its path below the root, with what tells that it has changed or moved."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    inode: int
+    device: int
+
+
+def seen_as(path: str, details: os.stat_result) -> SeenFile:
+    """Keep of a file's details what is compared later."""
+    return SeenFile(path, details.st_size, details.st_mtime_ns, details.st_ino, details.st_dev)
+
+
+def read_bytes(root: Path, path: str) -> tuple[SeenFile, bytes]:
+    """Read a file as it was when it was opened.
+
+    What is written while it is read is not waited for: its time of change differs then from the
+    one given here, so that it is read again.
+    """
+    try:
+        with _opened(root, path) as (handle, device):
+            details = os.fstat(handle)
+            if not stat.S_ISREG(details.st_mode):
+                raise Unreadable("is not a regular file")
+            if details.st_dev != device:
+                raise Unreadable("is on another file system than the root")
+            if details.st_size > MAX_FILE_BYTES:
+                raise Unreadable(f"is {TOO_LARGE}")
+            return seen_as(path, details), _read(handle, details.st_size)
+    except FileNotFoundError as error:
+        raise Unreadable("is no longer there") from error
+    except OSError as error:
+        raise Unreadable(describe(error)) from error
+
+
+def describe(error: OSError) -> str:
+    """Say in a few words what the system said."""
+    if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):
+        return "is a link, or behind one"
+    text = error.strerror or str(error)
+    return f"cannot be read: {text[:1].lower()}{text[1:]}"
+
+
+def _read(handle: int, size: int) -> bytes:
+    pieces = []
+    while size > 0 and (piece := os.read(handle, size)):
+        pieces.append(piece)
+        size -= len(piece)
+    return b"".join(pieces)
+
+
+@contextmanager
+def _opened(root: Path, path: str) -> Iterator[tuple[int, int]]:
+    """Open a file from folder to folder, so that none can be swapped for a link meanwhile."""
+    *folders, name = path.split("/")
+    if not name or any(part in ("", ".", "..") for part in folders) or "\0" in path:
+        raise InvalidInput(f"{path!r} is not a path below the root", "give it without `..`")
+    if os.open not in os.supports_dir_fd:
+        with _opened_by_path(root, path) as found:
+            yield found
+        return
+    at = os.open(root, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    try:
+        device = os.fstat(at).st_dev
+        for folder in folders:
+            below = os.open(folder, _FOLDER, dir_fd=at)
+            os.close(at)
+            at = below
+        handle = os.open(name, _FILE, dir_fd=at)
+    finally:
+        os.close(at)
+    try:
+        yield handle, device
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _opened_by_path(root: Path, path: str) -> Iterator[tuple[int, int]]:
+    """Open a file where the system knows no other way than by its path."""
+    base = root.resolve()
+    file = base / path
+    if file.resolve() != file:
+        raise Unreadable("is a link, or behind one")
+    handle = os.open(file, _FILE)
+    try:
+        yield handle, base.stat().st_dev
+    finally:
+        os.close(handle)

@@ -1,0 +1,112 @@
+"""Rule files: `.gitignore` and its like, read once and asked for every file below them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from byheart.workspace.globs import Glob, parse_line
+
+# More is not written by hand. Git itself stops at 100 MB, which takes minutes to compile.
+_LONGEST_FILE_BYTES = 500_000
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """The patterns of one file, sorted by how they can be found: the last that matches decides."""
+
+    where: str
+    skip: int = 0
+    """How many characters of a path lead to the folder the file stands in."""
+    lead: str = ""
+    """For a file above the root: the path from its folder to the root, with a slash."""
+    by_name: dict[str, list[Glob]] = field(default_factory=dict)
+    by_extension: dict[str, list[Glob]] = field(default_factory=dict)
+    others: list[Glob] = field(default_factory=list)
+
+    def add(self, glob: Glob) -> None:
+        """Keep a pattern where the paths that it may match will look for it."""
+        if glob.name is not None:
+            self.by_name.setdefault(glob.name, []).append(glob)
+        elif glob.ending is not None:
+            extension = glob.ending[glob.ending.rindex(".") :]
+            self.by_extension.setdefault(extension, []).append(glob)
+        else:
+            self.others.append(glob)
+
+    def find(self, path: str, name: str, *, is_dir: bool) -> Glob | None:
+        """Give the last pattern that matches a path below the file's folder."""
+        candidates = [self.others]
+        if name in self.by_name:
+            candidates.append(self.by_name[name])
+        dot = name.rfind(".")
+        if dot >= 0 and name[dot:] in self.by_extension:
+            candidates.append(self.by_extension[name[dot:]])
+        found: Glob | None = None
+        from_here = self.lead + path[self.skip :]
+        for globs in candidates:
+            for glob in reversed(globs):
+                if found is not None and glob.line < found.line:
+                    break
+                if (is_dir or not glob.only_folders) and glob.matches(name, from_here):
+                    found = glob
+                    break
+        return found
+
+
+def read_rules(file: Path, where: str, *, skip: int = 0, lead: str = "") -> RuleFile | None:
+    """Read a rule file; none, or none that can be read, gives no rules."""
+    text = read_short_file(file)
+    if not text:
+        return None
+    rules = RuleFile(where, skip, lead)
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        glob = parse_line(line, number)
+        if glob is not None:
+            rules.add(glob)
+    return rules
+
+
+def read_exclude(folder: Path, where: str, *, skip: int = 0, lead: str = "") -> RuleFile | None:
+    """Read the rules that a git repository keeps for itself, in `info/exclude`."""
+    try:
+        link = os.lstat(folder / ".git")
+    except OSError:
+        return None
+    git = folder / ".git"
+    if stat.S_ISREG(link.st_mode):
+        # A worktree or a submodule: `.git` is a file that says where the repository is.
+        git = folder / read_short_file(git).partition("gitdir:")[2].strip()
+        common = read_short_file(git / "commondir").strip()
+        git = git / common if common else git
+    rules = read_rules(git / "info" / "exclude", where, skip=skip, lead=lead)
+    return replace(rules, where=f"{where}/info/exclude") if rules else None
+
+
+def read_short_file(file: Path) -> str:
+    """Read a small regular file, never through a link; what is not there is empty."""
+    try:
+        handle = os.open(file, os.O_RDONLY | _FLAGS)
+    except (OSError, ValueError):
+        return ""
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return ""
+        with os.fdopen(handle, "rb", closefd=False) as opened:
+            data = opened.read(_LONGEST_FILE_BYTES)
+    except OSError:
+        return ""
+    finally:
+        os.close(handle)
+    return data.decode("utf-8", "surrogateescape")
+
+
+# Windows knows none of them. O_NONBLOCK: opening a pipe must not wait for its other end.
+_FLAGS = (
+    getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)

@@ -1,0 +1,37 @@
+"""Tables: CSV and TSV stay as they are; the names of their columns become the title.
+
+A row far down says little without the names above it. The title goes in front of every chunk that
+is embedded, and so do the names, while the text and its lines stay those of the file.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+
+from byheart.workspace.documents import Document, shorten_title
+
+_FIRST_ROW_CHARS = 10_000
+_NUMBER = re.compile(r"[\d.,:+%$€£ -]*")
+
+
+def read_table(text: str, name: str) -> Document:
+    """Name a table's columns if its first row does."""
+    columns = _column_names(text[:_FIRST_ROW_CHARS], name)
+    title = shorten_title(f"{name}: {', '.join(columns)}") if columns else None
+    return Document(text, "text", title)
+
+
+def _column_names(beginning: str, name: str) -> list[str]:
+    line = beginning.lstrip("\r\n").splitlines()[:1]
+    if not line:
+        return []
+    separators = "\t" if name.lower().endswith(".tsv") else ",;\t|"
+    separator = max(separators, key=line[0].count)
+    try:
+        row = next(csv.reader(line, delimiter=separator), [])
+    except csv.Error:
+        return []
+    names = [" ".join(cell.split()) for cell in row]
+    has_names = len(names) > 1 and not any(_NUMBER.fullmatch(each) for each in names)
+    return names if has_names and len(set(names)) == len(names) else []

@@ -1,0 +1,148 @@
+"""Walking: which files below a root are memory now, and what could not be looked at.
+
+Links are never followed. What a link inside the root points to is walked by its own name, and
+what is outside is none of our business. Nor are other file systems mounted below the root.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from byheart.errors import Unreadable
+from byheart.workspace.ignoring import MAX_FILE_BYTES, IgnoreRules
+from byheart.workspace.regular_file import SeenFile, seen_as
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A file or folder that could not be looked at: what is known of it, and below it, stays."""
+
+    path: str
+    reason: str
+    is_dir: bool
+
+
+OnError = Callable[[Unseen], None]
+
+
+def walk(
+    root: Path, rules: IgnoreRules, on_error: OnError, *, below: str = ""
+) -> Iterator[SeenFile]:
+    """Give the files that are memory, sorted by the parts of their paths, the rules read anew."""
+    rules.forget(below)
+    device = device_of(root)
+    if below and not _is_folder_inside(root, below, device):
+        return
+    if rules.decide(below, is_dir=True).ignored:
+        return
+    # One iterator per level: a stack, since paths go deeper than Python's recursion.
+    levels = [iter(_entries(root, below, on_error))]
+    while levels:
+        entry = next(levels[-1], None)
+        if entry is None:
+            levels.pop()
+            continue
+        path, found = entry
+        try:
+            is_dir = found.is_dir(follow_symlinks=False)
+            if rules.decide(path, is_dir=is_dir).ignored:
+                continue
+            if not (path.isascii() or _is_writable(path)):
+                on_error(Unseen(_escape(path), "its name is not UTF-8", is_dir))
+                continue
+            details = found.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            on_error(Unseen(path, _reason(error), False))
+            continue
+        if details.st_dev != device:
+            continue
+        if is_dir:
+            levels.append(iter(_entries(root, path, on_error)))
+        elif stat.S_ISREG(details.st_mode) and details.st_size <= MAX_FILE_BYTES:
+            yield seen_as(path, details)
+
+
+def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
+    """Look at one file: nothing if it is no memory, or not there."""
+    if rules.decide(path, is_dir=False).ignored:
+        return None
+    device = device_of(root)
+    parent = path.rpartition("/")[0]
+    try:
+        if parent and not _is_folder_inside(root, parent, device):
+            return None
+        details = os.lstat(root / path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise Unreadable(_reason(error)) from error
+    if details.st_dev != device or not stat.S_ISREG(details.st_mode):
+        return None
+    if rules.decide(path, is_dir=False, size_bytes=details.st_size).ignored:
+        return None
+    return seen_as(path, details)
+
+
+def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.DirEntry[str]]]:
+    """List a folder, sorted by name."""
+    lead = f"{folder}/" if folder else ""
+    try:
+        with os.scandir(root / folder) as listing:
+            found = sorted(listing, key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        if not folder:
+            raise Unreadable(f"{root} cannot be listed: {_reason(error)}") from error
+        on_error(Unseen(folder, _reason(error), True))
+        return []
+    return [(lead + entry.name, entry) for entry in found]
+
+
+def _escape(path: str) -> str:
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def _is_writable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def device_of(root: Path) -> int:
+    try:
+        details = root.stat()
+    except OSError as error:
+        raise Unreadable(
+            f"{root} cannot be looked at: {_reason(error)}", "check that it is there and mounted"
+        ) from error
+    if not stat.S_ISDIR(details.st_mode):
+        raise Unreadable(f"{root} is not a folder", "name the folder that the file is in")
+    return details.st_dev
+
+
+def _is_folder_inside(root: Path, folder: str, device: int) -> bool:
+    """Say whether a path leads to a folder through folders only, on the root's file system."""
+    at = os.fspath(root)
+    for part in folder.split("/"):
+        at = f"{at}/{part}"
+        try:
+            details = os.lstat(at)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if not stat.S_ISDIR(details.st_mode) or details.st_dev != device:
+            return False
+    return True
+
+
+def _reason(error: OSError | ValueError) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,133 @@
+"""What every reader of another program's files must keep to, told by samples of each format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from byheart.errors import InvalidInput
+from byheart.memory_store import MemoryStore
+from byheart.model import Imported, TransferProgress
+from byheart.upkeep.foreign import FOREIGN, Piece, find_sources
+from tests.upkeep.foreign.samples import KEY, SAMPLES, Sample
+
+samples = pytest.mark.parametrize("sample", SAMPLES, ids=[each.format for each in SAMPLES])
+
+
+def contents(store: MemoryStore) -> dict[str, str]:
+    page = store.list(limit=1000)
+    return {each.memory_id: each.content for each in page.memories}
+
+
+def counted(imported: Imported) -> tuple[Any, ...]:
+    return imported.sessions, imported.turns, imported.memories, imported.redacted
+
+
+def test_there_is_a_sample_of_every_format() -> None:
+    assert {each.format for each in SAMPLES} == set(FOREIGN)
+
+
+@samples
+def test_the_format_is_told_by_the_content(sample: Sample, tmp_path: Path) -> None:
+    path = sample.write(tmp_path)
+    found = find_sources(path, None)
+    assert found is not None
+    assert found.format.name == sample.format
+    in_folder = find_sources(tmp_path if path.is_file() else path, None)
+    assert in_folder is not None
+    assert in_folder.format.name == sample.format
+
+
+@samples
+def test_everything_has_a_place_and_what_is_kept_a_name(sample: Sample, tmp_path: Path) -> None:
+    found = find_sources(sample.write(tmp_path), None)
+    assert found is not None
+    items = [(source, item) for source, reading in found.readings() for item in reading]
+    assert items
+    for source, item in items:
+        assert item.place.startswith(source.name)
+        if isinstance(item, Piece):
+            assert item.is_turn or item.name
+            assert item.fields["content"].strip()
+
+
+@samples
+def test_a_dry_run_counts_and_writes_nothing(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = sample.write(tmp_path / "sample")
+    dry = store.import_(path, dry_run=True)
+    assert dry.dry_run
+    assert contents(store) == {}
+    real = store.import_(path)
+    assert counted(dry) == counted(real)
+    assert (dry.imported, dry.left_out) == (real.imported, real.left_out)
+    again = store.import_(path, dry_run=True)
+    assert (again.imported, again.unchanged) == (0, real.imported)
+
+
+@samples
+def test_an_import_brings_what_is_there_and_a_second_one_nothing(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = sample.write(tmp_path / "sample")
+    imported = store.import_(path)
+    assert counted(imported) == (sample.sessions, sample.turns, sample.memories, sample.redacted)
+    assert (imported.format, imported.imported) == (sample.format, sample.turns + sample.memories)
+    assert not imported.skipped
+    before = contents(store)
+    assert len(before) == imported.imported
+    assert not any(KEY in text for text in before.values())
+    again = store.import_(path, format=sample.format)
+    assert (again.imported, again.updated, again.unchanged) == (0, 0, imported.imported)
+    assert contents(store) == before
+
+
+@samples
+def test_what_was_forgotten_here_does_not_come_back(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = sample.write(tmp_path / "sample")
+    store.import_(path)
+    hidden, erased = list(contents(store))[:2]
+    store.forget(hidden)
+    store.forget(erased, hard=True)
+    again = store.import_(path)
+    assert (again.imported, again.refused) == (0, 1)
+    assert not {hidden, erased} & contents(store).keys()
+
+
+@samples
+def test_progress_comes_to_an_end(sample: Sample, store: MemoryStore, tmp_path: Path) -> None:
+    seen: list[TransferProgress] = []
+    store.import_(sample.write(tmp_path / "sample"), embed=False, on_progress=seen.append)
+    assert seen[-1].total is not None
+    assert seen[-1].done == seen[-1].total
+    assert [each.done for each in seen] == sorted(each.done for each in seen)
+
+
+@samples
+def test_all_that_was_imported_says_where_it_is_from(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    store.import_(sample.write(tmp_path / "sample"))
+    for memory in store.list(limit=1000).memories:
+        assert memory.source == sample.format
+        assert memory.client_id
+        if memory.role is None:
+            assert memory.origin in ("import", "agent")
+        else:
+            assert memory.session_id
+            assert memory.origin == {"user": "user", "assistant": "agent", "tool": "tool"}.get(
+                memory.role
+            ) or (memory.kind == "file")
+
+
+def test_a_file_of_no_known_format_is_refused_with_all_of_them(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        store.import_(tmp_path / "x.json", format="letta")
+    assert all(name in caught.value.hint for name in FOREIGN)

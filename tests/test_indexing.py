@@ -1,0 +1,597 @@
+"""A folder becomes memory: each file once, kept as it is on the disk, and nothing else touched."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byheart
+from byheart.errors import InvalidInput, NotFound
+from byheart.memory_store import MemoryStore
+from byheart.model import Indexed, IndexProgress
+from tests.conftest import OpenStore, WatchedEmbedder
+
+AN_HOUR_NS = 3_600_000_000_000
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    write(folder, "README.md", "# Heron\n\nHeron keeps the irrigation of Lisbon running.\n")
+    write(folder, "docs/setup.md", "# Setup\n\nInstall the turbine driver first.\n")
+    write(folder, "src/app.py", "def start():\n    return 'pump'\n")
+    return folder
+
+
+def write(folder: Path, name: str, text: str | bytes, *, hours_ago: float = 1) -> Path:
+    """Write a file as if some time ago: what was changed just now is read twice."""
+    file = folder / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
+    status = file.stat()
+    then = status.st_mtime_ns - int(hours_ago * AN_HOUR_NS)
+    os.utime(file, ns=(then, then))
+    return file
+
+
+def counts(report: Indexed) -> tuple[int, int, int, int]:
+    return (
+        report.files_indexed,
+        report.files_skipped,
+        report.files_removed,
+        len(report.errors),
+    )
+
+
+def found(store: MemoryStore, query: str, **given: Any) -> list[str]:
+    """Name the files whose words match, as seen from their workspace."""
+    hits = store.search(query, mode="fts", **given).results
+    return [Path(hit.path or "").name for hit in hits]
+
+
+def files_of(store: MemoryStore) -> dict[str, str]:
+    page = store.list(kind="file", limit=100)
+    return {Path(each.path or "").name: each.memory_id for each in page.memories}
+
+
+# --- The first look, and the next -------------------------------------------------------------
+
+
+def test_each_text_file_becomes_a_memory_of_kind_file(store: MemoryStore, root: Path) -> None:
+    report = store.index(root)
+    assert counts(report) == (3, 0, 0, 0)
+    assert report.root == str(root)
+    assert report.pending_vectors == 0
+    [hit] = store.search("turbine driver", mode="fts").results
+    assert (hit.kind, hit.path, hit.title) == ("file", str(root / "docs/setup.md"), "setup.md")
+    assert store.get(hit.memory_id).content == (root / "docs/setup.md").read_text()
+    assert store.get(hit.memory_id).origin == "file"
+
+
+def test_a_hit_carries_the_lines_of_the_file(store: MemoryStore, root: Path) -> None:
+    lines = [f"Paragraph {number} speaks of nothing much at all.\n\n" for number in range(400)]
+    lines[300] = "The zephyr valve sticks in winter.\n\n"
+    write(root, "long.txt", "".join(lines))
+    store.index(root)
+    [hit] = store.search("zephyr", mode="fts").results
+    assert hit.start_line <= 601 <= hit.end_line
+    assert hit.end_line - hit.start_line < 200
+
+
+def test_unchanged_files_are_skipped_without_being_read(store: MemoryStore, root: Path) -> None:
+    store.index(root)
+    for name in ("README.md", "docs/setup.md", "src/app.py"):
+        file = root / name
+        status = file.stat()
+        # Other bytes of the same length behind the same look: whoever opened it would notice.
+        with file.open("r+b") as opened:
+            opened.write(b"X" * status.st_size)
+        os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert counts(store.index(root)) == (0, 3, 0, 0)
+    assert found(store, "turbine") == ["setup.md"]
+
+
+def test_a_file_changed_just_before_it_was_read_is_read_again(
+    store: MemoryStore, root: Path
+) -> None:
+    """Within one tick of the clock two texts of a length look the same from outside."""
+    file = write(root, "now.md", "The first words.\n", hours_ago=0)
+    store.index(root)
+    status = file.stat()
+    file.write_text("The other words.\n")
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert counts(store.index(root)) == (1, 3, 0, 0)
+    assert found(store, "other") == ["now.md"]
+
+
+def test_a_touched_file_with_the_same_text_is_skipped(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    store.index(root)
+    before, embedded = files_of(store), len(watched.embedded)
+    os.utime(root / "README.md")
+    assert counts(store.index(root)) == (0, 3, 0, 0)
+    assert files_of(store) == before
+    assert len(watched.embedded) == embedded
+    assert store.history(before["README.md"])[-1].operation == "create"
+
+
+def test_a_changed_file_keeps_its_id_and_loses_its_old_words(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    before = files_of(store)
+    write(root, "docs/setup.md", "# Setup\n\nInstall the windmill driver first.\n", hours_ago=0.5)
+    assert counts(store.index(root)) == (1, 2, 0, 0)
+    assert files_of(store) == before
+    assert (found(store, "turbine"), found(store, "windmill")) == ([], ["setup.md"])
+    memory = store.get(before["setup.md"])
+    assert memory.version == 2
+    assert [entry.operation for entry in store.history(memory.memory_id)] == ["create", "update"]
+
+
+def test_earlier_texts_of_files_are_not_kept(store: MemoryStore, root: Path) -> None:
+    """They would fill the store with every save of an editor; version control has them."""
+    store.index(root)
+    for number in range(3):
+        write(root, "src/app.py", f"value = {number}\n", hours_ago=0.9 - number / 10)
+        store.index(root)
+    assert store.status().index.chunks == 3
+    with pytest.raises(NotFound):
+        store.get(files_of(store)["app.py"] + "@1")
+    assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+
+
+def test_only_the_changed_passages_of_a_file_are_embedded_again(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    sections = [f"## Part {n}\n\n" + f"Sentence about topic {n}. " * 40 + "\n\n" for n in range(30)]
+    write(root, "book.md", "".join(sections))
+    store.index(root)
+    watched.embedded.clear()
+    sections[15] = "## Part 15\n\nEntirely other words now.\n\n"
+    write(root, "book.md", "".join(sections), hours_ago=0.5)
+    store.index(root)
+    assert 1 <= len(watched.embedded) <= 3
+    assert store.status().index.pending_vectors == 0
+
+
+def test_a_moved_file_keeps_its_memory_and_its_vectors(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    store.index(root)
+    before = files_of(store)
+    watched.embedded.clear()
+    (root / "docs/setup.md").rename(root / "docs/install.md")
+    report = store.index(root)
+    assert (report.files_moved, report.files_indexed, report.files_removed) == (1, 0, 0)
+    assert watched.embedded == []
+    assert files_of(store)["install.md"] == before["setup.md"]
+    memory = store.get(before["setup.md"])
+    assert (memory.path, memory.title) == (str(root / "docs/install.md"), "install.md")
+    assert found(store, "turbine") == ["install.md"]
+
+
+def test_a_moved_folder_takes_its_memories_along(store: MemoryStore, root: Path) -> None:
+    write(root, "docs/deep/more.md", "More about the turbine.\n")
+    store.index(root)
+    before = files_of(store)
+    (root / "docs").rename(root / "manual")
+    assert store.index(root).files_moved == 2
+    assert files_of(store) == before
+    assert sorted(each.path or "" for each in store.list(path="manual/").memories) == [
+        str(root / "manual/deep/more.md"),
+        str(root / "manual/setup.md"),
+    ]
+
+
+def test_two_files_with_the_same_text_are_two_memories(store: MemoryStore, root: Path) -> None:
+    shutil.copy(root / "README.md", root / "COPY.md")
+    store.index(root)
+    assert sorted(found(store, "irrigation")) == ["COPY.md", "README.md"]
+
+
+def test_empty_and_binary_files_are_no_memories_and_no_errors(
+    store: MemoryStore, root: Path
+) -> None:
+    write(root, "src/__init__.py", "")
+    write(root, "image.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 20)
+    report = store.index(root)
+    assert (report.files_indexed, report.errors) == (3, ())
+    assert sorted(files_of(store)) == ["README.md", "app.py", "setup.md"]
+
+
+def test_a_file_that_is_emptied_is_not_found_any_more_until_it_is_filled(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    before = files_of(store)["setup.md"]
+    write(root, "docs/setup.md", "", hours_ago=0.5)
+    assert store.index(root).files_removed == 1
+    assert found(store, "turbine") == []
+    write(root, "docs/setup.md", "The turbine is back.\n", hours_ago=0.4)
+    store.index(root)
+    assert found(store, "turbine") == ["setup.md"]
+    assert files_of(store)["setup.md"] == before
+
+
+def test_an_unreadable_file_is_named_and_does_not_stop_the_run(
+    store: MemoryStore, root: Path
+) -> None:
+    write(root, "broken.ipynb", "this is no notebook")
+    report = store.index(root)
+    assert report.files_indexed == 3
+    [error] = report.errors
+    assert error.path == "broken.ipynb"
+    assert "notebook" in error.reason or "JSON" in error.reason
+    [workspace] = store.workspaces()
+    assert (workspace.files, workspace.failed) == (3, 1)
+
+
+def test_an_unreadable_file_is_tried_again_and_keeps_its_last_text(
+    store: MemoryStore, root: Path
+) -> None:
+    cells = '{"cells": [{"cell_type": "markdown", "source": "About the turbine."}]}'
+    write(root, "book.ipynb", cells)
+    store.index(root)
+    write(root, "book.ipynb", "half of a", hours_ago=0.5)
+    assert [error.path for error in store.index(root).errors] == ["book.ipynb"]
+    assert [error.path for error in store.index(root).errors] == ["book.ipynb"]
+    assert "book.ipynb" in found(store, "turbine")
+
+
+def test_a_file_without_vectors_gets_them_with_the_next_run(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    report = store.index(root)
+    assert report.pending_vectors == 3
+    assert "on holiday" in (report.degraded or "")
+    assert found(store, "turbine") == ["setup.md"]
+    watched.down = False
+    assert store.index(root).pending_vectors == 0
+
+
+def test_vectors_can_be_left_for_later(store: MemoryStore, root: Path) -> None:
+    assert store.index(root, embed=False).pending_vectors == 3
+    assert found(store, "turbine") == ["setup.md"]
+
+
+def test_progress_tells_of_files_first_and_of_vectors_then(store: MemoryStore, root: Path) -> None:
+    told: list[IndexProgress] = []
+    store.index(root, on_progress=told.append)
+    assert (told[0].files, told[0].files_total, told[0].vectors_total) == (3, 3, 0)
+    assert (told[-1].vectors, told[-1].vectors_total) == (3, 3)
+
+
+# --- What is gone -----------------------------------------------------------------------------
+
+
+def test_a_deleted_file_is_removed(store: MemoryStore, root: Path) -> None:
+    store.index(root)
+    (root / "docs/setup.md").unlink()
+    assert counts(store.index(root)) == (0, 2, 1, 0)
+    assert found(store, "turbine") == []
+    assert counts(store.index(root)) == (0, 2, 0, 0)
+
+
+def test_a_file_that_comes_back_is_the_same_memory_with_its_vectors(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    store.index(root)
+    before, text = files_of(store), (root / "docs/setup.md").read_text()
+    (root / "docs/setup.md").unlink()
+    store.index(root)
+    watched.embedded.clear()
+    write(root, "docs/setup.md", text, hours_ago=0.5)
+    store.index(root)
+    assert files_of(store) == before
+    assert watched.embedded == []
+    assert found(store, "turbine") == ["setup.md"]
+
+
+def test_what_has_been_gone_for_long_is_taken_out(open_store: OpenStore, root: Path) -> None:
+    store = open_store(prune_after_days=0)
+    store.index(root)
+    memory_id = files_of(store)["setup.md"]
+    (root / "docs/setup.md").unlink()
+    store.index(root)
+    store.index(root)
+    with pytest.raises(NotFound, match="there is no"):
+        store.restore(memory_id)
+    assert store.list(forgotten=True).total == 0
+
+
+def test_a_missing_root_removes_nothing(store: MemoryStore, root: Path, tmp_path: Path) -> None:
+    store.index(root)
+    root.rename(tmp_path / "elsewhere")
+    with pytest.raises(byheart.ByheartError, match="project"):
+        store.index(root)
+    assert found(store, "turbine") == ["setup.md"]
+
+
+def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: Path) -> None:
+    """An unmounted disk leaves an empty folder behind."""
+    store.index(root)
+    shutil.rmtree(root)
+    root.mkdir()
+    report = store.index(root)
+    assert report.files_removed == 0
+    assert "--prune" in report.errors[0].reason
+    assert found(store, "turbine") == ["setup.md"]
+    assert store.index(root, prune=True).files_removed == 3
+    assert found(store, "turbine") == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for root")
+def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    (root / "docs").chmod(0)
+    try:
+        report = store.index(root)
+    finally:
+        (root / "docs").chmod(0o755)
+    assert (report.files_removed, [error.path for error in report.errors]) == (0, ["docs"])
+    assert found(store, "turbine") == ["setup.md"]
+
+
+# --- What was forgotten -----------------------------------------------------------------------
+
+
+def test_a_forgotten_file_stays_forgotten_also_when_it_changes(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    memory_id = files_of(store)["setup.md"]
+    store.forget(memory_id)
+    write(root, "docs/setup.md", "The turbine again.\n", hours_ago=0.5)
+    assert store.index(root).files_forgotten == 1
+    assert found(store, "turbine") == []
+    store.restore(memory_id)
+    write(root, "docs/setup.md", "The turbine once more.\n", hours_ago=0.4)
+    store.index(root)
+    assert found(store, "more turbine") == ["setup.md"]
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["unchanged", "changed"])
+def test_a_file_forgotten_for_good_is_not_indexed_again(
+    store: MemoryStore, root: Path, changed: bool
+) -> None:
+    store.index(root)
+    store.forget(files_of(store)["setup.md"], hard=True)
+    text = "The turbine again.\n" if changed else (root / "docs/setup.md").read_text()
+    write(root, "docs/setup.md", text, hours_ago=0.5)
+    store.index(root)
+    assert found(store, "turbine") == []
+
+
+def test_a_text_forgotten_for_good_does_not_come_back_under_another_name(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    shutil.copy(root / "docs/setup.md", root / "docs/copy.md")
+    store.forget(files_of(store)["setup.md"], hard=True)
+    assert store.index(root).files_forgotten == 1
+    assert found(store, "turbine") == []
+
+
+# --- Several roots, spaces and processes ------------------------------------------------------
+
+
+def test_two_workspaces_never_touch_each_other(
+    store: MemoryStore, root: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    write(other, "README.md", "# Stork\n\nStork keeps the turbine of Porto running.\n")
+    store.index(root)
+    store.index(other)
+    shutil.rmtree(other)
+    other.mkdir()
+    store.index(other, prune=True)
+    assert sorted(files_of(store)) == ["README.md", "app.py", "setup.md"]
+    assert [each.files for each in store.workspaces()] == [0, 3]
+
+
+def test_a_workspace_belongs_to_one_space(store: MemoryStore, root: Path) -> None:
+    store.index(root, space="work")
+    assert found(store, "turbine") == []
+    assert found(store, "turbine", space="work") == ["setup.md"]
+    assert store.workspaces() == ()
+    assert [each.root for each in store.workspaces("work")] == [str(root)]
+
+
+def test_a_folder_within_a_workspace_is_a_part_of_it(store: MemoryStore, root: Path) -> None:
+    store.index(root)
+    write(root, "docs/new.md", "A new page on pumps.\n")
+    write(root, "src/new.py", "pumps = 1\n")
+    assert counts(store.index(root / "docs")) == (1, 1, 0, 0)
+    assert counts(store.index(root / "src/new.py")) == (1, 0, 0, 0)
+    assert len(store.workspaces()) == 1
+
+
+def test_a_workspace_around_another_leaves_that_one_alone(
+    store: MemoryStore, root: Path, tmp_path: Path
+) -> None:
+    store.index(root / "docs")
+    assert counts(store.index(root)) == (2, 0, 0, 0)
+    assert found(store, "turbine") == ["setup.md"]
+    assert [(each.root, each.files) for each in store.workspaces()] == [
+        (str(root), 2),
+        (str(root / "docs"), 1),
+    ]
+
+
+def test_a_dropped_workspace_is_forgotten_and_can_be_indexed_again(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    assert store.drop_workspace(root) == 3
+    assert (store.workspaces(), found(store, "turbine")) == ((), [])
+    store.index(root)
+    assert found(store, "turbine") == ["setup.md"]
+    with pytest.raises(InvalidInput, match="part of the workspace"):
+        store.drop_workspace(root / "docs")
+    with pytest.raises(NotFound, match="in no workspace"):
+        store.drop_workspace(root.parent)
+
+
+def test_an_imported_file_is_not_doubled_by_an_index(
+    open_store: OpenStore, root: Path, tmp_path: Path
+) -> None:
+    first, second = open_store(), open_store(tmp_path / "second.db")
+    first.index(root)
+    first.export(tmp_path / "export.jsonl")
+    second.import_(tmp_path / "export.jsonl")
+    write(root, "docs/setup.md", "The turbine has changed.\n", hours_ago=0.5)
+    second.index(root)
+    assert files_of(second) == files_of(first)
+    assert found(second, "turbine") == ["setup.md"]
+
+
+def _index_in_a_process(path: str, root: str) -> None:
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.index(root)
+
+
+def test_two_processes_may_index_the_same_root_at_once(
+    store: MemoryStore, root: Path, path: Path
+) -> None:
+    for number in range(150):
+        write(root, f"notes/{number}.md", f"# Note {number}\n\nThe turbine number {number}.\n")
+    context = multiprocessing.get_context("spawn")
+    both = [
+        context.Process(target=_index_in_a_process, args=(str(path), str(root))) for _ in range(2)
+    ]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join(120)
+    assert [each.exitcode for each in both] == [0, 0]
+    assert counts(store.index(root)) == (0, 153, 0, 0)
+    assert store.list(kind="file", limit=1).total == 153
+    assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path
+) -> None:
+    store = open_store(embedder=watched)
+    for number in range(200):
+        write(root, f"notes/{number:03}.md", f"# Note {number}\n\nThe turbine number {number}.\n")
+
+    def interrupt(progress: IndexProgress) -> None:
+        if progress.files >= 64:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.index(root, on_progress=interrupt)
+    kept = store.list(kind="file", limit=1).total
+    assert 64 <= kept < 203
+    assert store.index(root).files_indexed == 203 - kept
+    assert len(watched.embedded) == 203
+
+
+# --- Safety -----------------------------------------------------------------------------------
+
+
+def test_nothing_outside_the_root_is_read(store: MemoryStore, root: Path, tmp_path: Path) -> None:
+    write(tmp_path, "outside/plans.md", "The turbine plans.\n")
+    (root / "link.md").symlink_to(tmp_path / "outside/plans.md")
+    (root / "linked").symlink_to(tmp_path / "outside")
+    store.index(root)
+    assert found(store, "turbine") == ["setup.md"]
+    assert found(store, "plans") == []
+
+
+def test_a_store_inside_the_workspace_is_left_alone(root: Path) -> None:
+    with byheart.open(root / "memory.db", embedding_provider="hash") as store:
+        report = store.index(root)
+        assert counts(report) == (3, 0, 0, 0)
+        assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+
+
+def test_an_index_never_writes_into_the_workspace(store: MemoryStore, root: Path) -> None:
+    def look() -> dict[str, tuple[int, int]]:
+        return {
+            str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in root.rglob("*")
+        }
+
+    before = look()
+    store.index(root)
+    assert look() == before
+
+
+def test_secret_files_are_never_indexed_whatever_the_rules_say(
+    store: MemoryStore, root: Path
+) -> None:
+    write(root, ".env", "TURBINE_KEY=hunter2\n")
+    write(root, "prod.env", "TURBINE_KEY=hunter2\n")
+    write(root, ".byheartignore", "!.env\n!*.env\n")
+    store.index(root)
+    assert found(store, "hunter2") == []
+
+
+@pytest.mark.parametrize(("name", "words"), [("nowhere", "is not there"), ("README.md", "a file")])
+def test_what_is_no_folder_cannot_become_a_workspace(
+    store: MemoryStore, root: Path, name: str, words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        store.index(root / name)
+    assert store.workspaces() == ()
+
+
+# --- Finding files ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("docs/*.md", ["setup.md"]),
+        ("docs/", ["setup.md"]),
+        ("*.py", ["app.py"]),
+        ("setup.md", ["setup.md"]),
+        ("nowhere/*", []),
+    ],
+)
+def test_a_path_filter_is_a_glob_seen_from_any_folder(
+    store: MemoryStore, root: Path, pattern: str, names: list[str]
+) -> None:
+    store.index(root)
+    listed = store.list(path=pattern).memories
+    assert [Path(each.path or "").name for each in listed] == names
+
+
+def test_a_passage_is_found_by_path_and_line(store: MemoryStore, root: Path) -> None:
+    parts = [f"# Part {number}\n\n" + "Words. " * 300 + "\n\n" for number in range(6)]
+    file = write(root, "book.md", "".join(parts))
+    store.index(root)
+    assert store.get(str(file)).content == "".join(parts)
+    window = store.expand(f"{file}:9", around=0)
+    [chunk] = window.chunks
+    assert chunk.start_line <= 9 <= chunk.end_line
+    assert "Part 2" in chunk.header_path
+    assert store.expand(f"{file}:99999", around=0).chunks[-1].end_line >= 20
+    with pytest.raises(byheart.ByheartError):
+        store.expand(str(root / "nowhere.md:3"))
+
+
+def test_status_tells_of_workspaces(store: MemoryStore, root: Path) -> None:
+    before = datetime.now(UTC) - timedelta(seconds=5)
+    store.index(root)
+    [workspace] = store.status().workspaces
+    assert (workspace.root, workspace.files, workspace.watched_by) == (str(root), 3, None)
+    assert workspace.indexed_at is not None
+    assert workspace.indexed_at > before
