@@ -71,7 +71,7 @@ class Watcher:
     def _keep_fresh(self, stop: Event) -> None:
         rules = self._indexer.rules(self._place)
         self._looked_at = float("-inf")
-        with Watch(self._place.root, self._indexer.rules(self._place)) as watch:
+        with Watch(self._place.root, rules) as watch:
             while not stop.is_set() and self._mine:
                 now = time.monotonic()
                 if now - self._looked_at > _LOOK_AGAIN_SECONDS:

@@ -44,7 +44,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     try:
         read_file(rules.root, path)
     except Unreadable as error:
-        return Decision(True, error.message, "its content")
+        return Decision(True, error.message.removeprefix("is "), "its content")
     return decision
 
 

@@ -151,6 +151,7 @@ def _counts(report: Indexed) -> str:
     parts += [
         f"{number:,} {word}"
         for number, word in (
+            (report.files_empty, "without text"),
             (report.files_moved, "moved"),
             (report.files_removed, "removed"),
             (report.files_forgotten, "left out, as they were forgotten"),

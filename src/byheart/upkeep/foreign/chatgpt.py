@@ -49,13 +49,19 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
         yield Unreadable(place, InvalidInput("the conversation has no id"))
         return
     branch = _branch(mapping, conversation.get("current_node"))
-    about = {"session_id": session, "title": title(conversation.get("title"))}
+    about: dict[str, Any] = {
+        "session_id": session,
+        "title": title(conversation.get("title")),
+    }
     at = conversation.get("create_time")
     for node in branch:
         message = mapping[node].get("message")
         if isinstance(message, dict):
             at = message.get("create_time") or at
-            yield _message(f"{place} message {node}", message, {**about, "created_at": at})
+            item = _message(f"{place} message {node}", message, {**about, "created_at": at})
+            if isinstance(item, Piece):
+                about["title"] = None  # one turn that is found by it is enough
+            yield item
     said = sum(isinstance(node.get("message"), dict) for node in _nodes(mapping))
     shown = sum(isinstance(mapping[node].get("message"), dict) for node in branch)
     for _ in range(said - shown):
@@ -109,7 +115,7 @@ def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -
     except InvalidInput as error:
         return Unreadable(place, error)
     if tool:
-        fields["title"] = title(f"{tool}: {about['title'] or ''}".rstrip(": "))
+        fields["title"] = title(tool)
     return Piece(place, fields, label(message.get("id")) or label(place))
 
 

@@ -122,13 +122,15 @@ class _Transcript:
         return Piece(place, {**fields, "title": about}, label(block.get("tool_use_id")), tool=tool)
 
     def _turn(self, place: str, line: Record, role: str, text: str) -> Item:
-        return Piece(place, self._fields(line, role=role, content=text, title=self._title))
+        # One turn that is found by the title of the conversation is enough.
+        about, self._title = self._title, None
+        return Piece(place, self._fields(line, role=role, content=text, title=about))
 
     def _summary(self, place: str, line: Record, message: dict[str, Any]) -> Item:
         text = text_of(message.get("content"), "text")
         if not text.strip():
             return LeftOut(place, "meta")
-        fields = self._fields(line, kind="session_context", content=text, title=self._title)
+        fields = self._fields(line, kind="session_context", content=text)
         at = fields.pop("created_at", None)
         fields["origin"] = "agent"
         return Piece(place, fields, f"compaction:{line.get('uuid')}", at)

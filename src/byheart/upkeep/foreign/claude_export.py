@@ -44,7 +44,11 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
     if session is None:
         yield Unreadable(place, InvalidInput("the conversation has no uuid"))
         return
-    about = {"session_id": session, "title": title(conversation.get("name")), "agent_id": AGENT}
+    about: dict[str, Any] = {
+        "session_id": session,
+        "title": title(conversation.get("name")),
+        "agent_id": AGENT,
+    }
     messages = [each for each in conversation["chat_messages"] if isinstance(each, dict)]
     shown = _branch(messages, conversation.get("current_leaf_message_uuid"))
     at = conversation.get("created_at")
@@ -54,7 +58,10 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
         if shown and message.get("uuid") not in shown:
             yield LeftOut(where, "other branch")
         else:
-            yield from _message(where, message, {**about, "created_at": at})
+            for item in _message(where, message, {**about, "created_at": at}):
+                if isinstance(item, Piece) and item.fields.get("title") == about["title"]:
+                    about["title"] = None  # one turn that is found by it is enough
+                yield item
 
 
 def _branch(messages: list[dict[str, Any]], leaf: object) -> set[object]:
@@ -86,7 +93,7 @@ def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -
             output = text_of(each.get("content"), "text")
             if output.strip():
                 fields = {**about, "role": "tool", "kind": "tool_output", "content": output}
-                fields["title"] = title(each.get("name")) or about["title"]
+                fields["title"] = title(each.get("name"))
                 used = label(each.get("tool_use_id") or f"{name}:{len(output)}")
                 yield Piece(place, without_nothing(**fields), f"{name}:{used}"[:200])
             else:
