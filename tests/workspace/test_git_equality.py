@@ -141,7 +141,9 @@ def test_decisions_and_the_lines_that_make_them_are_those_of_git(
     expected = ask_git(root, everything, environment) if everything else {}
     for path, (ignored, where) in expected.items():
         decision = rules.decide(path, is_dir=(root / path).is_dir())
-        assert (decision.ignored, decision.where or "") == (ignored, where), (path, decision)
+        assert (decision.ignored, decision.where or "") == (ignored, where), (
+            *(path, decision, top, nested, exclude),
+        )
 
 
 def test_a_repository_around_the_root_counts_and_so_does_its_exclude_file(
