@@ -28,12 +28,14 @@ def open_store():
 CROWD = (
     OPEN
     + """
-import multiprocessing
+import multiprocessing, random
 
 def write(name, all_saved):
-    store = open_store()
+    store, chance = open_store(), random.Random(name)
     for number in range(250):
-        result = store.save(f"Report of writer {name}, number {number}: all is well.")
+        # Of words of its own, so that the time goes into the file and not into comparing.
+        words = " ".join(f"w{chance.randrange(100_000)}" for _ in range(20))
+        result = store.save(f"Report of writer {name}, number {number}: all is well. {words}")
         assert result.status == "created", result
         if number % 25 == 0:  # the same text from several writers at once becomes one memory
             store.save(f"Shared by all of them: {number}.")
@@ -48,7 +50,7 @@ def search(over):
         assert answer.index.memories >= most, "a search went back in time"
         assert answer.degraded is None, answer.degraded
         most, searches = answer.index.memories, searches + 1
-        time.sleep(0.02)
+        time.sleep(0.05)
     look_for_all(store)
 
 def look_for_all(store):

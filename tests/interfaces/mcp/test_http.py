@@ -23,7 +23,8 @@ from mcp.shared.exceptions import MCPError
 
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore
-from tests.interfaces.mcp.conftest import COMMAND, environment
+from tests.forked_program import start_program
+from tests.interfaces.mcp.conftest import environment
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,9 @@ Serve = Callable[..., Served]
 @contextmanager
 def serving(path: Path, **variables: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run a server, and end it in order."""
-    process = subprocess.Popen(
-        [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
+    arguments = ("--db", str(path), "--json", "serve", "--port", "0", "--quiet")
+    process = start_program(
+        *arguments,
         stdout=subprocess.PIPE,
         env=environment(**variables),
     )

@@ -8,7 +8,6 @@ import signal
 import socket
 import statistics
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,8 +20,7 @@ from click.testing import CliRunner, Result
 
 import byheart
 from byheart.interfaces.cli.commands import byheart as program
-
-PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
+from tests.forked_program import start_program
 
 
 @dataclass(slots=True)
@@ -63,9 +61,12 @@ def start(tmp_path: Path) -> Iterator[Start]:
             "BYHEART_EMBEDDING_PROVIDER": "hash",
             **variables,
         }
-        command = [*PROGRAM, "serve", "--json", "--port", "0", *arguments]
-        running = subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        running = start_program(
+            *("serve", "--json", "--port", "0", *arguments),
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         started.append(running)
         assert running.stdout is not None
@@ -201,8 +202,8 @@ def test_an_address_that_is_none_is_a_usage_error(
 
 def test_it_tells_people_how_to_make_a_token_and_of_danger(tmp_path: Path) -> None:
     environment = _environment(tmp_path)
-    running = subprocess.Popen(
-        [*PROGRAM, "serve", "--host", "0.0.0.0", "--port", "0"],
+    running = start_program(
+        *("serve", "--host", "0.0.0.0", "--port", "0"),
         env=environment,
         stderr=subprocess.PIPE,
         text=True,
