@@ -4,7 +4,8 @@ Loading takes a second of the processor, the program itself a fraction of that. 
 the locale and the installed command are shown by processes that Python is really started for:
 tests/interfaces/cli/test_process.py, the documents, and the servers that the SDK's client starts.
 
-The process that is forked never opens a store: what SQLite knows of its locks must not be inherited.
+The process that is forked never opens a store: no program may inherit what SQLite
+knows of its locks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import threading
 import traceback
 from collections.abc import Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any, NoReturn
 
 PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
@@ -44,7 +46,7 @@ class _Forked(subprocess.Popen[Any]):
         theirs = (pipes[0], pipes[3], pipes[5])
         asked = {
             "arguments": args[len(PROGRAM) :],
-            "cwd": os.fspath(cwd or os.getcwd()),
+            "cwd": str(cwd or Path.cwd()),
             "env": dict(env),
         }
         given = [own if fd == -1 else fd for own, fd in enumerate(theirs)]
@@ -113,7 +115,7 @@ def _be_program(files: list[int], arguments: list[str], cwd: str, env: dict[str,
             os.dup2(file, number)
         os.closerange(3, max(files) + 1)
         for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
-            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115
+            stream = open(number, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.environ.clear()
@@ -125,7 +127,7 @@ def _be_program(files: list[int], arguments: list[str], cwd: str, env: dict[str,
         main()
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # as Python itself does at the outermost
+    except BaseException:  # noqa: BLE001 (as Python itself does at the outermost)
         traceback.print_exc()
     finally:
         _end(code)

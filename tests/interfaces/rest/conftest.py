@@ -127,6 +127,22 @@ def client(server: Server) -> httpx2.Client:
     return server.client()
 
 
+@pytest.fixture(scope="module")
+def shared_client(
+    shared_store: MemoryStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx2.Client]:
+    """Ask a server that the tests of a module share, since all they ask is refused."""
+    folder = tmp_path_factory.mktemp("served")
+    given = {"files_dir": folder / "files", "max_requests_per_minute": 0}
+    settings = load_settings(given, environ={}, config_path=folder / "none")
+    headers = {"Authorization": f"Bearer {shared_store.create_token('tester').secret}"}
+    with (
+        running(shared_store, settings) as url,
+        httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as client,
+    ):
+        yield client
+
+
 @pytest.fixture
 def stranger(server: Server) -> Iterator[httpx2.Client]:
     """Ask without a token."""
