@@ -65,7 +65,7 @@ def serving(path: Path, **variables: str) -> Iterator[tuple[str, subprocess.Pope
     assert process.stdout
     yield json.loads(process.stdout.readline())["url"], process
     process.terminate()
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=30) == 0
     process.stdout.close()
 
 
@@ -246,8 +246,19 @@ def call_save(served: Served, secret: str, content: str) -> httpx2.Response:
     return httpx2.post(f"{served.url}/mcp", json=call, headers=headers, trust_env=False, timeout=60)
 
 
+def wait_for_save(served: Served, secret: str) -> None:
+    """Wait until a save is inside the server."""
+    headers = {"Authorization": f"Bearer {secret}"}
+    for _ in range(600):
+        told = httpx2.get(f"{served.url}/metrics", headers=headers, trust_env=False, timeout=60)
+        if 'byheart_requests_under_way{lane="write"} 1' in told.text:
+            return
+        time.sleep(0.05)
+    pytest.fail("the save did not arrive")
+
+
 def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve: Serve) -> None:
-    served = serve()
+    served = serve(BYHEART_BUSY_TIMEOUT_SECONDS="60")
     secret, answers = served.token("late"), list[httpx2.Response]()
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want
@@ -255,7 +266,7 @@ def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve:
         target=lambda: answers.append(call_save(served, secret, "Just in time."))
     )
     saving.start()
-    time.sleep(1)
+    wait_for_save(served, secret)
     served.process.terminate()
     time.sleep(4)  # longer than answers on their way are given
     assert served.process.poll() is None
@@ -268,7 +279,11 @@ def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve:
 
 
 def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> None:
-    served = serve(BYHEART_MAX_CONCURRENT_WRITES="1", BYHEART_MAX_WAITING_REQUESTS="0")
+    served = serve(
+        BYHEART_MAX_CONCURRENT_WRITES="1",
+        BYHEART_MAX_WAITING_REQUESTS="0",
+        BYHEART_BUSY_TIMEOUT_SECONDS="60",
+    )
     secret = served.token("busy")
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")
@@ -282,7 +297,7 @@ def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> Non
         )
     )
     program.start()
-    time.sleep(1)
+    wait_for_save(served, secret)
     refused = call_save(served, secret, "Second.").json()["result"]
     other.execute("ROLLBACK")
     other.close()
