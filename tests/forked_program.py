@@ -19,6 +19,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from functools import cache
@@ -28,6 +29,7 @@ from typing import Any, NoReturn
 PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
 _PR_SET_CHILD_SUBREAPER = 36
 _SIZE = struct.Struct("=I")
+_asking = threading.Lock()
 
 
 def start_program(*arguments: str, env: Mapping[str, str], **options: Any) -> subprocess.Popen[Any]:
@@ -70,9 +72,10 @@ def _loaded_process() -> socket.socket:
 
 def _ask(loaded: socket.socket, asked: dict[str, Any], files: list[int]) -> int:
     message = json.dumps(asked).encode()
-    socket.send_fds(loaded, [_SIZE.pack(len(message))], files)
-    loaded.sendall(message)
-    [pid] = _SIZE.unpack(loaded.recv(_SIZE.size, socket.MSG_WAITALL))
+    with _asking:
+        socket.send_fds(loaded, [_SIZE.pack(len(message))], files)
+        loaded.sendall(message)
+        [pid] = _SIZE.unpack(loaded.recv(_SIZE.size, socket.MSG_WAITALL))
     return int(pid)
 
 
@@ -95,8 +98,11 @@ def _serve(tests: socket.socket) -> None:
         into, out = os.pipe()
         between = os.fork()  # ends at once, so that the next is the child of the tests
         if not between:
+            between = os.getpid()
             pid = os.fork()
             if not pid:
+                while os.getppid() == between:  # a server that sees its parent change would end
+                    time.sleep(0.001)
                 for each in (into, out, tests.fileno()):
                     os.close(each)
                 _be_program(files, **asked)
