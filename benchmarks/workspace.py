@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,7 @@ EMBEDDING_SECONDS = 120
 SAVES = 50
 BUSY_SAVES = 20
 IDLE_SECONDS = 20
+PEER_FILES = 500
 PATIENCE_SECONDS = 600
 TEXT = {
     *("c", "cfg", "css", "go", "h", "html", "ini", "ipynb", "js", "json", "md", "py", "pyi"),
@@ -59,7 +60,7 @@ VERBS = ("waits beside", "was painted like", "grew older than", "sings about", "
 
 
 def copy_packages(target: Path, wanted: int) -> None:
-    """Copy the texts of installed packages, then of the standard library, until there are enough."""
+    """Copy the texts of installed packages, then of the standard library, up to a number."""
     count = 0
     for source in (Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("stdlib"))):
         for path in sorted(source.rglob("*")):
@@ -121,7 +122,7 @@ def index_whole(store: MemoryStore, folder: Path) -> Row:
     return describe(store.index(folder))
 
 
-def embed_a_while(store: MemoryStore, folder: Path) -> Row:
+def embed_a_while(store: MemoryStore, _: Path) -> Row:
     """Make vectors for about two minutes."""
     store.prepare()
     until = time.perf_counter() + EMBEDDING_SECONDS
@@ -133,10 +134,8 @@ def embed_a_while(store: MemoryStore, folder: Path) -> Row:
         if time.perf_counter() > until:
             raise TimeoutError
 
-    try:
+    with suppress(TimeoutError):
         store.embed_pending(stop)
-    except TimeoutError:
-        pass
     return {"chunks": made}
 
 
@@ -352,6 +351,73 @@ def summarize(seconds: Sequence[float]) -> Row:
     }
 
 
+# --- The peer -------------------------------------------------------------------------------------
+
+
+def measure_peer(python: Path, tree: Path, folder: Path) -> Row:
+    """Give the same few hundred files to basic-memory and to Byheart: new, and unchanged.
+
+    It reads the text of Markdown alone, so all names get that ending; and it writes front matter
+    into what it reads, so it has a copy of its own. Its vectors are switched off: it would fetch a
+    model for them.
+    """
+    files = sorted(path for path in tree.rglob("*") if path.suffix[1:].lower() in TEXT)
+    ours, theirs = folder / "ours", folder / "theirs"
+    for number, path in enumerate(files[:: max(1, len(files) // PEER_FILES)][:PEER_FILES]):
+        for place in (ours, theirs):
+            target = place / f"part{number % 10}" / f"{path.stem}-{number}.md"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+    command = [str(python.parent / "basic-memory")]
+    variables = {
+        "HOME": str(folder / "home"),
+        "BASIC_MEMORY_CONFIG_DIR": str(folder / "home" / "config"),
+        "BASIC_MEMORY_HOME": str(folder / "home" / "notes"),
+        "BASIC_MEMORY_SEMANTIC_SEARCH_ENABLED": "false",
+        "BASIC_MEMORY_AUTO_UPDATE": "false",
+    }
+    (folder / "home").mkdir()
+    run_child([*command, "project", "add", "tree", str(theirs)], variables)
+    row: Row = {"files": sum(len(list(place.iterdir())) for place in ours.iterdir())}
+    database = folder / "peer.db"
+    for name in ("cold", "warm"):
+        row[f"{name}, byheart"] = run_child(
+            [
+                sys.executable,
+                "-m",
+                "byheart",
+                "--db",
+                str(database),
+                "index",
+                "--no-embed",
+                str(ours),
+            ]
+        )
+        row[f"{name}, peer"] = run_child([*command, "reindex", "--search", "-p", "tree"], variables)
+        note(f"{name}: {row}")
+    return row
+
+
+def run_child(command: Sequence[str], variables: dict[str, str] | None = None) -> Row:
+    """Run a command to its end, and give what it took."""
+    started = time.perf_counter()
+    process = subprocess.Popen(
+        command,
+        env={**os.environ, **(variables or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, 1):  # 1: a file could not be read
+        raise RuntimeError(f"{command[0]} ended with {process.returncode}")
+    return {
+        "seconds": time.perf_counter() - started,
+        "processor": usage.ru_utime + usage.ru_stime,
+        "peak_mb": usage.ru_maxrss / 1024,
+    }
+
+
 # --- All of it ------------------------------------------------------------------------------------
 
 
@@ -396,21 +462,21 @@ def measure_changed(folder: Path, size: int) -> Row:
     return {"words": words, "whole": run_step("index_whole", database, place)}
 
 
-def measure(tree: Path, folder: Path, sizes: Sequence[int]) -> Row:
-    """Measure everything about Byheart."""
-    row: Row = {"tree": measure_tree(tree, folder)}
-    row["sizes"] = measure_sizes(folder, gather_paragraphs(tree), sizes)
+def measure(
+    tree: Path, folder: Path, sizes: Sequence[int], peer: Path | None
+) -> Iterator[tuple[str, Row]]:
+    """Measure everything, part by part."""
+    yield "tree", measure_tree(tree, folder)
+    if peer is not None:
+        yield "peer", measure_peer(peer, tree, folder)
+    yield "sizes", measure_sizes(folder, gather_paragraphs(tree), sizes)
     if WATCHED in sizes:
         place, database = folder / f"made{WATCHED}", folder / f"made{WATCHED}.db"
-        row["changed"] = measure_changed(folder, WATCHED)
-        row["saves"] = measure_saves(database, place)
-        note(f"saves: {row['saves']}")
-        row["burst"] = measure_burst(database, place, WATCHED)
-        note(f"burst: {row['burst']}")
+        yield "changed", measure_changed(folder, WATCHED)
+        yield "saves", measure_saves(database, place)
+        yield "burst", measure_burst(database, place, WATCHED)
         # Ten thousand changed files wait for their vectors now.
-        row["busy saves"] = measure_busy_saves(database, place)
-        note(f"busy saves: {row['busy saves']}")
-    return row
+        yield "busy saves", measure_busy_saves(database, place)
 
 
 def note(text: str) -> None:
@@ -421,30 +487,30 @@ def note(text: str) -> None:
 def main() -> None:
     """Run the benchmark, or one step of it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tree", type=Path)
+    parser.add_argument("--tree", type=Path, help="a large folder of texts")
     parser.add_argument("--sizes", default=",".join(map(str, WARM_SIZES)))
-    parser.add_argument("--peer", type=Path, metavar="PYTHON")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--peer", type=Path, metavar="PYTHON", help="one that has basic-memory")
+    parser.add_argument("--out", type=Path, help="keep the figures here as they come")
     parser.add_argument("--step", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
         name, database, place = options.step
         perform(name, Path(database), Path(place))
         return
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    rows: Row = {"date": datetime.now(UTC).date().isoformat(), "machine": machine}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        tree = options.tree
-        if tree is None:
-            tree = folder / "tree"
+        tree = options.tree or folder / "tree"
+        if options.tree is None:
             copy_packages(tree, TREE_FILES)
-        row: Row = {
-            "date": datetime.now(UTC).date().isoformat(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-            **measure(tree, folder, [int(each) for each in options.sizes.split(",")]),
-        }
-    print(json.dumps(row, indent=2))
-    if options.out:
-        options.out.write_text(json.dumps(row, indent=2) + "\n")
+        sizes = [int(each) for each in options.sizes.split(",")]
+        for name, row in measure(tree, folder, sizes, options.peer):
+            rows[name] = row
+            note(f"{name}: {json.dumps(row)}")
+            if options.out:
+                options.out.write_text(json.dumps(rows, indent=2) + "\n")
+    print(json.dumps(rows, indent=2))
 
 
 if __name__ == "__main__":

@@ -799,6 +799,8 @@ class MemoryStore:
         space: Text = None,
     ) -> WrittenFile:
         """Write a memory to a file, under front matter that names it unless told not to."""
+        check.check_bool("include_metadata", include_metadata)
+        check.check_bool("overwrite", overwrite)
         return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
 
     def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
