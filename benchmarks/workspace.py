@@ -19,6 +19,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import string
 import subprocess
 import sys
@@ -203,6 +204,8 @@ class Watching:
             ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            # Shells let what they start in the background ignore Ctrl-C, and children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         self.taken = 0
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -232,7 +235,7 @@ def watching(database: Path, folder: Path) -> Iterator[Watching]:
     try:
         yield watcher
     finally:
-        watcher.process.send_signal(2)
+        watcher.process.send_signal(signal.SIGINT)
         watcher.process.wait(60)
 
 

@@ -321,6 +321,8 @@ def test_a_missing_root_removes_nothing(store: MemoryStore, root: Path, tmp_path
     with pytest.raises(byheart.ByheartError, match="project"):
         store.index(root)
     assert found(store, "turbine") == ["setup.md"]
+    assert store.index(root, prune=True).files_removed == 3
+    assert found(store, "turbine") == []
 
 
 def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: Path) -> None:
@@ -558,6 +560,8 @@ def test_what_is_no_folder_cannot_become_a_workspace(
     [
         ("docs/*.md", ["setup.md"]),
         ("docs/", ["setup.md"]),
+        ("docs", ["setup.md"]),
+        ("./docs", ["setup.md"]),
         ("*.py", ["app.py"]),
         ("setup.md", ["setup.md"]),
         ("nowhere/*", []),

@@ -158,7 +158,7 @@ class Indexer:
         """Bring the memories of some files and folders up to date."""
         chosen = _outermost(below)
         tally = Tally()
-        look = self._look(place, rules, chosen)
+        look = self._look(place, rules, chosen, prune)
         tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
         missing = look.missing()
         if "" in chosen and missing and not look.seen and not prune:
@@ -180,7 +180,9 @@ class Indexer:
             self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
         return tally
 
-    def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str]) -> _Look:
+    def _look(
+        self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool
+    ) -> _Look:
         known: dict[str, KnownFile] = {}
         seen: list[SeenFile] = []
         unseen: list[Unseen] = []
@@ -188,6 +190,8 @@ class Indexer:
         for below in chosen:
             # What is known comes first: a file that appears in between is seen, not missed.
             known |= self._storage.workspaces.files(place.workspace_no, below)
+            if prune and not os.path.lexists(place.root):
+                continue  # it was meant: all of it is gone
             seen += (
                 each
                 for each in _see_all(place.root, rules, below, unseen.append)

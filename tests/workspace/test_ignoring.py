@@ -247,5 +247,5 @@ def test_patterns_that_make_others_hang_are_answered_at_once(tmp_path: Path, put
 
 
 def test_a_folder_deeper_than_python_recurses_is_decided(tmp_path: Path) -> None:
-    path = "/".join(["d"] * 1900)
+    path = "/".join(["d"] * 1200)
     assert not IgnoreRules(tmp_path).decide(path + "/x.md", is_dir=False).ignored

@@ -190,6 +190,12 @@ def test_explain_looks_into_the_file(tmp_path: Path, put) -> None:
     assert not explain(tmp_path, tmp_path).ignored
 
 
+def test_explain_knows_that_a_name_is_not_utf8(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.md")
+    (tmp_path / name).write_text("words")
+    assert explain(tmp_path, name).rule == "its name is not UTF-8"
+
+
 def test_explain_finds_a_file_from_the_working_folder_too(tmp_path: Path, put, monkeypatch) -> None:
     put("sub/.hidden.md")
     monkeypatch.chdir(tmp_path / "sub")

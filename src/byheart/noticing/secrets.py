@@ -79,10 +79,12 @@ _ABOUT = re.compile(
 )
 _PLACEHOLDER = re.compile(
     r"(?i)(?:[*x.•#-]+|none|null|nil|true|false|undefined|str|string|bytes|secret|required|optional"
-    r"|password|passwd|redacted|example\w*|placeholder|change[-_]?me\w*|dummy\w*|your[-_].*|my[-_].*"
+    r"|pass(?:word|wd)?|redacted|example\w*|placeholder|change[-_]?me\w*|dummy\w*|your[-_].*|my[-_].*"
     r"|[$%].*)"
 )
 _LEAST_KEY_CHARS, _LEAST_BITS_PER_CHAR = 16, 3.0
+# A name in a program has no more numbers in it; letters and digits by chance have many.
+_NUMBER, _MOST_NUMBERS = re.compile(r"\d+"), 2
 
 Mark = Callable[[str], str]
 
@@ -147,6 +149,8 @@ def _is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
         return not value.startswith(_PATHS) and (is_set or not _is_word(value))
     if len(value) < _LEAST_KEY_CHARS or value.startswith(_PATHS) or _is_word(value):
         return False
+    if not quote and sign.endswith(" ") and _is_expression(value):
+        return False
     mixed = any(char.isdigit() for char in value) and any(char.isalpha() for char in value)
     return mixed and _bits_per_char(value) >= _LEAST_BITS_PER_CHAR
 
@@ -154,6 +158,12 @@ def _is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
 def _is_word(value: str) -> bool:
     """Say whether something is a word, or a name in a program such as `settings.password`."""
     return all(char.isalpha() or char in "_.-:!?" for char in value)
+
+
+def _is_expression(value: str) -> bool:
+    """Say whether something is a name in a program that has a number in it: `x509.PrivateKey`."""
+    is_named = all(part.isidentifier() for part in value.split("."))
+    return is_named and len(_NUMBER.findall(value)) <= _MOST_NUMBERS
 
 
 def _bits_per_char(value: str) -> float:

@@ -117,13 +117,15 @@ def _expression(body: str) -> str:
             runs.append([])
         else:
             runs[-1].append(_segment(_elements(part)))
-    first, *others = ["/".join(run) for run in runs]
+    first, *others = runs
+    expression = "/".join(first)
     if not others:
-        return first
+        return expression
+    expression += "/" if first else ""
     *middle, last = [run for run in others[:-1] if run] + others[-1:]
-    expression = first + "/" if first else ""
-    expression += "".join(f"(?>(?:[^/]*/)*?{run}/)" for run in middle)
-    return expression + (f"(?:[^/]*/)*?{last}" if last else "(?s:.*)")
+    for run in middle:
+        expression += f"(?>(?:[^/]*/)*?{'/'.join(run)}/)"
+    return expression + (f"(?:[^/]*/)*?{'/'.join(last)}" if last else "(?s:.*)")
 
 
 def _split(body: str) -> list[str]:
@@ -141,10 +143,7 @@ def _split(body: str) -> list[str]:
             parts.append(body[begin:at])
             begin = at + 1
         at += 1
-    parts.append(body[begin:])
-    if not all(parts):
-        raise _NeverMatches
-    return parts
+    return [*parts, body[begin:]]
 
 
 def _is_globstar(part: str) -> bool:

@@ -77,6 +77,40 @@ def test_explain_of_a_missing_file_is_refused(run: Run, notes: Path) -> None:
     assert "nowhere.md" in ran.err
 
 
+def test_explain_asks_the_rules_of_the_workspace_from_any_folder_in_it(
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notes / ".gitignore").write_text("deep/\n")
+    run("index", "notes")
+    monkeypatch.chdir(notes / "deep")
+    assert "left out  deep/" in run("index", "--explain", "second.md").out
+    assert "indexed" in run("index", "--explain", "../first.md").out
+    assert "left out  deep/" in run("index", ".", "--explain", "second.md").out
+
+
+def test_a_workspace_that_is_not_there_is_told_and_the_others_are_indexed(
+    run: Run, notes: Path, home: Path
+) -> None:
+    (home / "other").mkdir()
+    (home / "other/a.md").write_text("Kelp grows by the slipway.\n")
+    run("index", "notes")
+    run("index", "other")
+    notes.rename(home / "elsewhere")
+    (home / "other/b.md").write_text("Gulls sleep on the roof.\n")
+    ran = run("index")
+    assert ran.code == 1
+    assert f"{notes} cannot be looked at" in ran.err
+    assert "1 file indexed" in ran.out
+
+
+def test_what_is_wrong_with_a_pdf_is_said_once(run: Run, notes: Path) -> None:
+    pytest.importorskip("pypdf")
+    (notes / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    ran = run("index", "notes")
+    assert "is a damaged PDF" in ran.out
+    assert ran.err == ""
+
+
 def test_a_dropped_workspace_is_forgotten(run: Run, notes: Path) -> None:
     run("index", "notes")
     assert run("index", "notes", "--drop").out == "let go of notes: 2 memories forgotten\n"
@@ -131,6 +165,7 @@ def test_watch_keeps_a_folder_fresh_until_ctrl_c(home: Path, run: Run, notes: Pa
         assert b'"files_indexed": 1' in watcher.stdout.readline()
         assert "third.md" in run("search", "kelp", "--mode", "fts").out
         assert "watched by process" in run("status").out
+        watcher.send_signal(signal.SIGINT)
         watcher.send_signal(signal.SIGINT)
         assert watcher.wait(30) in (0, 130)
         assert watcher.stderr is not None

@@ -20,6 +20,7 @@ LEFT_OUT = {
     "source": "another name of mode",
     "similarity_threshold": "drops nothing",
     "fusion": "there is one",
+    "include_task": "for hooks, which know the task; a model searches by task_code",
 }
 # What few calls need, in a list that every conversation pays for.
 LEFT_OUT_OF_FORGET = {

@@ -41,7 +41,7 @@ def hook_command(invocation: Invocation, event: str) -> None:
     Code names them; what happened is read from stdin as JSON. Whatever goes wrong is written to a
     log, and the agent goes on: there is no output then, and the exit code is 0.
     """
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is not None and sys.stdin.isatty():
         raise click.UsageError("this is for agents: the event comes from stdin as JSON")
     ended = True
     try:
@@ -52,10 +52,16 @@ def hook_command(invocation: Invocation, event: str) -> None:
             sys.stdout.flush()
     except BaseException as error:  # noqa: BLE001 - the outermost door, which nothing passes
         journal.note(event, error)
+        if isinstance(error, OSError):
+            _let_go_of_stdout()
     if not ended:
-        with suppress(OSError):
-            sys.stdout.flush()
         os._exit(0)  # a thread that still works would be waited for
+
+
+def _let_go_of_stdout() -> None:
+    """Keep what nobody can read from being written once more when the process ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _react(invocation: Invocation, name: str, data: bytes) -> tuple[str | None, bool]:
