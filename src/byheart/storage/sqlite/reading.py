@@ -305,9 +305,7 @@ class SqliteReader:
         self, space: str, agent_id: str | None, limit: int, offset: int
     ) -> tuple[list[Session], int]:
         """List sessions by agent, latest activity first, and count them all."""
-        return sessions.list_sessions(
-            self._connection, space, agent_id, limit, offset, self._now
-        )
+        return sessions.list_sessions(self._connection, space, agent_id, limit, offset, self._now)
 
     def session_stats(self, where: Filter) -> SessionStats:
         """Count what a session holds, or all of them; what is global belongs to none."""
