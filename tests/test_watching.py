@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from byheart.interfaces.caretaking import keep_workspaces
 from byheart.memory_store import MemoryStore
 from byheart.model import Indexed
 from byheart.settings import load_settings
+from byheart.watching import _here
 from tests.conftest import OpenStore, WatchedEmbedder
 
 # Long enough for a machine that has other things to do; what is waited for takes a fraction of it.
@@ -247,9 +247,7 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
     assert not standing_by.is_alive()
 
 
-@pytest.mark.parametrize(
-    "dead", ["elsewhere/1/1", f"{socket.gethostname()}/99999999/1"], ids=["silent", "gone"]
-)
+@pytest.mark.parametrize("dead", ["elsewhere/1/1", f"{_here()}/99999999/1"], ids=["silent", "gone"])
 def test_a_watcher_that_died_is_replaced(
     open_store: OpenStore, root: Path, monkeypatch: pytest.MonkeyPatch, dead: str
 ) -> None:
@@ -305,6 +303,52 @@ def test_a_workspace_that_cannot_be_watched_does_not_stop_a_server(
     store: MemoryStore, root: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = load_settings({"workspaces": [str(tmp_path / "nowhere")]})
-    keep_workspaces(store, settings, threading.Event())
+    ended = threading.Event()
+    keep_workspaces(store, settings, ended)
     until(lambda: "nowhere" in caplog.text)
+    ended.set()
     assert store.workspaces() == ()
+
+
+def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Path) -> None:
+    stop = threading.Event()
+    thread = threading.Thread(target=store.watch, args=(root, stop))
+    thread.start()
+    try:
+        until(lambda: bool(store.workspaces()) and store.workspaces()[0].indexed_at is not None)
+        store.drop_workspace(root)
+        (root / "new.md").write_text("Pelicans nest on the pier.\n")
+        thread.join(PATIENCE_SECONDS)
+        assert not thread.is_alive()
+        assert found(store, "pelicans") == []
+    finally:
+        stop.set()
+        thread.join(PATIENCE_SECONDS)
+
+
+def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, path: Path) -> None:
+    store = open_store()
+    thread = threading.Thread(target=store.watch, args=(root,))
+    thread.start()
+    until(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
+    store.close()
+    thread.join(PATIENCE_SECONDS)
+    assert not thread.is_alive()
+    assert open_store().workspaces()[0].watched_by is None
+
+
+def test_a_workspace_that_is_not_there_yet_is_tried_again(
+    store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byheart.interfaces.caretaking._TRY_AGAIN_SECONDS", 0.05)
+    ended = threading.Event()
+    later = tmp_path / "later"
+    keep_workspaces(store, load_settings({"workspaces": [str(later)]}), ended)
+    try:
+        root.rename(later)
+        until(lambda: found(store, "lighthouse") == ["first.md"])
+    finally:
+        ended.set()
+        for thread in threading.enumerate():
+            if thread.name == "byheart-workspace":
+                thread.join(PATIENCE_SECONDS)

@@ -610,6 +610,7 @@ class KnownFile(NamedTuple):
     stamp: FileStamp
     file_hash: bytes
     trouble: str | None
+    may_pass: bool
     gone: bool
 
 
@@ -625,15 +626,19 @@ class AlikeFile(NamedTuple):
 class FileChange:
     """What is to be noted of a file: its new text (`draft`), another place, why it is unreadable.
 
-    With none of these it holds what it held before, or nothing that is text.
+    With none of these it holds what it held before, or with `no_text` nothing to remember.
+    `may_pass` says that it may become readable without being changed.
     """
 
     path: str
     stamp: FileStamp
+    read_at: datetime
     file_hash: bytes = b""
     draft: Draft | None = None
     moved_from: str | None = None
+    no_text: bool = False
     trouble: str | None = None
+    may_pass: bool = False
 
 
 FileStatus = Literal["indexed", "moved", "unchanged", "removed", "forgotten", "failed"]
@@ -681,7 +686,7 @@ class Workspaces(Protocol):
         ...
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
-        """Take on keeping a workspace fresh, unless another process does so."""
+        """Take on keeping a workspace fresh, unless another process does so, or it was dropped."""
         ...
 
     def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:

@@ -65,7 +65,14 @@ class VersionConflict(Conflict):
 
 
 class Unreadable(ByheartError):
-    """Report a file or folder that cannot be read, by its reason."""
+    """Report a file or folder that cannot be read, by its reason.
+
+    It is so `for_now` if it may become readable without changing: a right, a disk, a program.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, for_now: bool = False) -> None:
+        super().__init__(message, hint)
+        self.for_now = for_now
 
 
 class NotText(Unreadable):

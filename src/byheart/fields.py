@@ -114,13 +114,13 @@ def check_items(value: Iterable[Item]) -> Iterable[Item]:
 
 
 def check_ids(name: str, value: object) -> list[str]:
-    """Accept one id, several, or none."""
+    """Accept one name of a memory, several, or none."""
     if value is None:
         return []
     several = [value] if isinstance(value, str) else value
     if isinstance(several, Mapping) or not isinstance(several, Iterable):
         raise InvalidInput(f"{name} {value!r} is not an id", "give a text, or a list of texts")
-    return [check_label(name, each) for each in several]
+    return [check_name(name, each) for each in several]
 
 
 def check_kind(value: object) -> str:

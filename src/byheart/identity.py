@@ -50,11 +50,6 @@ def _new_id(prefix: str) -> str:
     return prefix + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
 
 
-def is_memory_id(name: str) -> bool:
-    """Say whether a name is that of a memory, one of its texts or one of its chunks."""
-    return name.startswith("mem_")
-
-
 def parse_text_id(name: str) -> tuple[str, int | None]:
     """Take `<memory_id>@<version>` apart; without a version the current text is meant."""
     match = _TEXT_ID.fullmatch(name)

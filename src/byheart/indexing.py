@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -21,7 +21,7 @@ from threading import Lock
 
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.errors import InvalidInput, NotFound
-from byheart.model import FileError, Indexed, IndexProgress
+from byheart.model import FileError, Indexed, IndexProgress, Workspace
 from byheart.saving import Saver, SaveRequest
 from byheart.settings import Settings
 from byheart.vectorizing import Made, Vectorizer, passages
@@ -32,6 +32,8 @@ from byheart.workspace import (
     SeenFile,
     Unreadable,
     Unseen,
+    check_root,
+    lies_within,
     read_file,
     see,
     walk,
@@ -49,6 +51,8 @@ _READ_AHEAD = 4 * _READERS
 # its clock: coarse file systems count whole seconds. It is read once more by the next run.
 _RACY_NS = 2_000_000_000
 _UNSURE = -1
+# Stands for the bytes of what is no text.
+_NOT_TEXT = b"-"
 _PURGED_PER_RUN = 1_000
 
 
@@ -92,13 +96,11 @@ class _Look:
     def missing(self) -> dict[str, KnownFile]:
         """Give the files that are known and not there, as far as that could be seen."""
         present = {each.path for each in self.seen}
-        hidden = [each.path for each in self.unseen]
+        hidden = {each.path for each in self.unseen}
         return {
             path: known
             for path, known in self.known.items()
-            if path not in present
-            and not known.gone
-            and not any(path == each or path.startswith(f"{each}/") for each in hidden)
+            if path not in present and not known.gone and not lies_within(path, hidden)
         }
 
 
@@ -120,11 +122,11 @@ class Indexer:
             target = given.resolve(strict=True)
         except (OSError, RuntimeError):
             target = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk
-        for each in self._storage.workspaces.roots(space):
-            root = Path(each.root)
-            if target == root or root in target.parents:
-                below = "" if target == root else target.relative_to(root).as_posix()
-                return Place(each.workspace_no, space, root, below)
+        found = innermost(self._storage.workspaces.roots(space), target)
+        if found is not None:
+            root = Path(found.root)
+            below = "" if target == root else target.relative_to(root).as_posix()
+            return Place(found.workspace_no, space, root, below)
         if not add:
             raise NotFound(
                 f"{given} is in no workspace", f"make it one with: byheart index {given}"
@@ -132,6 +134,7 @@ class Indexer:
         if not target.is_dir():
             what = "is a file, not a folder" if target.is_file() else "is not there"
             raise InvalidInput(f"{given} {what}", "name a folder to index")
+        check_root(target)
         number = self._storage.workspaces.add(space, target.as_posix())
         return Place(number, space, target)
 
@@ -160,6 +163,8 @@ class Indexer:
         tally = Tally()
         look = self._look(place, rules, chosen, prune)
         tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
+        failed = list(_known_errors(look))
+        tally.errors += failed
         missing = look.missing()
         if "" in chosen and missing and not look.seen and not prune:
             # An unmounted disk leaves an empty folder behind.
@@ -168,7 +173,7 @@ class Indexer:
             )
             missing = {}
         changed = [each for each in look.seen if not _is_unchanged(each, look.known)]
-        tally.skipped = len(look.seen) - len(changed)
+        tally.skipped = len(look.seen) - len(changed) - len(failed)
         run = _Run(self._storage, self._saver, self._vectorizer, place, look.known, missing, tally)
         run.read(changed, on_progress)
         gone = {path: known.stamp for path, known in run.missing.items()}
@@ -227,6 +232,7 @@ class _Run:
         self.missing = missing
         self._tally = tally
         self._claiming = Lock()
+        self._claimed: set[str] = set()
 
     def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
         """Take in what the files hold now, batch by batch."""
@@ -259,47 +265,51 @@ class _Run:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _prepare(self, seen: SeenFile) -> _Prepared:
+        at = datetime.now(UTC)
+        look = FileChange(seen.path, _stamp(seen), at)
         try:
             file = read_file(self._place.root, seen.path)
         except NotText:
             # Its look is noted, so that it is not opened again before it changes.
-            return _Prepared(FileChange(seen.path, _stamp(seen), b""))
+            return _Prepared(replace(look, file_hash=_NOT_TEXT, no_text=True))
         except Unreadable as error:
-            return _Prepared(FileChange(seen.path, _stamp(seen), trouble=str(error)))
-        stamp = _stamp(file.seen, time.time_ns())
+            return _Prepared(replace(look, trouble=str(error), may_pass=error.for_now))
+        look = FileChange(seen.path, _stamp(file.seen, time.time_ns()), at, file.file_hash)
         known = self._known.get(seen.path)
-        if (known is not None and known.file_hash == file.file_hash) or not file.text.strip():
-            return _Prepared(FileChange(seen.path, stamp, file.file_hash))
-        source = None
+        if not file.text.strip():
+            return _Prepared(replace(look, no_text=True))
+        if known is not None and known.file_hash == file.file_hash:
+            return _Prepared(look)
+        source, reuse = None, True  # of a changed file, most passages are what they were
         if known is None or known.memory_id is None:
-            source, twin = self._find_alike(file.file_hash)
-        else:
-            twin = True  # most of its passages are what they were
+            source, reuse = self._find_alike(file.file_hash)
         if source is not None:
-            return _Prepared(FileChange(seen.path, stamp, file.file_hash, moved_from=source))
-        return self._cut(file, stamp, reuse=twin)
+            return _Prepared(replace(look, moved_from=source))
+        return self._cut(file, look, reuse=reuse)
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
         """Say where a new file came from, if it was moved, and whether its text was known."""
         alike = self._storage.workspaces.alike(self._place.space, file_hash)
         with self._claiming:
             for each in alike:
-                if each.workspace_no == self._place.workspace_no and (
-                    each.gone or each.path in self.missing
+                if (
+                    each.workspace_no == self._place.workspace_no
+                    and each.path not in self._claimed
+                    and (each.gone or each.path in self.missing)
                 ):
+                    self._claimed.add(each.path)
                     self.missing.pop(each.path, None)
                     return each.path, True
         return None, bool(alike)
 
-    def _cut(self, file: FileText, stamp: FileStamp, *, reuse: bool) -> _Prepared:
+    def _cut(self, file: FileText, look: FileChange, *, reuse: bool) -> _Prepared:
         request = self._request(file)
         chunks, format_ = self._saver.chunk(request)
         made = Made([() for _ in chunks], None, None)
         if reuse:
             made = self._vectorizer.known_windows(passages(chunks, request.title))
         draft = self._saver.draft(request, chunks, made.windows, format_)
-        change = FileChange(file.seen.path, stamp, file.file_hash, draft)
-        return _Prepared(change, len(file.text), len(chunks), made.model)
+        return _Prepared(replace(look, draft=draft), len(file.text), len(chunks), made.model)
 
     def _request(self, file: FileText) -> SaveRequest:
         path = (self._place.root / file.seen.path).as_posix()
@@ -333,9 +343,9 @@ class _Run:
         )
 
     def _write(self, batch: Sequence[_Prepared]) -> None:
-        model = next((each.model for each in batch if each.model is not None), None)
+        model = next((each.model for each in reversed(batch) if each.model is not None), None)
         statuses = self._storage.workspaces.apply(
-            self._place.workspace_no, [each.change for each in batch], model
+            self._place.workspace_no, [each.of_model(model) for each in batch], model
         )
         tally = self._tally
         for prepared, status in zip(batch, statuses, strict=True):
@@ -369,6 +379,13 @@ class _Prepared:
     chunks: int = 0
     model: Model | None = None
 
+    def of_model(self, model: Model | None) -> FileChange:
+        """Leave out vectors of another model: the store switched while the batch was read."""
+        draft = self.change.draft
+        if draft is None or self.model == model:
+            return self.change
+        return replace(self.change, draft=replace(draft, windows=tuple(() for _ in draft.windows)))
+
 
 def report(
     place: Place, tally: Tally, elapsed_ms: float = 0.0, pending_vectors: int = 0
@@ -394,7 +411,7 @@ def _see_all(
     root: Path, rules: IgnoreRules, below: str, on_error: Callable[[Unseen], None]
 ) -> Iterator[SeenFile]:
     """Look at one file, or at everything in a folder."""
-    if below == "" or (root / below).is_dir():
+    if below == "" or os.path.isdir(root / below):  # noqa: PTH112 - Path's raises where one may not look
         yield from walk(root, rules, on_error, below=below)
         return
     try:
@@ -420,9 +437,23 @@ def _is_unchanged(seen: SeenFile, known: dict[str, KnownFile]) -> bool:
     return (
         found is not None
         and not found.gone
-        and found.trouble is None  # what could not be read is tried again
+        and not found.may_pass  # what could not be read for now is tried again
         and found.stamp == _stamp(seen)
     )
+
+
+def _known_errors(look: _Look) -> Iterator[FileError]:
+    """Name what could not be read before and has not changed since."""
+    for seen in look.seen:
+        known = look.known.get(seen.path)
+        if known is not None and known.trouble is not None and _is_unchanged(seen, look.known):
+            yield FileError(seen.path, known.trouble)
+
+
+def innermost(workspaces: Iterable[Workspace], path: Path) -> Workspace | None:
+    """Find the workspace that a path is in; of one within another, the inner one."""
+    around = [each for each in workspaces if path.is_relative_to(each.root)]
+    return max(around, key=lambda each: len(each.root), default=None)
 
 
 def _stamp(seen: SeenFile, read_at_ns: int | None = None) -> FileStamp:

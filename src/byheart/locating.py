@@ -19,7 +19,12 @@ class Located(NamedTuple):
 
 
 def locate(reader: Reader, name: str, space: str) -> Located | None:
-    """Find the memory of a file by `PATH` or `PATH:LINE`, seen from the working folder or whole."""
+    """Find the memory of a file by `PATH` or `PATH:LINE`, seen from the working folder or whole.
+
+    The name of a memory, a text or a chunk is never a path, whatever else stands in it.
+    """
+    if reader.sessions_of([_text_of(name)], space):
+        return None
     match = _PLACE.fullmatch(name)
     if match is None:
         return None
@@ -31,6 +36,16 @@ def locate(reader: Reader, name: str, space: str) -> Located | None:
             if found is not None:
                 return Located(found, int(line) if line else None)
     return None
+
+
+def find_text(reader: Reader, name: str, space: str) -> str:
+    """Give the id of the memory or text that a name means, be there one or not."""
+    located = locate(reader, name, space)
+    return located.memory_id if located else _text_of(name)
+
+
+def _text_of(name: str) -> str:
+    return name.partition("#")[0]
 
 
 def _absolute(path: str) -> str:

@@ -26,9 +26,9 @@ from byheart.errors import (
 )
 from byheart.filtering import ContextFilters, FilterFields, filter_fields, make_filter
 from byheart.forgetting import Forgetter
-from byheart.identity import is_memory_id, parse_chunk_id, parse_text_id
+from byheart.identity import parse_chunk_id, parse_text_id
 from byheart.importing import IMPORT_FORMATS, ON_ERROR, Importer
-from byheart.locating import locate
+from byheart.locating import find_text, locate
 from byheart.model import (
     GRANULARITIES,
     MODES,
@@ -96,6 +96,8 @@ _MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 8, 256
 _PRUNED_PER_SAVE = 16
 # How often a long import brings the search index up to date.
 _REFRESH_EVERY_CHUNKS = 20_000
+# How long a store that is being closed waits for a watch to end.
+_LAST_LOOK_SECONDS = 10.0
 # How many memories a save names that say almost the same.
 _MOST_SIMILAR = 5
 FUSIONS = ("rrf",)
@@ -143,6 +145,7 @@ class MemoryStore:
             storage, self._find_again, self._observer.clear_queries, settings.space
         )
         self._doorkeeper = Doorkeeper(storage.tokens)
+        self._watches: dict[threading.Event, threading.Event] = {}
         self.space = settings.space
 
     # --- Saving -------------------------------------------------------------------------------
@@ -770,7 +773,7 @@ class MemoryStore:
         """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
         name = check.check_name("memory_id", memory_id)
         with self._storage.reading() as reader:
-            located = None if is_memory_id(name) else locate(reader, name, self._space(space))
+            located = locate(reader, name, self._space(space))
             if located is not None:
                 name = located.memory_id
             owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
@@ -804,9 +807,10 @@ class MemoryStore:
         return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
 
     def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
-        """Name the session that each memory, text or chunk belongs to; unknown ids are left out."""
-        texts = {name: name.partition("#")[0] for name in check.check_ids("memory_ids", memory_ids)}
+        """Name the session of each memory, text, chunk or file; what is unknown is left out."""
+        names = check.check_ids("memory_ids", memory_ids)
         with self._storage.reading() as reader:
+            texts = {name: find_text(reader, name, self._space(space)) for name in names}
             found = reader.sessions_of(list(texts.values()), self._space(space))
         return {name: found[text] for name, text in texts.items() if text in found}
 
@@ -815,7 +819,7 @@ class MemoryStore:
         check.check_int("around", around, 0, check.LARGEST_LIMIT)
         name = check.check_name("chunk_id", chunk_id)
         with self._storage.reading() as reader:
-            located = None if is_memory_id(name) else locate(reader, name, self._space(space))
+            located = locate(reader, name, self._space(space))
             if located is None and "#" not in name and ":" in name:
                 raise NotFound(f"no file {name} is in this space", "look with: byheart list")
             memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
@@ -1104,7 +1108,13 @@ class MemoryStore:
         indexer = self._indexer()
         place = replace(indexer.find(path, self._space(space)), below="")
         watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed)
-        watcher.run(threading.Event() if stop is None else stop)
+        stop = threading.Event() if stop is None else stop
+        self._watches[stop] = ended = threading.Event()
+        try:
+            watcher.run(stop)
+        finally:
+            ended.set()
+            del self._watches[stop]
 
     def _indexer(self) -> Indexer:
         # Imported here: whoever only saves and searches need not know how files are read.
@@ -1235,7 +1245,10 @@ class MemoryStore:
         self._vectorizer.unload(idle_seconds)
 
     def close(self) -> None:
-        """Release files and memory."""
+        """Release files and memory; what is being watched is watched no more."""
+        for stop, ended in list(self._watches.items()):
+            stop.set()
+            ended.wait(_LAST_LOOK_SECONDS)
         self._observer.flush()
         self._storage.close()
 

@@ -26,9 +26,9 @@ def differ(some: str, other: str, names: Iterable[str] = (), others: Iterable[st
     )
 
 
-def adds(some: str, other: str) -> bool:
-    """Say whether a text has a name or a number that another has not, or denies what it says."""
-    words, other_words = words_of(some), words_of(other)
+def adds(some: str, other_words: set[str]) -> bool:
+    """Say whether a text has a name or a number that other words lack, or denies what they say."""
+    words = words_of(some)
     denies = bool(words & _NOT) != bool(other_words & _NOT)
     return denies or not _particulars(some, words, ()) <= other_words
 

@@ -13,10 +13,12 @@ import os
 import socket
 import time
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
+from types import TracebackType
+from typing import Self
 
-from byheart.contracts import Storage
-from byheart.errors import ByheartError, StoreError, Unreadable
+from byheart.contracts import Storage, Workspaces
+from byheart.errors import ByheartError, NotFound, StoreError, Unreadable
 from byheart.indexing import Indexer, Place, Tally, report
 from byheart.model import STALE_SECONDS, Indexed, IndexProgress
 from byheart.saving import Saver
@@ -37,40 +39,37 @@ class _Stopped(Exception):
     """End a look early: what it has taken in is kept, and the next one goes on from there."""
 
 
-class Watcher:
-    """Keep one workspace fresh until told to stop."""
+class Lease:
+    """A workspace taken on by this process, for as long as its heart beats."""
 
-    def __init__(
-        self,
-        storage: Storage,
-        indexer: Indexer,
-        saver: Saver,
-        place: Place,
-        on_indexed: OnIndexed | None,
-    ) -> None:
-        self._workspaces = storage.workspaces
-        self._storage = storage
-        self._indexer = indexer
-        self._saver = saver
+    def __init__(self, workspaces: Workspaces, place: Place) -> None:
+        self._workspaces = workspaces
         self._place = place
-        self._on_indexed = on_indexed
-        self._name = f"{socket.gethostname()}/{os.getpid()}/{next(_numbers)}"
-        self._beaten_at = self._looked_at = self._embed_after = float("-inf")
-        self._mine = False
-        self._told: str | None = None
+        self._name = f"{_here()}/{os.getpid()}/{next(_numbers)}"
+        self._ended = Event()
+        self._heart = Thread(target=self._beat, name="byheart-heartbeat", daemon=True)
+        self.is_held = False
+        self.behind = 0
+        self.trouble: str | None = None
 
-    def run(self, stop: Event) -> None:
-        """Watch, or stand by for whoever does, until told to stop."""
-        try:
-            while not stop.is_set():
-                self._mine = self._claim()
-                if self._mine:
-                    self._keep_fresh(stop)
-                else:
-                    stop.wait(BEAT_SECONDS)
-        finally:
-            if self._mine:
-                self._workspaces.release(self._place.workspace_no, self._name)
+    def __enter__(self) -> Self:
+        self.is_held = self._claim()
+        if self.is_held:
+            # A thread of its own: reading one damaged document may take longer than a heartbeat.
+            self._heart.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        if self._heart.is_alive():
+            self._heart.join()
+        if self.is_held:
+            self._workspaces.release(self._place.workspace_no, self._name)
 
     def _claim(self) -> bool:
         """Take the workspace on if nobody has, or who had has died; if that fails, not yet."""
@@ -84,57 +83,94 @@ class Watcher:
             _log.warning("%s is not kept fresh yet: %s", self._place.root, error)
             return False
 
-    def _keep_fresh(self, stop: Event) -> None:
+    def _beat(self) -> None:
+        while self.is_held and not self._ended.wait(BEAT_SECONDS):
+            try:
+                self.is_held = self._workspaces.beat(
+                    self._place.workspace_no, self._name, self.behind, self.trouble
+                )
+            except ByheartError as error:
+                _log.warning("the heartbeat could not be written: %s", error)
+
+
+class Watcher:
+    """Keep one workspace fresh until told to stop."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        indexer: Indexer,
+        saver: Saver,
+        place: Place,
+        on_indexed: OnIndexed | None,
+    ) -> None:
+        self._storage = storage
+        self._indexer = indexer
+        self._saver = saver
+        self._place = place
+        self._on_indexed = on_indexed
+        self._looked_at = self._embed_after = float("-inf")
+
+    def run(self, stop: Event) -> None:
+        """Watch, or stand by for whoever does, until told to stop or the workspace is dropped."""
+        while not stop.is_set():
+            try:
+                with Lease(self._storage.workspaces, self._place) as lease:
+                    if lease.is_held:
+                        self._keep_fresh(lease, stop)
+            except NotFound:
+                _log.warning("%s is no workspace any more", self._place.root)
+                return
+            if not lease.is_held:
+                stop.wait(BEAT_SECONDS)
+
+    def _keep_fresh(self, lease: Lease, stop: Event) -> None:
         rules = self._indexer.rules(self._place)
         self._looked_at = float("-inf")
         with Watch(self._place.root, rules) as watch:
-            while not stop.is_set() and self._mine:
+            while not stop.is_set() and lease.is_held:
                 now = time.monotonic()
+                if watch.trouble is not None and watch.trouble != lease.trouble:
+                    _log.warning("%s", watch.trouble)
+                lease.trouble = watch.trouble
                 if now - self._looked_at > _LOOK_AGAIN_SECONDS:
                     self._looked_at = now
-                    self._look(rules, {""}, watch.trouble, stop)
-                self._mention(watch.trouble)
+                    self._look(rules, {""}, lease, stop)
                 waiting = now >= self._embed_after and self._embed()
-                self._beat(0, watch.trouble)
                 changed = watch.wait(0 if waiting else BEAT_SECONDS, stop)
                 if changed:
-                    self._look(rules, changed, watch.trouble, stop)
+                    self._look(rules, changed, lease, stop)
 
-    def _look(
-        self, rules: IgnoreRules, changed: set[str], trouble: str | None, stop: Event
-    ) -> None:
+    def _look(self, rules: IgnoreRules, changed: set[str], lease: Lease, stop: Event) -> None:
         """Bring changed files up to date; what cannot be done now is done with the next look."""
         started = time.perf_counter()
         below = changed | {
             folder for path in changed if (folder := rules.refresh(path)) is not None
         }
 
-        def beat_on(progress: IndexProgress) -> None:
-            self._beat(progress.files_total - progress.files, trouble)
-            if stop.is_set():
+        def note(progress: IndexProgress) -> None:
+            lease.behind = progress.files_total - progress.files
+            if stop.is_set() or not lease.is_held:
                 raise _Stopped
 
         try:
-            tally = self._indexer.refresh(self._place, rules, below, on_progress=beat_on)
+            tally = self._indexer.refresh(self._place, rules, below, on_progress=note)
+            self._tell(tally, (time.perf_counter() - started) * 1000)
         except _Stopped:
             return
+        except NotFound:
+            raise  # the workspace was dropped
         except ByheartError as error:
             _log.warning("%s: %s", self._place.root, error)
             if not isinstance(error, Unreadable):  # an unmounted root comes back by itself
                 self._looked_at = time.monotonic() - _LOOK_AGAIN_SECONDS + _AFTER_TROUBLE_SECONDS
-            return
-        self._tell(tally, (time.perf_counter() - started) * 1000)
+        finally:
+            lease.behind = 0
 
     def _tell(self, tally: Tally, ms: float) -> None:
         if self._on_indexed is not None and (tally.changed or tally.errors):
             pending = self._storage.count_pending()
             self._on_indexed(report(self._place, tally, ms, pending))
-
-    def _mention(self, trouble: str | None) -> None:
-        """Say once why the folder is not watched; `status` says so all the time."""
-        if trouble is not None and trouble != self._told:
-            _log.warning("%s", trouble)
-        self._told = trouble
 
     def _embed(self) -> bool:
         """Make a few of the vectors that are missing; say whether there may be more."""
@@ -147,25 +183,13 @@ class Watcher:
             self._embed_after = time.monotonic() + _AFTER_TROUBLE_SECONDS
         return made > 0
 
-    def _beat(self, behind: int, trouble: str | None) -> None:
-        now = time.monotonic()
-        if now - self._beaten_at < BEAT_SECONDS:
-            return
-        self._beaten_at = now
-        try:
-            self._mine = self._workspaces.beat(
-                self._place.workspace_no, self._name, behind, trouble
-            )
-        except ByheartError as error:
-            _log.warning("the heartbeat could not be written: %s", error)
-
 
 def has_died(watcher: str | None) -> bool:
     """Say whether a process of this machine that watched is gone, before its heartbeat says so."""
     if watcher is None or os.name != "posix":  # elsewhere, asking would end the process
         return False
-    host, pid, _ = watcher.split("/")
-    if host != socket.gethostname():
+    here, pid, _ = watcher.rsplit("/", 2)
+    if here != _here():
         return False
     try:
         os.kill(int(pid), 0)
@@ -174,3 +198,12 @@ def has_died(watcher: str | None) -> bool:
     except PermissionError:  # it is there, and somebody else's
         return False
     return False
+
+
+def _here() -> str:
+    """Name the place where a process id means something: containers may share a host's name."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - it leads nowhere
+    except OSError:
+        return socket.gethostname()
+    return f"{socket.gethostname()}:{namespace.strip('pid:[]')}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from byheart.chunking import set_apart, split
@@ -112,8 +112,45 @@ def test_tags_of_others_are_not_taken_for_ours(text: str) -> None:
     assert Emitted().find_echoes(text) == []
 
 
+@pytest.mark.parametrize("name", ["under", "title"])
+def test_a_block_is_known_by_its_delimiters_whatever_its_attributes_say(name: str) -> None:
+    about = (
+        ("id", "mem_x#0"),
+        (name, 'Guide > Birds -> "Kestrels" <here>'),
+        ("date", "2026-03-01"),
+    )
+    block = quote("passage", "Kestrels hover.", about)
+    assert find_quotations(f"{block}And now?") == [((0, len(block)), "Kestrels hover.")]
+
+
+# --- No text takes for ever -------------------------------------------------------------------
+
+
 def test_unclosed_tags_by_the_thousand_do_not_take_for_ever() -> None:
     assert find_quotations('<passage id="a">\n' * 10_000) == []
+
+
+@pytest.mark.parametrize("piece", [".", " ", "\n", "id: ", "(", "mem_", '<passage id="a" '])
+def test_a_text_of_one_piece_by_the_thousand_does_not_take_for_ever(piece: str) -> None:
+    assert Emitted(EMITTED).find_echoes(piece * (200_000 // len(piece)) + "x") == []
+
+
+def test_sentences_among_quotations_by_the_thousand_do_not_take_for_ever() -> None:
+    """Looking through all quotations for each sentence took minutes."""
+    block = '<passage id="a">\nx\n</passage>\n' * 2_000
+    assert Emitted(EMITTED).find_echoes(block + "ab.\n" * 30_000) == [(0, len(block))]
+
+
+def test_lines_that_are_all_alike_do_not_take_for_ever() -> None:
+    """A log repeats its words in every line: each was compared with all lines given before."""
+
+    def lines(numbers: range, when: str) -> str:
+        return "\n".join(f"INFO worker {n} is ready to serve requests {when}" for n in numbers)
+
+    given_out = Emitted(lines(range(at, at + 40), "now") for at in range(0, 4_000, 40))
+    again, other = lines(range(1_000, 2_000), "today"), lines(range(5_000, 6_000), "now")
+    assert given_out.find_echoes(again) == [(0, len(again))]
+    assert given_out.find_echoes(other) == []
 
 
 @settings(max_examples=60)
@@ -123,6 +160,7 @@ def test_unclosed_tags_by_the_thousand_do_not_take_for_ever() -> None:
 )
 def test_chunks_set_apart_are_still_the_text(sentences: list[str], gap: str) -> None:
     text = gap.join(sentences)
+    assume(text.strip())
     tokens = EstimatedTokens()
     whole = split(text, format="markdown", tokens=tokens)
     echoes = Emitted(EMITTED).find_echoes(text)

@@ -8,6 +8,7 @@ an echo, unless it has a name, a number or a "not" of its own: then it says some
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -22,21 +23,26 @@ from byheart.context.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
 _RUN_WORDS, _ECHOED_SHARE = 3, 0.6
 # Fewer words are an echo only as a whole text or beside another one: "Sounds good!" is a formula.
 _LEAST_WORDS = 4
-# A sentence counts as the source of another with so many of the runs found.
-_SOURCE_SHARE = 0.3
+# A sentence counts as the source of another with so many of the runs found. A run that more
+# sentences have than these, as the lines of a log do, says no more of where another is from.
+_SOURCE_SHARE, _MOST_HOLDERS = 0.3, 32
 # What comes after so many characters of a text is not looked at.
 _LONGEST = 200_000
 
 _UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]*_]*(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*")
+# Whatever may be long is taken as a whole, and from its beginning only: no text takes for ever.
+_SENTENCE_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
+)
 # How a passage is cited: its id, and what people put around one.
 _CITATION = re.compile(
-    r"[\[(【]?\s*(?:(?:id|source)\s*[:=]\s*)?\"?mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?\"?\s*[\])】]?",
+    r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
+    r"\"?mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?\"?\s{0,2}[\])】]?",
     re.IGNORECASE,
 )
 # Others have tags of these names too: ours stand behind our preamble, or have an id as we write it.
-_OPENS = re.compile(rf"<({'|'.join(TAGS)})\b[^>\n]{{0,4000}}>(?=\n)")
+_OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=\"[^\"\n]*\"){{0,12}}>(?=\n)")
 _BEGINS = re.compile(
     rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"[^\"\n]{{1,240}}\")"
 )
@@ -81,8 +87,8 @@ class Emitted:
     """What was put into a prompt, sentence by sentence, by their runs of words."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._texts: list[str] = []
         self._whole: set[tuple[str, ...]] = set()
+        self._particulars: list[set[str]] = []
         self._alone: set[tuple[str, ...]] = set()
         self._holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for text in texts:
@@ -94,16 +100,19 @@ class Emitted:
         if len(sentences) == 1:
             self._alone.add(sentences[0].words)
         for sentence in sentences:
+            if sentence.words in self._whole:
+                continue
             self._whole.add(sentence.words)
             for run in set(_runs(sentence.words)):
-                self._holders[run].append(len(self._texts))
-            self._texts.append(sentence.text)
+                if len(self._holders[run]) < _MOST_HOLDERS:
+                    self._holders[run].append(len(self._particulars))
+            self._particulars.append(particulars.words_of(sentence.text))
 
     def find_echoes(self, text: str) -> list[Span]:
         """Find the sentences of a text that repeat it, and what is quoted as such."""
         quoted = [span for span, _ in find_quotations(text)]
-        sentences = _sentences(text[:_LONGEST]) if self._texts else ()
-        said = [each for each in sentences if not _lies_in(each.span, quoted)]
+        sentences = _sentences(text[:_LONGEST]) if self._whole else ()
+        said = list(_outside(quoted, sentences))
         known = [self._has(each) for each in said]
         repeated = [
             each.span
@@ -125,8 +134,8 @@ class Emitted:
             return True
         counts = Counter(at for held in holders for at in held)
         least = _SOURCE_SHARE * max(counts.values())
-        sources = [self._texts[at] for at, count in counts.items() if count >= least]
-        return not particulars.adds(sentence.text, " \n".join(sources))
+        sources = (self._particulars[at] for at, count in counts.items() if count >= least)
+        return not particulars.adds(sentence.text, set[str]().union(*sources))
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
@@ -144,8 +153,13 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
         yield tuple(words[at : at + _RUN_WORDS])
 
 
-def _lies_in(span: Span, others: Iterable[Span]) -> bool:
-    return any(other.start < span.end and span.start < other.end for other in others)
+def _outside(quoted: Sequence[Span], sentences: Iterable[_Sentence]) -> Iterator[_Sentence]:
+    """Leave out what lies in a quotation, even in part; those are in order, and apart."""
+    ends = [span.end for span in quoted]
+    for sentence in sentences:
+        at = bisect_right(ends, sentence.span.start)
+        if at == len(quoted) or quoted[at].start >= sentence.span.end:
+            yield sentence
 
 
 def _join(spans: Iterable[Span]) -> list[Span]:

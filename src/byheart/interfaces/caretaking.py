@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what answers first imports no engine
     from byheart.memory_store import MemoryStore
     from byheart.settings import Settings
 
+_TRY_AGAIN_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -45,10 +46,16 @@ def keep_workspaces(store: MemoryStore, settings: Settings, ended: Event) -> Non
 
 
 def _keep_workspace(store: MemoryStore, path: str, watching: bool, ended: Event) -> None:
-    try:
-        if watching:
-            store.watch(path, ended)
-        else:
-            store.index(path)
-    except Exception as error:  # noqa: BLE001 - nobody waits for this thread
-        _log.warning("the workspace %s is not kept fresh: %s", path, error)
+    """Try again what fails: a disk may be mounted later."""
+    told = ""
+    while not ended.is_set():
+        try:
+            if watching:
+                store.watch(path, ended)
+            else:
+                store.index(path)
+            return
+        except Exception as error:  # noqa: BLE001 - nobody waits for this thread
+            if told != (told := str(error)):
+                _log.warning("the workspace %s is not kept fresh: %s", path, error)
+        ended.wait(_TRY_AGAIN_SECONDS)

@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
+import lzma
 import re
+import struct
+import zlib
 from dataclasses import dataclass
+from xml.parsers import expat
+from zipfile import BadZipFile
 
+# What damaged data can raise in what unpacks and parses it, as found by damaging it: "Broken PDF
+# files might cause other exceptions", says pypdf's documentation, and `zipfile` seeks to negative
+# places. A bug of ours may hide among them, but one odd file must not keep the others out.
+BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    BadZipFile,
+    EOFError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    expat.ExpatError,
+    lzma.LZMAError,
+    struct.error,
+    zlib.error,
+)
 _MAX_TITLE_CHARS = 200
 # What a line of plain text must not begin with, or it becomes a heading or opens a fence.
 _STRUCTURAL = re.compile(r"[ \t]{0,3}(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|```|~~~)", re.MULTILINE)

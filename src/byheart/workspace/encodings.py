@@ -90,18 +90,31 @@ class Decoded:
 
 def decode(data: bytes) -> Decoded:
     """Read bytes as text: by their mark, as UTF-8, as they declare, or as they look."""
+    found = _decode_marked(data) or _decode_unmarked(data)
+    # A zero ends a text for much that it is handed to, SQLite's functions among them.
+    return Decoded(found.text.replace("\0", "\ufffd"), found.encoding)
+
+
+def _decode_marked(data: bytes) -> Decoded | None:
+    """Believe a byte order mark, if what follows is text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             try:
-                return Decoded(data[len(mark) :].decode(encoding), encoding)
+                text = data[len(mark) :].decode(encoding)
             except UnicodeDecodeError:
-                break
+                return None
+            _check_letters(text)
+            return Decoded(text, encoding)
+    return None
+
+
+def _decode_unmarked(data: bytes) -> Decoded:
     if b"\0" in data[:_HEAD_BYTES]:
         return _decode_utf16(data)
     if len(_CONTROL.findall(data[:_SAMPLE_BYTES])) > len(data[:_SAMPLE_BYTES]) // 100:
         raise NotText(_BINARY)
     try:
-        return Decoded(data.decode("utf-8").replace("\0", "\ufffd"), "utf-8")
+        return Decoded(data.decode("utf-8"), "utf-8")
     except UnicodeDecodeError:
         return _decode_damaged(data) or _decode_declared(data) or _decode_by_letters(data)
 
@@ -117,12 +130,17 @@ def _decode_utf16(data: bytes) -> Decoded:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
         raise NotText(_BINARY) from error
+    _check_letters(text)
+    return Decoded(text, encoding)
+
+
+def _check_letters(text: str) -> None:
+    """Refuse what is mostly no letters, nor what programs write between them."""
     sample = text[:_HEAD_BYTES]
     strange = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in sample)
-    strange -= sum(map(sample.count, "\t\n\r\f"))
-    if strange > len(sample) // 100:
+    strange -= sum(map(sample.count, "\b\t\n\v\f\r\x1b"))
+    if strange > 1 + len(sample) // 100:
         raise NotText(_BINARY)
-    return Decoded(text.replace("\0", "\ufffd"), encoding)
 
 
 def _decode_damaged(data: bytes) -> Decoded | None:

@@ -11,13 +11,13 @@ from byheart.errors import InvalidInput, NotFound, Unreadable
 from byheart.workspace.ignoring import BUILT_IN, Decision, IgnoreRules
 from byheart.workspace.reading import read_file
 from byheart.workspace.regular_file import describe
-from byheart.workspace.walking import device_of, is_writable
+from byheart.workspace.walking import identify, is_writable
 
 
 def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -> Decision:
     """Say why a file or folder is memory or not, looking at the file itself too."""
     rules = rules or IgnoreRules(root)
-    device = device_of(rules.root)
+    device, _ = identify(rules.root)
     relative = locate(rules.root, path)
     try:
         return _explain_found(rules, relative, device)

@@ -12,6 +12,7 @@ from byheart.workspace import inotify
 from byheart.workspace.changes import EVERYTHING, Change, sift
 from byheart.workspace.ignoring import IgnoreRules
 from byheart.workspace.inotify import Event, Inotify
+from byheart.workspace.paths import lies_within
 
 _APPEARED = inotify.CREATED | inotify.MOVED_TO
 _VANISHED = inotify.DELETED | inotify.MOVED_FROM
@@ -59,7 +60,7 @@ class FolderWatches:
 
     def _renew(self, folder: str) -> None:
         """Register what is no longer ignored below a folder and give up what is now."""
-        former = {path for path in self._numbers if _is_within(path, folder)}
+        former = {path for path in self._numbers if lies_within(path, {folder})}
         for path in former - self._register(folder):
             self._release(path)
 
@@ -157,7 +158,7 @@ class FolderWatches:
     def _release_all(self, vanished: set[str]) -> None:
         vanished = vanished & self._numbers.keys()
         if vanished:
-            gone = [path for path in self._numbers if any(map(vanished.__contains__, _up(path)))]
+            gone = [path for path in self._numbers if lies_within(path, vanished)]
             for path in gone:
                 self._release(path)
 
@@ -179,13 +180,3 @@ def _join(folder: str, name: bytes) -> str | None:
         return None
     return f"{folder}/{text}" if folder else text
 
-
-def _is_within(path: str, folder: str) -> bool:
-    return not folder or path == folder or path.startswith(f"{folder}/")
-
-
-def _up(path: str) -> Iterator[str]:
-    """Give a path and each folder above it."""
-    while path:
-        yield path
-        path = path.rpartition("/")[0]

@@ -66,7 +66,7 @@ class IgnoreRules:
     def decide(self, path: str, *, is_dir: bool, size_bytes: int | None = None) -> Decision:
         """Say whether a path below the root is left out, by itself or with a folder above it."""
         if not path:
-            return KEPT
+            return self._learn(path).decision
         parent, _, name = path.rpartition("/")
         if not name or path[0] == "/":
             _check(path)
@@ -101,7 +101,7 @@ class IgnoreRules:
         changed = False
         for name in find_marked_folders(marker):
             folder = "/".join(filter(None, (parent, name)))
-            if not folder or not self._join(folder).is_dir():
+            if not folder or not os.path.isdir(self._join(folder)):  # noqa: PTH112 - never raises
                 continue
             before = self._folders.get(folder)
             self.forget(folder)
@@ -164,14 +164,16 @@ class IgnoreRules:
         """Read what the git repository around the root says, if there is one."""
         folders = [self.root, *self.root.parents]
         top = next((folder for folder in folders if os.path.lexists(folder / ".git")), self.root)
-        above = _Folder(KEPT)
+        # As for the folders below: what is in a folder of secrets is never memory.
+        hidden = any(is_secret(part, is_dir=True) for part in self.root.parts)
+        above = _Folder(Decision(True, SECRET, BUILT_IN) if hidden else KEPT)
         for folder in reversed(folders[1 : folders.index(top) + 1]):
             lead = self.root.relative_to(folder).as_posix() + "/"
             up = "../" * lead.count("/")
             git = read_rules(folder / GITIGNORE, up + GITIGNORE, lead=lead)
             exclude = read_exclude(folder, f"{up}.git", lead=lead)
             above = _Folder(
-                KEPT,
+                above.decision,
                 (),
                 (git, *above.git) if git else above.git,
                 (exclude, *above.exclude) if exclude else above.exclude,
@@ -241,6 +243,15 @@ def _is_specific(glob: Glob) -> bool:
     `*`, `!*/`, `!*.md` is how one says "Markdown only": that must not bring back node_modules.
     """
     return bool(glob.last_part.strip("*"))
+
+
+def check_root(root: Path) -> None:
+    """Refuse a folder of which nothing may ever be memory."""
+    if IgnoreRules(root).decide("", is_dir=True).ignored:
+        raise InvalidInput(
+            f"{root} is, or is in, a folder where keys and passwords are kept",
+            "name another folder: nothing in this one is ever read",
+        )
 
 
 def _check(path: str) -> None:

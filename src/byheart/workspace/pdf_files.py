@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import io
 import logging
-import struct
 import time
-import zlib
 from collections.abc import Iterator
 from typing import Any
 
 from byheart.errors import Unreadable
-from byheart.workspace.documents import Document, escape_line, shorten_title
+from byheart.workspace.documents import BROKEN, Document, escape_line, shorten_title
 
 _MAX_CHARS = 10_000_000
 _MAX_SECONDS = 60.0
-# "Broken PDF files might cause other exceptions", says its documentation. Those of Python's that
-# data can cause; a bug of ours raises others.
-_BROKEN = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zlib.error,
-)
 
 
 class _TooMuch(Exception):
@@ -43,7 +26,9 @@ def read_pdf(data: bytes) -> Document:
         from pypdf.errors import DependencyError, PyPdfError
     except ImportError as error:
         raise Unreadable(
-            "is a PDF, and what reads PDFs is not installed", 'pip install "byheart[documents]"'
+            "is a PDF, and what reads PDFs is not installed",
+            'pip install "byheart[documents]"',
+            for_now=True,
         ) from error
     # It logs every blemish of a file; what could not be read we say ourselves.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
@@ -54,10 +39,12 @@ def read_pdf(data: bytes) -> Document:
         text = "\n\n".join(_write_pages(reader))
         title = reader.metadata.title if reader.metadata else None
     except DependencyError as error:
-        raise Unreadable("is a PDF that is encrypted in a way that is not read here") from error
+        raise Unreadable(
+            "is a PDF that is encrypted in a way that is not read here", for_now=True
+        ) from error
     except _TooMuch as error:
         raise Unreadable("is a PDF that takes too long to read") from error
-    except (PyPdfError, *_BROKEN) as error:
+    except (PyPdfError, *BROKEN) as error:
         raise Unreadable("is a damaged PDF") from error
     if not text:
         raise Unreadable("is a PDF without text, perhaps of scanned pages")

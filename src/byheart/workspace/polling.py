@@ -8,6 +8,7 @@ from pathlib import Path
 
 from byheart.errors import Unreadable
 from byheart.workspace.ignoring import IgnoreRules
+from byheart.workspace.paths import lies_within
 from byheart.workspace.regular_file import SeenFile
 from byheart.workspace.walking import Unseen, walk
 
@@ -42,12 +43,12 @@ class Polling:
 
     def _begin(self) -> None:
         self._seen: dict[str, SeenFile] = {}
-        self._unseen: list[str] = []
+        self._unseen: set[str] = set()
         self._spent_seconds = 0.0
         self._walk: Iterator[SeenFile] | None = walk(self._root, self._rules, self._keep)
 
     def _keep(self, unseen: Unseen) -> None:
-        self._unseen.append(unseen.path)
+        self._unseen.add(unseen.path)
 
     def _advance(self, until: float) -> set[str]:
         """Walk until a moment; name what changed if the walk came to its end."""
@@ -75,7 +76,7 @@ class Polling:
     def _compare(self) -> set[str]:
         # What could not be looked at is not gone.
         for path, seen in self._known.items():
-            if any(path == hidden or path.startswith(f"{hidden}/") for hidden in self._unseen):
+            if lies_within(path, self._unseen):
                 self._seen.setdefault(path, seen)
         changed = {
             path

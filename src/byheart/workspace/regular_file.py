@@ -50,16 +50,16 @@ def read_bytes(root: Path, path: str) -> tuple[SeenFile, bytes]:
         with _opened(root, path) as (handle, device):
             details = os.fstat(handle)
             if not stat.S_ISREG(details.st_mode):
-                raise Unreadable("is not a regular file")
+                raise Unreadable("is not a regular file", for_now=True)
             if details.st_dev != device:
-                raise Unreadable("is on another file system than the root")
+                raise Unreadable("is on another file system than the root", for_now=True)
             if details.st_size > MAX_FILE_BYTES:
                 raise Unreadable(f"is {TOO_LARGE}")
             return seen_as(path, details), _read(handle, details.st_size)
     except FileNotFoundError as error:
-        raise Unreadable("is no longer there") from error
+        raise Unreadable("is no longer there", for_now=True) from error
     except OSError as error:
-        raise Unreadable(describe(error)) from error
+        raise Unreadable(describe(error), for_now=True) from error
 
 
 def describe(error: OSError) -> str:
@@ -110,7 +110,7 @@ def _opened_by_path(root: Path, path: str) -> Iterator[tuple[int, int]]:
     base = root.resolve()
     file = base / path
     if file.resolve() != file:
-        raise Unreadable("is a link, or behind one")
+        raise Unreadable("is a link, or behind one", for_now=True)
     handle = os.open(file, _FILE)
     try:
         yield handle, base.stat().st_dev

@@ -16,7 +16,7 @@ _FILE_NAMES = """
 .passwd-s3fs .vault-token .vault_pass .vault_password .rediscli_auth .pass .password  .secret
 .secrets .token .credentials .yarnrc.yml .terraformrc  terraform.rc kubeconfig .kubeconfig
 passwd shadow gshadow sudoers .ftpconfig  sftp-config.json filezilla.xml sitemanager.xml
-recentservers.xml  id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss
+recentservers.xml auth.json token.json wallet.dat  id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss
 ssh_host_rsa_key ssh_host_dsa_key ssh_host_ecdsa_key ssh_host_ed25519_key
 """
 _NAMES = frozenset(_FILE_NAMES.split())
@@ -25,12 +25,13 @@ env pem key p8 p12 pfx pkcs8 pkcs12 jks keystore bks kdb kdbx psafe3 agilekeycha
 keychain keytab kwallet ppk gpg pgp pgpkey age ovpn tfvars tfstate rdp cscfg
 """
 _EXTENSIONS = frozenset(_EXTENSION_NAMES.split())
-# `.env.local`, and copies of what is secret: `server.key.bak`, `terraform.tfstate.backup`.
+# A copy is as secret as what it is one of: `.env~`, `credentials.json.bak`, `.netrc.1`.
+_COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14}))+$", re.I)
+# What is put behind a whole name to send a file by mail, or to say how it is written.
+_DISGUISES = frozenset({"txt", "json"})
 _SECRET_STEM = re.compile(
-    r"\.env[.\-_].+|env\.(?:local|production|development|staging|prod|dev|test)"
-    r"|.+\.(?:env|pem|key|p12|pfx|kdbx|tfvars|tfstate|keystore|jks)"
-    r"(?:\.(?:bak|backup|old|orig|save|copy|json|\d+)|~)"
-    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:[._-].+|~)"
+    r"\.env[.\-_ \d].*|env\.(?:local|production|development|staging|prod|dev|test)"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)[._-].+"
     r"|\.\w+_history"
 )
 # Only as whole words, and only in files that hold values: `secrets.py` is a program,
@@ -44,8 +45,9 @@ _SECRET_WORDS = re.compile(
 _VALUE_EXTENSIONS = frozenset(_VALUES.split())
 # `passwords.txt` and the lists that browsers and password managers export.
 _LISTED = re.compile(
-    r"(?:.*[^a-z0-9])?(?:passwords?|passwd|credentials?|logins?|api[-_.]?keys?|recovery[-_.]?codes?"
-    r"|seed[-_.]?phrase)(?:[-_. ]?(?:export|backup|list|copy|[\d()-]+))*\.(?:txt|csv|tsv|text)"
+    r"(?:.*[^a-z0-9])?(?:passwords?|passwd|credentials?|logins?|recovery[-_.]?codes?"
+    r"|(?:api|access|root)[-_.]?keys?|seed[-_.]?phrase)"
+    r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:txt|csv|tsv|text)"
 )
 _BARE = re.compile(
     r"(?:.*[^a-z0-9])?(?:credentials?|passwords?|secrets?|api[-_.]?keys?|private[-_.]?key)"
@@ -56,9 +58,16 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 def is_secret(name: str, *, is_dir: bool) -> bool:
     """Say whether a name is one under which keys and passwords are kept."""
-    folded = name.lower()
     if is_dir:
-        return folded in _FOLDERS
+        return name.lower() in _FOLDERS
+    name = _COPY.sub("", name)
+    stem, _, extension = name.rpartition(".")
+    disguised = extension.lower() in _DISGUISES and "." in stem
+    return _holds_secrets(name) or (disguised and _holds_secrets(stem))
+
+
+def _holds_secrets(name: str) -> bool:
+    folded = name.lower()
     if folded in _NAMES:
         return True
     if folded.endswith(_PUBLIC):

@@ -32,10 +32,24 @@ OnError = Callable[[Unseen], None]
 def walk(
     root: Path, rules: IgnoreRules, on_error: OnError, *, below: str = ""
 ) -> Iterator[SeenFile]:
-    """Give the files that are memory, sorted by the parts of their paths, the rules read anew."""
+    """Give the files that are memory, sorted by the parts of their paths, the rules read anew.
+
+    What it does not give is not there, unless it says at its end that the root was swapped.
+    """
     rules.forget(below)
-    device = device_of(root)
-    if below and not _is_folder_inside(root, below, device):
+    identity = identify(root)
+    yield from _walk(root, rules, on_error, below, identity[0])
+    _check_same(root, identity)
+
+
+def _walk(
+    root: Path, rules: IgnoreRules, on_error: OnError, below: str, device: int
+) -> Iterator[SeenFile]:
+    try:
+        if below and not _is_folder_inside(root, below, device):
+            return
+    except (OSError, ValueError) as error:
+        on_error(Unseen(below, _reason(error), True))
         return
     if rules.decide(below, is_dir=True).ignored:
         return
@@ -72,17 +86,17 @@ def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
     """Look at one file: nothing if it is no memory, or not there."""
     if rules.decide(path, is_dir=False).ignored:
         return None
-    device = device_of(root)
+    identity = identify(root)
     parent = path.rpartition("/")[0]
     try:
-        if parent and not _is_folder_inside(root, parent, device):
-            return None
+        if parent and not _is_folder_inside(root, parent, identity[0]):
+            return _check_same(root, identity)
         details = os.lstat(root / path)
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        return _check_same(root, identity)
     except (OSError, ValueError) as error:
-        raise Unreadable(_reason(error)) from error
-    if details.st_dev != device or not stat.S_ISREG(details.st_mode):
+        raise Unreadable(_reason(error), for_now=True) from error
+    if details.st_dev != identity[0] or not stat.S_ISREG(details.st_mode):
         return None
     if rules.decide(path, is_dir=False, size_bytes=details.st_size).ignored:
         return None
@@ -118,16 +132,27 @@ def is_writable(name: str) -> bool:
     return True
 
 
-def device_of(root: Path) -> int:
+def identify(root: Path) -> tuple[int, int]:
+    """Tell a root from another folder at the same path: its file system and number."""
     try:
         details = root.stat()
     except OSError as error:
         raise Unreadable(
-            f"{root} cannot be looked at: {_reason(error)}", "check that it is there and mounted"
+            f"{root} cannot be looked at: {_reason(error)}",
+            "check that it is there and mounted",
+            for_now=True,
         ) from error
     if not stat.S_ISDIR(details.st_mode):
         raise Unreadable(f"{root} is not a folder", "name the folder that the file is in")
-    return details.st_dev
+    return details.st_dev, details.st_ino
+
+
+def _check_same(root: Path, identity: tuple[int, int]) -> None:
+    """Refuse to say what is missing from a root that went away, or was swapped, meanwhile."""
+    if identify(root) != identity:
+        raise Unreadable(
+            f"{root} became another folder while it was looked at", "try again", for_now=True
+        )
 
 
 def _is_folder_inside(root: Path, folder: str, device: int) -> bool:

@@ -7,7 +7,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -16,6 +16,7 @@ from byheart.workspace.changes import EVERYTHING, Source
 from byheart.workspace.folder_watches import FolderWatches
 from byheart.workspace.ignoring import IgnoreRules
 from byheart.workspace.mounts import find_silent_filesystem
+from byheart.workspace.paths import lies_within
 from byheart.workspace.polling import Polling
 
 POLL_SECONDS = 2.0
@@ -197,9 +198,4 @@ def _without_nested(paths: set[str]) -> set[str]:
     """Leave out what lies below another of the paths."""
     if "" in paths:
         return {""}
-    return {path for path in paths if not any(map(paths.__contains__, _above(path)))}
-
-
-def _above(path: str) -> Iterable[str]:
-    while path := path.rpartition("/")[0]:
-        yield path
+    return {path for path in paths if not lies_within(path.rpartition("/")[0], paths)}

@@ -9,12 +9,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from byheart.errors import Unreadable
-from byheart.workspace.documents import Document, escape_line, shorten_title
+from byheart.workspace.documents import BROKEN, Document, escape_line, shorten_title
 
 _MAX_XML_BYTES = 50_000_000
 _PIECE_BYTES = 1_000_000
@@ -46,10 +45,10 @@ def read_word_file(data: bytes) -> Document:
         raise Unreadable("is not a Word document: there is no text in it") from error
     except _Refused as error:
         raise Unreadable(f"is a Word document that is not read here: {error}") from error
-    except (zipfile.BadZipFile, zlib.error, expat.ExpatError, EOFError, OSError) as error:
-        raise Unreadable("is a damaged Word document") from error
     except RuntimeError as error:
         raise Unreadable("is a Word document that is packed in a way not read here") from error
+    except BROKEN as error:
+        raise Unreadable("is a damaged Word document") from error
     text = "\n\n".join(body.blocks)
     title = shorten_title("".join(properties.title))
     return Document(text + "\n" if text else "", "markdown", title, lines_match=False)
@@ -90,7 +89,7 @@ class _Styles:
                 self.levels[self.style] = min(6, int(match[1] or (1 if match[2] else 2)))
         elif local == "outlineLvl" and self.style:
             level = _value(attributes, "val")
-            if level.isdecimal() and int(level) < 9:
+            if level in tuple("012345678"):
                 self.levels.setdefault(self.style, min(6, int(level) + 1))
 
     def end(self, name: str) -> None:

@@ -75,7 +75,7 @@ def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
     if workspace.watched_by is None or workspace.beat_at is None:
         return [*parts, Part("not watched", "dim")]
     age = (datetime.now(UTC) - workspace.beat_at).total_seconds()
-    who = workspace.watched_by.split("/")[1]
+    who = workspace.watched_by.rsplit("/", 2)[1]
     if age > STALE_SECONDS:
         heard = screen.moment(workspace.beat_at)
         return [*parts, Part(f"not watched: process {who} was last heard of {heard}", "bad")]

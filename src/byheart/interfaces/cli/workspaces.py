@@ -186,15 +186,16 @@ def _explain(invocation: Invocation, path: str | None, file: str) -> None:
 
 def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
     """Find the folder whose rules count: the workspace around it, or else the one named."""
+    from byheart.indexing import innermost
+
     named = Path(path or ".").expanduser()
     meant = (named if path else Path(file).expanduser().parent).resolve()
     try:
         with open_store(invocation) as store:
-            roots = [Path(each.root) for each in store.workspaces()]
+            around = innermost(store.workspaces(), meant)
     except StoreUnreachable:  # nothing was indexed yet, and may still be asked about
-        roots = []
-    around = [root for root in roots if meant.is_relative_to(root)]
-    return max(around, key=lambda root: len(root.parts), default=named)
+        return named
+    return named if around is None else Path(around.root)
 
 
 def _drop(invocation: Invocation, path: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import PureWindowsPath
 from typing import Any
 
 from byheart.interfaces.setup import jsonc
@@ -148,7 +149,9 @@ def _is_ours(hook: object) -> bool:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:  # quotes that do not end: nothing that we would write
         return False
-    return VERB in words and any(NAME in word for word in words[: words.index(VERB)])
+    # The verb stands right behind the program: a folder of that name elsewhere is none.
+    at = words.index(VERB) if VERB in words[1:-1] else 0
+    return at > 0 and PureWindowsPath(words[at - 1]).stem == NAME and words[-1] in _EVENTS
 
 
 def _require(text: str, expected: Mapping[str, Any]) -> None:

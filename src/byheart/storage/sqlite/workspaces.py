@@ -33,7 +33,11 @@ from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite.transfer import is_tombstoned
 
 WHO = "workspace"
-GONE, EMPTY = "the file is gone", "the file holds no text any more"
+GONE, EMPTY, DROPPED = (
+    "the file is gone",
+    "the file holds no text to remember any more",
+    "the workspace was dropped",
+)
 _LIST = """
     SELECT workspace_no, space, root,
         (SELECT count(*) FROM workspace_files f WHERE f.workspace_no = w.workspace_no
@@ -42,7 +46,11 @@ _LIST = """
          AND gone_at IS NULL AND f.trouble IS NOT NULL),
         indexed_at, watcher, beat_at, behind, trouble
     FROM workspaces w WHERE ?1 IS NULL OR space = ?1 ORDER BY space, root"""
-_FILE = "memory_id, size, mtime_ns, inode, file_hash, trouble, gone_at IS NOT NULL"
+_FILE = "memory_id, size, mtime_ns, inode, file_hash, trouble, may_pass, gone_at IS NOT NULL"
+# A memory that was hidden because of its file, not because somebody wanted it forgotten.
+_HIDDEN_BY_US = f"""forgotten_at IS NOT NULL AND (SELECT who FROM history h
+    WHERE h.memory_no = m.memory_no AND operation = 'forget'
+    ORDER BY history_no DESC LIMIT 1) = '{WHO}'"""
 # Everything in a folder: "0" is what follows "/".
 _UNDER = "workspace_no = ?1 AND (?2 = '' OR path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
 
@@ -111,15 +119,23 @@ class SqliteWorkspaces:
             for path, stamp in missing.items():
                 known = _known(connection, workspace_no, path)
                 # Another process may have found it meanwhile, as it is now.
-                if known is not None and known.stamp == stamp and not known.gone:
-                    hidden += _hide(connection, workspace_no, space, path, known.memory_id, GONE)
+                if known is None or known.stamp != stamp or known.gone:
+                    continue
+                if known.memory_id is None or not _exists(connection, known.memory_id):
+                    _remove_row(connection, workspace_no, path)
+                    continue
+                hidden += _hide(connection, known.memory_id, space, GONE)
+                connection.execute(
+                    "UPDATE workspace_files SET gone_at = ? WHERE workspace_no = ? AND path = ?",
+                    (now_micros(), workspace_no, path),
+                )
         return hidden
 
     def purge(self, gone_before: datetime, limit: int) -> int:
         """Take out memories whose files have been gone since before some moment; count them."""
         find = (
-            "SELECT workspace_no, path, space, memory_id FROM workspace_files "
-            "JOIN workspaces USING (workspace_no) WHERE gone_at < ? LIMIT ?"
+            "SELECT space, memory_id FROM memories m WHERE kind = 'file' AND version_of IS NULL "
+            f"AND forgotten_at < ? AND {_HIDDEN_BY_US} LIMIT ?"
         )
         values = (to_micros(gone_before), limit)
         with self._database.reading() as connection:
@@ -127,10 +143,9 @@ class SqliteWorkspaces:
                 return 0
         with self._database.writing() as connection:
             rows: list[Any] = connection.execute(find, values).fetchall()
-            for workspace_no, path, space, memory_id in rows:
-                if _is_hidden(connection, memory_id):  # unless somebody restored it
-                    life.remove(connection, [memory_id], space, tombstones=False)
-                _remove_row(connection, workspace_no, path)
+            for space, memory_id in rows:
+                life.remove(connection, [memory_id], space, tombstones=False)
+                connection.execute("DELETE FROM workspace_files WHERE memory_id = ?", (memory_id,))
         return len(rows)
 
     def finish(self, workspace_no: int, at: datetime) -> None:
@@ -153,14 +168,15 @@ class SqliteWorkspaces:
                     (workspace_no,),
                 )
             ]
-            hidden = life.forget(connection, ids, space, WHO, "the workspace was dropped")
+            hidden = life.forget(connection, ids, space, WHO, DROPPED)
             connection.execute("DELETE FROM workspaces WHERE workspace_no = ?", (workspace_no,))
         return len(hidden)
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
-        """Take on keeping a workspace fresh, unless another process does so."""
+        """Take on keeping a workspace fresh, unless another process does so, or it was dropped."""
         now = now_micros()
         with self._database.writing() as connection:
+            _column(connection, workspace_no, "space")
             connection.execute(
                 "UPDATE workspaces SET watcher = ?2, beat_at = ?3, behind = 0, trouble = NULL "
                 "WHERE workspace_no = ?1 AND (watcher IS NULL OR watcher = ?2 OR beat_at < ?4)",
@@ -195,56 +211,78 @@ def _apply(
     change: FileChange,
     model: Model | None,
 ) -> FileStatus:
+    read_since = connection.execute(
+        "SELECT read_at > ? FROM workspace_files WHERE workspace_no = ? AND path = ?",
+        (to_micros(change.read_at), workspace_no, change.path),
+    ).get
+    if read_since:
+        return "unchanged"  # another process has read it after us
     known = _known(connection, workspace_no, change.path)
-    memory_id = None if known is None else known.memory_id
     if change.trouble is not None:
         # What it held when it could be read is better than nothing.
-        _put_row(connection, workspace_no, change, memory_id)
+        former = None if known is None else known.memory_id
+        kept = replace(change, file_hash=b"" if known is None else known.file_hash)
+        _put_row(connection, workspace_no, kept, former)
         return "failed"
     if change.moved_from is not None:
         return _move(connection, workspace_no, space, change, known)
-    if memory_id is not None and known is not None:
-        if known.gone and _is_hidden(connection, memory_id):
-            life.restore(connection, memory_id, space, WHO)
-        elif not _is_live(connection, memory_id):
-            _put_row(connection, workspace_no, change, memory_id)
-            return "forgotten"
-    if known is not None and known.file_hash == change.file_hash:
-        _put_row(connection, workspace_no, change, memory_id)
-        return "unchanged"
+    if known is not None and known.memory_id is not None:
+        return _follow(connection, workspace_no, space, change, known, model)
+    return _begin(connection, workspace_no, change, model)
+
+
+def _begin(
+    connection: apsw.Connection, workspace_no: int, change: FileChange, model: Model | None
+) -> FileStatus:
+    """Take a file in that has no memory yet, or has one from before the workspace was known."""
     if change.draft is None:
-        _put_row(connection, workspace_no, change, memory_id)
-        emptied = _hide(connection, workspace_no, space, change.path, memory_id, EMPTY)
-        return "removed" if emptied else "unchanged"
-    return _keep(connection, workspace_no, change, change.draft, memory_id, model)
+        _put_row(connection, workspace_no, change, None)
+        return "unchanged"
+    memory = change.draft.memory
+    if _is_erased(connection, memory):
+        _put_row(connection, workspace_no, change, None)
+        return "forgotten"
+    # Imported, or hidden when the file was empty or the workspace dropped.
+    memory_id = connection.execute(
+        "SELECT memory_id FROM memories m WHERE space = ? AND session_id IS NULL AND client_id = ? "
+        f"AND version_of IS NULL AND (forgotten_at IS NULL OR {_HIDDEN_BY_US}) LIMIT 1",
+        (memory.space, memory.client_id),
+    ).get
+    if memory_id is None:
+        memory_id = writing.insert(connection, change.draft, model).memory_id
+    else:
+        _show(connection, memory_id, memory.space)
+        _replace(connection, memory_id, change.draft, model)
+    _put_row(connection, workspace_no, change, memory_id)
+    return "indexed"
 
 
-def _keep(
+def _follow(
     connection: apsw.Connection,
     workspace_no: int,
+    space: str,
     change: FileChange,
-    draft: Draft,
-    memory_id: str | None,
+    known: KnownFile,
     model: Model | None,
 ) -> FileStatus:
-    """Write a file's text: as a new memory, or in place of what its memory held."""
-    memory = draft.memory
-    if is_tombstoned(connection, memory.space, bytes.fromhex(memory.content_hash)):
+    """Let a file's memory hold what the file holds now."""
+    memory_id = known.memory_id
+    assert memory_id is not None
+    if not (_is_live(connection, memory_id) or _is_hidden_by_us(connection, memory_id)):
         _put_row(connection, workspace_no, change, memory_id)
         return "forgotten"
-    # A store that was imported knows the file's memory, but not the workspace.
-    memory_id = (
-        memory_id
-        or connection.execute(
-            "SELECT memory_id FROM memories WHERE space = ? AND session_id IS NULL "
-            "AND client_id = ? AND version_of IS NULL AND forgotten_at IS NULL",
-            (memory.space, memory.client_id),
-        ).get
-    )
-    if memory_id is None:
-        memory_id = writing.insert(connection, draft, model).memory_id
-    else:
-        _replace(connection, memory_id, draft, model)
+    if known.file_hash == change.file_hash:
+        _show(connection, memory_id, space)
+        _put_row(connection, workspace_no, change, memory_id)
+        return "unchanged"
+    if change.draft is None and not change.no_text:
+        return "unchanged"  # another process has found it otherwise: the next look reads it again
+    if change.draft is None or _is_erased(connection, change.draft.memory):
+        hidden = _hide(connection, memory_id, space, EMPTY)
+        _put_row(connection, workspace_no, change, None)
+        return "forgotten" if change.draft is not None else "removed" if hidden else "unchanged"
+    _show(connection, memory_id, space)
+    _replace(connection, memory_id, change.draft, model)
     _put_row(connection, workspace_no, change, memory_id)
     return "indexed"
 
@@ -284,27 +322,25 @@ def _move(
         return "failed"  # another process was faster: the next look finds out
     if known is not None and known.memory_id is not None:
         return "failed"
-    if source.gone and _is_hidden(connection, source.memory_id):
-        life.restore(connection, source.memory_id, space, WHO)
+    if _is_hidden_by_us(connection, source.memory_id):
+        _show(connection, source.memory_id, space)
     if _is_live(connection, source.memory_id):
-        _rename(connection, source.memory_id, change)
+        _rename(connection, workspace_no, source.memory_id, change.path)
     _remove_row(connection, workspace_no, change.moved_from)
     _put_row(connection, workspace_no, change, source.memory_id)
     return "moved"
 
 
-def _rename(connection: apsw.Connection, memory_id: str, change: FileChange) -> None:
+def _rename(connection: apsw.Connection, workspace_no: int, memory_id: str, place: str) -> None:
     row: Any = connection.execute(
         f"SELECT m.memory_no, {MEMORY} FROM memories m WHERE memory_id = ?", (memory_id,)
     ).get
     before = to_memory(row[1:])
-    old = before.path or ""
-    root = old[: len(old) - len(change.moved_from or "")]
-    path = root + change.path
+    path = f"{_column(connection, workspace_no, 'root').rstrip('/')}/{place}"
     after = replace(
         before,
         path=path,
-        title=_name(path) if before.title == _name(old) else before.title,
+        title=_name(path) if before.title == _name(before.path or "") else before.title,
         client_id=file_client_id(path),
         updated_at=from_micros(now_micros()),
     )
@@ -335,26 +371,19 @@ def _record_update(
     life.record(connection, memory_no, "update", memory.updated_at, WHO, changes=changes)
 
 
-def _hide(
-    connection: apsw.Connection,
-    workspace_no: int,
-    space: str,
-    path: str,
-    memory_id: str | None,
-    reason: str,
-) -> int:
-    if memory_id is None or not _exists(connection, memory_id):
-        if reason == GONE:
-            _remove_row(connection, workspace_no, path)
-        return 0
-    hidden = life.forget(connection, [memory_id], space, WHO, reason)
-    # What a user forgot stays forgotten, also when the file comes back.
-    if hidden:
-        connection.execute(
-            "UPDATE workspace_files SET gone_at = ? WHERE workspace_no = ? AND path = ?",
-            (now_micros(), workspace_no, path),
-        )
-    return len(hidden)
+def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) -> int:
+    """Hide a file's memory; what a user forgot stays as it is, also when the file comes back."""
+    return len(life.forget(connection, [memory_id], space, WHO, reason))
+
+
+def _show(connection: apsw.Connection, memory_id: str, space: str) -> None:
+    """Show a memory again that was hidden because of its file."""
+    if not _is_live(connection, memory_id):
+        life.restore(connection, memory_id, space, WHO)
+
+
+def _is_erased(connection: apsw.Connection, memory: Memory) -> bool:
+    return is_tombstoned(connection, memory.space, bytes.fromhex(memory.content_hash))
 
 
 def file_client_id(path: str) -> str:
@@ -371,18 +400,27 @@ def _known(connection: apsw.Connection, workspace_no: int, path: str) -> KnownFi
 
 
 def _to_known(row: Any) -> KnownFile:
-    memory_id, size, mtime_ns, inode, file_hash, trouble, gone = row
-    return KnownFile(memory_id, FileStamp(size, mtime_ns, inode), file_hash, trouble, bool(gone))
+    memory_id, size, mtime_ns, inode, file_hash, trouble, may_pass, gone = row
+    stamp = FileStamp(size, mtime_ns, inode)
+    return KnownFile(memory_id, stamp, file_hash, trouble, bool(may_pass), bool(gone))
 
 
 def _put_row(
     connection: apsw.Connection, workspace_no: int, change: FileChange, memory_id: str | None
 ) -> None:
     connection.execute(
-        "INSERT OR REPLACE INTO workspace_files "
-        "(workspace_no, path, memory_id, size, mtime_ns, inode, file_hash, trouble) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (workspace_no, change.path, memory_id, *change.stamp, change.file_hash, change.trouble),
+        "INSERT OR REPLACE INTO workspace_files (workspace_no, path, memory_id, size, mtime_ns, "
+        "inode, file_hash, read_at, trouble, may_pass) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            workspace_no,
+            change.path,
+            memory_id,
+            *change.stamp,
+            change.file_hash,
+            to_micros(change.read_at),
+            change.trouble,
+            change.may_pass,
+        ),
     )
 
 
@@ -400,10 +438,10 @@ def _is_live(connection: apsw.Connection, memory_id: str) -> bool:
     )
 
 
-def _is_hidden(connection: apsw.Connection, memory_id: str) -> bool:
+def _is_hidden_by_us(connection: apsw.Connection, memory_id: str) -> bool:
     return bool(
         connection.execute(
-            "SELECT 1 FROM memories WHERE memory_id = ? AND forgotten_at IS NOT NULL", (memory_id,)
+            f"SELECT 1 FROM memories m WHERE memory_id = ? AND {_HIDDEN_BY_US}", (memory_id,)
         ).get
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import Any, BinaryIO
 
 from byheart.upkeep.foreign.notes import read_note, tags, with_labels
@@ -11,7 +12,8 @@ from byheart.upkeep.foreign.pieces import Item
 from byheart.upkeep.foreign.sources import Source
 
 NAME = "basic-memory"
-_PERMALINK = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n(?:.*\r?\n)*?permalink:[ \t]*\S")
+_BOM, _FENCE, _PERMALINK = b"\xef\xbb\xbf", b"---", b"permalink:"
+_MATTER_BYTES = 4000
 _OBSERVATION = re.compile(
     r"^[ \t]*[-*][ \t]+\[(?![ xX]\])([^\[\]\n]{1,60})\][ \t]+(.+)$", re.MULTILINE
 )
@@ -23,9 +25,11 @@ _OF_A_RELATION_WITHOUT_NAME = "relates_to"
 
 def begins_note(head: bytes) -> bool:
     """Say whether a file begins like a note of such a vault."""
-    matter = head[:4000]
-    end = matter.find(b"\n---", 3)
-    return _PERMALINK.match(matter[: end + 4] if end > 0 else matter) is not None
+    first, *lines = head[:_MATTER_BYTES].removeprefix(_BOM).splitlines() or [b""]
+    if first.rstrip() != _FENCE:
+        return False
+    matter = takewhile(lambda line: not line.startswith(_FENCE), lines)
+    return any(line.removeprefix(_PERMALINK).strip() for line in matter if _PERMALINK in line[:10])
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:  # noqa: ARG001 - read by its path

@@ -13,6 +13,7 @@ from byheart.upkeep.foreign.pieces import (
     Piece,
     Unreadable,
     label,
+    label_of_place,
     moment,
     title,
     without_nothing,
@@ -117,7 +118,7 @@ def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -
         return Unreadable(place, error)
     if tool:
         fields["title"] = title(tool)
-    return Piece(place, fields, label(message.get("id")) or label(place))
+    return Piece(place, fields, label(message.get("id")) or label_of_place(place))
 
 
 def _text(content: Mapping[str, Any]) -> str:

@@ -69,7 +69,7 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
     """Name the messages from the one that was shown last up to the first, if that is known."""
     parents = {word(each.get("uuid")): word(each.get("parent_message_uuid")) for each in messages}
     branch: set[str] = set()
-    while leaf in parents and leaf not in branch:
+    while leaf and leaf in parents and leaf not in branch:
         branch.add(leaf)
         leaf = parents[leaf]
     return branch

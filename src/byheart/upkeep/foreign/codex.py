@@ -19,7 +19,10 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call
 _SPEAKERS = ("user", "assistant")
 # What the program says to the model in the user's name.
 _INSERTED = re.compile(
-    r"\s*(?:<([a-zA-Z_]+)[^>]*>.*</\1>\s*\Z|# AGENTS\.md instructions)", re.DOTALL
+    r"# AGENTS\.md instructions"
+    r"|<(?:user_instructions|environment_context|permissions|collaboration_mode|app-context|skills?"
+    r"|user_action|user_shell_command|turn_aborted|subagent_notification)[\s>]",
+    re.IGNORECASE,
 )
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

@@ -69,6 +69,11 @@ def label(value: object) -> str | None:
     return text or None
 
 
+def label_of_place(place: str) -> str | None:
+    """Make a label of a place, cut from the front: what differs stands at the end."""
+    return label(place.encode(errors="replace")[-LONGEST_LABEL:].decode(errors="ignore"))
+
+
 def word(value: object) -> str:
     """Give what is text, and nothing for what should have been."""
     return value if isinstance(value, str) else ""

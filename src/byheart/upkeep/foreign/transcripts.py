@@ -24,7 +24,8 @@ _TELLING = (
     "description",
     "prompt",
 )
-_LONGEST_CALL_CHARS = 200
+# Far more than is kept: a secret must not be cut before it is known to be one.
+_MOST_CALL_CHARS = 4000
 # Outputs follow their calls at once: of older calls none is waited for.
 _REMEMBERED_CALLS = 1000
 
@@ -63,9 +64,8 @@ def describe_call(tool: str, given: object) -> str:
 
 def _one_line(tool: str, said: object) -> str:
     text = " ".join(map(str, said)) if isinstance(said, list) else str(said)
-    text = " ".join(text.split())
-    more = "…" if len(text) > _LONGEST_CALL_CHARS else ""
-    return f"{tool}: {text[:_LONGEST_CALL_CHARS]}{more}" if text else tool
+    text = " ".join(text[:_MOST_CALL_CHARS].split())
+    return f"{tool}: {text}" if text else tool
 
 
 def text_of(content: object, *kinds: str) -> str:
