@@ -306,6 +306,59 @@ def test_a_file_that_comes_back_is_the_same_memory_with_its_vectors(
     assert found(store, "turbine") == ["setup.md"]
 
 
+def test_a_file_that_was_moved_away_and_back_is_found_again(
+    store: MemoryStore, root: Path, tmp_path: Path
+) -> None:
+    """It looks as it did: the same inode, the same time."""
+    store.index(root)
+    (root / "docs/setup.md").rename(tmp_path / "away.md")
+    assert store.index(root).files_removed == 1
+    (tmp_path / "away.md").rename(root / "docs/setup.md")
+    store.index(root)
+    assert found(store, "turbine") == ["setup.md"]
+
+
+def test_a_file_moved_to_another_workspace_is_another_memory(
+    open_store: OpenStore, watched: WatchedEmbedder, root: Path, tmp_path: Path
+) -> None:
+    store = open_store(embedder=watched)
+    other = tmp_path / "other"
+    write(other, "README.md", "# Stork\n")
+    store.index(root)
+    store.index(other)
+    before = files_of(store)["setup.md"]
+    (root / "docs/setup.md").rename(other / "setup.md")
+    store.index(root)
+    watched.embedded.clear()
+    report = store.index(other)
+    assert (report.files_indexed, report.files_moved) == (1, 0)
+    assert files_of(store)["setup.md"] != before
+    assert watched.embedded == []  # the same text is embedded once
+
+
+def test_a_file_that_another_process_found_again_is_not_hidden(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    [workspace] = store.workspaces()
+    known = store._storage.workspaces.files(workspace.workspace_no, "docs/setup.md")
+    stamp = known["docs/setup.md"].stamp
+    hide = store._storage.workspaces.hide
+    assert hide(workspace.workspace_no, {"docs/setup.md": stamp._replace(inode=1)}) == 0
+    assert hide(workspace.workspace_no, {"docs/setup.md": stamp}) == 1
+
+
+def test_what_was_restored_by_hand_is_not_taken_out(open_store: OpenStore, root: Path) -> None:
+    store = open_store(prune_after_days=0)
+    store.index(root)
+    memory_id = files_of(store)["setup.md"]
+    (root / "docs/setup.md").unlink()
+    store.index(root / "docs")
+    store.restore(memory_id)
+    store.index(root)
+    assert store.get(memory_id).memory_id == memory_id
+
+
 def test_what_has_been_gone_for_long_is_taken_out(open_store: OpenStore, root: Path) -> None:
     store = open_store(prune_after_days=0)
     store.index(root)
@@ -341,16 +394,19 @@ def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: 
     assert found(store, "turbine") == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is unreadable for root")
 def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
-    store: MemoryStore, root: Path
+    store: MemoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store.index(root)
-    (root / "docs").chmod(0)
-    try:
-        report = store.index(root)
-    finally:
-        (root / "docs").chmod(0o755)
+    scandir = os.scandir
+
+    def refuse(folder: Any) -> Any:  # nothing is unreadable for root, who may run this
+        if Path(folder).name == "docs":
+            raise PermissionError(13, "Permission denied", folder)
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    report = store.index(root)
     assert (report.files_removed, [error.path for error in report.errors]) == (0, ["docs"])
     assert found(store, "turbine") == ["setup.md"]
 
@@ -618,9 +674,8 @@ def test_a_store_inside_the_workspace_is_left_alone(root: Path) -> None:
 
 def test_an_index_never_writes_into_the_workspace(store: MemoryStore, root: Path) -> None:
     def look() -> dict[str, tuple[int, int]]:
-        return {
-            str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in root.rglob("*")
-        }
+        everything = [root, *root.rglob("*")]
+        return {str(each): (each.stat().st_mtime_ns, each.stat().st_size) for each in everything}
 
     before = look()
     store.index(root)

@@ -188,12 +188,13 @@ def test_what_happened_while_nobody_watched_is_caught_up(store: MemoryStore, roo
 
 
 def test_a_root_that_vanishes_and_comes_back_loses_nothing(
-    store: MemoryStore, root: Path, tmp_path: Path
+    store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("byheart.watching.BEAT_SECONDS", 0.05)
     with watching(store, root):
         root.rename(tmp_path / "away")
         (tmp_path / "away/new.md").write_text("Terns nest in the dunes.\n")
-        time.sleep(0.3)
+        until(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
         assert found(store, "lighthouse") == ["first.md"]
         (tmp_path / "away").rename(root)
         until(lambda: found(store, "terns") == ["new.md"])
@@ -235,7 +236,8 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
     with watching(first, root):
         [before] = first.workspaces()
         standing_by.start()
-        time.sleep(0.3)
+        beats = {first.workspaces()[0].beat_at}
+        until(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
         assert first.workspaces()[0].watched_by == before.watched_by
     try:
         until(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
@@ -352,3 +354,28 @@ def test_a_workspace_that_is_not_there_yet_is_tried_again(
         for thread in threading.enumerate():
             if thread.name == "byheart-workspace":
                 thread.join(PATIENCE_SECONDS)
+
+
+def test_a_watcher_that_was_taken_over_stops(
+    store: MemoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byheart.watching.BEAT_SECONDS", 0.05)
+    with watching(store, root):
+        [workspace] = store.workspaces()
+        assert store._storage.workspaces.claim(workspace.workspace_no, "elsewhere/1/1", -1)
+        (root / "new.md").write_text("Pelicans nest on the pier.\n")
+        beat = store.workspaces()[0].beat_at
+        time.sleep(0.5)
+        assert store.workspaces()[0].watched_by == "elsewhere/1/1"
+        assert store.workspaces()[0].beat_at == beat
+
+
+def test_everything_is_looked_at_again_now_and_then(
+    store: MemoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Should an event be lost."""
+    monkeypatch.setattr("byheart.watching._LOOK_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr("byheart.watching.Watch.wait", lambda *_: time.sleep(0.02) or set())
+    with watching(store, root):
+        (root / "new.md").write_text("Pelicans nest on the pier.\n")
+        until(lambda: found(store, "pelicans") == ["new.md"])

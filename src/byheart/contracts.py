@@ -422,7 +422,7 @@ class Reader(Protocol):
         ...
 
     def emitted(self, space: str, session_id: str) -> list[str]:
-        """Give the texts that a session was given lately, or nobody's in particular was."""
+        """Give what a session, or nobody's in particular, was given lately and still finds."""
         ...
 
     def pinned(self, where: Filter) -> list[Memory]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from byheart import fields as check
-from byheart.context import Emitted, extract_summary, find_quotations
+from byheart.context import Emitted, extract_summary, find_quotations, read_identity_files
 from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.filtering import of_session
@@ -117,7 +117,10 @@ class Recorder:
         assert session_id is not None, "every turn belongs to a session"
         self._storage.settle_emitted()
         with self._storage.reading() as reader:
-            return Emitted(reader.emitted(space, session_id))
+            given = Emitted(reader.emitted(space, session_id))
+        for file in read_identity_files(self._settings, space):
+            given.add(file.text)
+        return given
 
     def until_other_words(
         self, batches: Iterable[Sequence[SaveRequest]]

@@ -21,7 +21,7 @@ from threading import Lock
 
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.errors import InvalidInput, NotFound
-from byheart.model import FileError, Indexed, IndexProgress, Workspace
+from byheart.model import FileError, Indexed, IndexProgress, Workspace, client_id_of
 from byheart.saving import Saver, SaveRequest
 from byheart.settings import Settings
 from byheart.vectorizing import Made, Vectorizer, passages
@@ -338,7 +338,7 @@ class _Run:
             },
             space=self._place.space,
             at=at,
-            client_id=f"file:{path}",
+            client_id=client_id_of(path),
             format=file.format,
         )
 

@@ -769,6 +769,20 @@ class MemoryStore:
 
     # --- Reading ------------------------------------------------------------------------------
 
+    def note_shown(
+        self, memory_id: str | Sequence[str], session_id: Text = None, space: Text = None
+    ) -> None:
+        """Note memories that you put into a prompt, so that a reply that repeats them is known.
+
+        `context`, `recall`, `search` and `resume` note what they give out.
+        """
+        names = check.check_ids("memory_id", memory_id)
+        for name in names:
+            if "#" in name:
+                parse_chunk_id(name)
+        session = check.check_optional_label("session_id", session_id)
+        self._storage.note_emitted(names, self._space(space), session)
+
     def get(self, memory_id: str, space: Text = None) -> Memory:
         """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
         name = check.check_name("memory_id", memory_id)

@@ -75,6 +75,11 @@ def text_id(memory_id: str, version: int | None) -> str:
     return memory_id if version is None else f"{memory_id}@{version}"
 
 
+def client_id_of(path: str) -> str:
+    """Name the memory of a file, so that two files with the same text are two memories."""
+    return f"file:{path}"
+
+
 def usual_origin(
     kind: str,
     role: str | None,

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from byheart.context import (
     ContextRequest,
-    IdentityFile,
     Materials,
     Measure,
     assemble,
@@ -82,7 +81,7 @@ class Prompter:
                     gather(replace(search, where=where), reader, asked.vector, there)
                     for where in filter(None, (request.where, request.also))
                 ),
-                identity=self._identity(own.space),
+                identity=list(read_identity_files(self._settings, own.space)),
             )
             state = reader.state(own.space)
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
@@ -107,11 +106,6 @@ class Prompter:
                 last = reader.turns(own, ("user",), _QUESTION_TURNS, 0, latest=True)
         asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
         return next(asks, last[-1] if last else None)
-
-    def _identity(self, space: str) -> list[IdentityFile]:
-        """Read what the settings name: it is the owner's, and in the owner's space alone."""
-        own = space == self._settings.space
-        return list(read_identity_files(self._settings.identity_files if own else ()))
 
     def _measured(self) -> Measure:
         counter = self._vectorizer.counter()

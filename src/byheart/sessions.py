@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
 
-from byheart.contracts import Reader, Storage
+from byheart.contracts import DedupKey, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
 from byheart.filtering import of_session
 from byheart.model import (
@@ -54,7 +54,7 @@ class Sessions:
 
             summary = reader.running_summary(session_id, space)
             contexts = last("session_context", 1)
-            return ResumedSession(
+            left = ResumedSession(
                 session_id=session_id,
                 task_code=task_code,
                 found=bool(reader.session_stats(of_session(session_id, space)).total_memories),
@@ -64,6 +64,8 @@ class Sessions:
                 reports=last("report", limit),
                 working_memories=last("working_memory", limit),
             )
+        self._storage.note_emitted([each.memory_id for each in _all_of(left)], space, session_id)
+        return left
 
     def promote(
         self,
@@ -87,6 +89,7 @@ class Sessions:
             else:
                 chosen = list(_lasting(reader, of_session(session_id, space), kinds))
         promotions: list[Promotion] = []
+        copied: set[DedupKey] = set()
         rest = iter(chosen)
         while batch := list(islice(rest, _BATCH)):
             requests = [_copied(memory, who) for memory in batch]
@@ -96,17 +99,25 @@ class Sessions:
                 saved = [known.get(request.key) for request in requests]
             else:
                 saved = self._saver.save(requests)
-            promotions += (
-                Promotion(
-                    memory_id=memory.memory_id,
-                    promoted_id=None if result is None else result.memory_id,
-                    kind=request.kind,
-                    status="created" if result is None else result.status,
-                    summary=memory.summary,
+            for memory, request, result in zip(batch, requests, saved, strict=True):
+                # In a dry run, of two with the same text the first would be there by then.
+                status = "unchanged" if request.key in copied else "created"
+                copied.add(request.key)
+                promotions.append(
+                    Promotion(
+                        memory_id=memory.memory_id,
+                        promoted_id=None if result is None else result.memory_id,
+                        kind=request.kind,
+                        status=status if result is None else result.status,
+                        summary=memory.summary,
+                    )
                 )
-                for memory, request, result in zip(batch, requests, saved, strict=True)
-            )
         return Promoted(session_id, tuple(promotions), dry_run)
+
+
+def _all_of(left: ResumedSession) -> Iterator[Memory]:
+    yield from filter(None, (left.summary, left.context))
+    yield from (*left.input_prompts, *left.reports, *left.working_memories)
 
 
 def _named(
@@ -122,6 +133,11 @@ def _named(
             )
         if memory.session_id is None:
             raise InvalidInput(f"{memory_id} is global already", "name memories of a session")
+        if memory.expires_at is not None and memory.expires_at <= datetime.now(UTC):
+            raise InvalidInput(
+                f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",
+                f"keep it first: byheart update {memory_id} --clear ttl-days",
+            )
         if session_id is not None and memory.session_id != session_id:
             raise InvalidInput(
                 f"{memory_id} belongs to the session {memory.session_id!r}, not {session_id!r}",

@@ -148,6 +148,8 @@ class Watcher:
             folder for path in changed if (folder := rules.refresh(path)) is not None
         }
 
+        lease.behind = len(below)
+
         def note(progress: IndexProgress) -> None:
             lease.behind = progress.files_total - progress.files
             if stop.is_set() or not lease.is_held:

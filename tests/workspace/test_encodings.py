@@ -107,6 +107,28 @@ def test_text_and_zeros_far_down_is_still_text() -> None:
     assert decode(b"line\n" * 4000 + b"\0\0\nmore").text.endswith("\ufffd\ufffd\nmore")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"caf\xe9 zebra " * 1000 + b"\0after",
+        "Grüße ".encode() * 2000 + b"\xff\0after",
+        b"charset=latin-1 \xe9" + b" " * 9000 + b"\0after",
+        codecs.BOM_UTF16_LE + "one\0after".encode("utf-16-le"),
+        codecs.BOM_UTF8 + b"one\0after",
+    ],
+)
+def test_no_text_has_zeros_in_it_whatever_it_is_written_in(data: bytes) -> None:
+    assert decode(data).text.endswith("\ufffdafter")
+
+
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE])
+def test_a_mark_does_not_make_bytes_a_text(mark: bytes) -> None:
+    with pytest.raises(NotText):
+        decode(mark + bytes(range(128)) * 50)
+    coloured = "\x1b[32mok\x1b[0m\r\n" * 20
+    assert decode(codecs.BOM_UTF16_LE + coloured.encode("utf-16-le")).text == coloured
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=200))
 def test_whatever_is_utf8_is_read_as_it_is(text: str) -> None:

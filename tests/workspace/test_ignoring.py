@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from byheart.errors import InvalidInput
-from byheart.workspace import MAX_FILE_BYTES, IgnoreRules
+from byheart.workspace import MAX_FILE_BYTES, IgnoreRules, check_root, walk
 
 
 def is_kept(root: Path, path: str) -> bool:
@@ -82,6 +82,10 @@ SECRETS = [
         "apikey.json",
     ],
     *["access_token.json", ".bash_history", ".git-credentials", "key.ppk", "backup.gpg", "ID_RSA"],
+    *[".env~", ".env2", ".env copy", "credentials.json.bak", "secrets.yaml.old", ".npmrc~"],
+    *["service-account.json.bak", ".netrc.BAK", ".git-credentials.old", "server.key.txt"],
+    *["prod-credentials.json.1", "prod.tfvars.json", "secrets.yml.orig~", "shadow.20240101"],
+    *["token.json", "auth.json", "jane_accessKeys.csv", "rootkey.csv", "wallet.dat"],
     *["server.key.old", ".ssh/config", ".aws/anything", ".gnupg/x", "a/b/.env", "vpn.ovpn"],
 ]
 ORDINARY = [
@@ -96,6 +100,7 @@ ORDINARY = [
     *["secret-garden.txt", "password-reset.md", "keyboard.json", "environment.yml", "env.py"],
     *["Secretary.java", "monkey.json", "key_value.yaml", "id_generator.rb", "id_rsa.pub", "key.md"],
     *["passwordless.json", "secretary.yaml", "credential_store.go", "how-to-keep-secrets.rst"],
+    *["secret.txt", "the-secret.txt", "shadow.txt", "notes.old.txt", "accesskeys.md"],
     *["environments.json", "authentication.yaml", "login.html", "keys.py", "pemberton.txt"],
 ]
 
@@ -107,6 +112,21 @@ def test_a_secret_file_is_never_memory_whatever_the_rules_say(
     put(".byheartignore", f"!{path}\n!*\n!.*\n!{path.rpartition('/')[2]}\n!.ssh\n!.aws\n!.gnupg\n")
     decision = IgnoreRules(tmp_path).decide(path, is_dir=False)
     assert (decision.ignored, decision.rule) == (True, "secret file")
+
+
+@pytest.mark.parametrize("folder", [".kube", ".docker", "a/.aws/sso"])
+def test_nothing_in_a_folder_of_secrets_is_memory_even_if_it_is_the_root(
+    tmp_path: Path, put, folder: str
+) -> None:
+    put(f"{folder}/config.json")
+    root = tmp_path / folder
+    rules = IgnoreRules(root)
+    for decision in (rules.decide("", is_dir=True), rules.decide("config.json", is_dir=False)):
+        assert (decision.ignored, decision.rule) == (True, "secret file")
+    assert list(walk(root, rules, pytest.fail)) == []
+    with pytest.raises(InvalidInput, match="keys and passwords"):
+        check_root(root)
+    check_root(tmp_path)
 
 
 @pytest.mark.parametrize("path", ORDINARY)
@@ -244,6 +264,14 @@ def test_patterns_that_make_others_hang_are_answered_at_once(tmp_path: Path, put
     assert not rules.decide("a/" * 800 + "c", is_dir=False).ignored
     assert rules.decide("a" * 60 + "b", is_dir=False).ignored
     assert rules.decide("x.md", is_dir=False).ignored
+
+
+@pytest.mark.parametrize("piece", ["1", "-", "(1)", "-copy", ".1", "~", " list"])
+def test_names_that_make_others_hang_are_answered_at_once(tmp_path: Path, piece: str) -> None:
+    rules = IgnoreRules(tmp_path)
+    name = "password" + piece * (200 // len(piece))
+    assert not rules.decide(f"{name}.md", is_dir=False).ignored
+    assert rules.decide(f"{name}.txt", is_dir=False).ignored == (piece != "~")
 
 
 def test_a_folder_deeper_than_python_recurses_is_decided(tmp_path: Path) -> None:

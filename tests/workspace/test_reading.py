@@ -14,11 +14,14 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from byheart.chunking import guess_format, split
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import InvalidInput
 from byheart.workspace import MAX_FILE_BYTES, FileText, NotText, Unreadable, read_file
+from byheart.workspace.word_files import read_word_file
 
 
 def read(root: Path, put, name: str, content: str | bytes) -> FileText:
@@ -300,9 +303,9 @@ def test_json_on_one_line_is_cut_all_the_same(tmp_path: Path, put) -> None:
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 
 
-def word_file(body: str, **others: str) -> bytes:
+def word_file(body: str, *, packing: int = zipfile.ZIP_DEFLATED, **others: str) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w", packing) as archive:
         document = f"<?xml version='1.0'?><w:document {W}><w:body>{body}</w:body></w:document>"
         archive.writestr("word/document.xml", document)
         for name, text in others.items():
@@ -365,6 +368,38 @@ def test_a_damaged_word_document_is_named(tmp_path: Path, put) -> None:
     assert "not a Word document" in reason(tmp_path, put, "d.docx", empty.getvalue())
 
 
+def test_a_word_document_that_lies_about_itself_is_named(tmp_path: Path, put) -> None:
+    for encoding in ("klingon", "shift_jis"):
+        odd = io.BytesIO()
+        with zipfile.ZipFile(odd, "w") as archive:
+            declared = f"<?xml version='1.0' encoding='{encoding}'?><x/>"
+            archive.writestr("word/document.xml", declared)
+        assert "damaged" in reason(tmp_path, put, "a.docx", odd.getvalue())
+    styles = (
+        f'<w:styles {W}><w:style w:styleId="a"><w:outlineLvl w:val="{"1" * 5000}"/></w:style>'
+        "</w:styles>"
+    )
+    body = word_file(paragraph("text", "a"), word__styles=styles)
+    assert read(tmp_path, put, "b.docx", body).text == "text\n"
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+@settings(max_examples=100, deadline=None)
+@given(data=st.data())
+def test_whatever_is_damaged_in_a_word_document_it_is_read_or_named(
+    packing: int, data: st.DataObject
+) -> None:
+    damaged = bytearray(word_file(paragraph("text") * 5, packing=packing))
+    places = st.integers(0, len(damaged) - 1)
+    for place in data.draw(st.lists(places, min_size=1, max_size=4)):
+        damaged[place] = data.draw(st.integers(0, 255))
+    try:
+        outcome = read_word_file(bytes(damaged)).text
+    except Unreadable as error:
+        outcome = f"{error.message}, {error.for_now}"
+    assert re.search(r"t|Word document.*, False", outcome) or not outcome
+
+
 def pdf_file(*pages: str) -> bytes:
     """Write a PDF by hand: a page for each text."""
     kids = " ".join(f"{4 + 2 * number} 0 R" for number in range(len(pages)))
@@ -419,3 +454,16 @@ def test_a_pdf_without_the_extra_says_how_to_get_it(tmp_path: Path, put, monkeyp
     with pytest.raises(Unreadable, match="not installed") as caught:
         read_file(tmp_path, "a.pdf")
     assert caught.value.hint == 'pip install "byheart[documents]"'
+    assert caught.value.for_now
+
+
+def test_what_stands_in_the_way_is_told_from_what_a_file_says(tmp_path: Path, put) -> None:
+    (tmp_path / "folder").mkdir()
+    for path in ("gone.md", "folder", "x" * 300):
+        with pytest.raises(Unreadable) as caught:
+            read_file(tmp_path, path)
+        assert caught.value.for_now, path
+    for name, content in {"a.ipynb": "{", "b.docx": b"no zip", "c.md": b"\0\1\2"}.items():
+        with pytest.raises(Unreadable) as caught:
+            read(tmp_path, put, name, content)
+        assert not caught.value.for_now, name

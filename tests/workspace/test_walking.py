@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -160,6 +161,67 @@ def test_a_folder_that_cannot_be_listed_is_told_from_one_that_is_gone(
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert walked(tmp_path) == (["open/b.md"], [Unseen("closed", "permission denied", True)])
+
+
+def test_a_folder_that_cannot_be_looked_at_is_named_if_it_is_asked_for(
+    tmp_path: Path, put, monkeypatch
+) -> None:
+    long = "x" * 300
+    assert walked(tmp_path, below=f"{long}/sub") == (
+        [],
+        [Unseen(f"{long}/sub", "file name too long", True)],
+    )
+    put("closed/sub/a.md")
+    lstat = os.lstat
+
+    def refuse(path: str, **options: Any) -> os.stat_result:
+        if os.fspath(path).endswith("closed/sub"):
+            raise PermissionError(13, "Permission denied", path)
+        return lstat(path, **options)
+
+    monkeypatch.setattr(os, "lstat", refuse)
+    assert walked(tmp_path, below="closed/sub") == (
+        [],
+        [Unseen("closed/sub", "permission denied", True)],
+    )
+
+
+def test_a_root_that_goes_away_during_a_walk_is_an_error_and_nothing_is_missing(
+    tmp_path: Path, put
+) -> None:
+    root = tmp_path / "root"
+    for path in ("a/1.md", "b/2.md"):
+        put(f"root/{path}")
+    for empty in (False, True):  # as after an unmount
+        files = walk(root, IgnoreRules(root), pytest.fail)
+        assert next(files).path == "a/1.md"
+        root.rename(tmp_path / "away")
+        if empty:
+            root.mkdir()
+        with pytest.raises(Unreadable) as caught:
+            list(files)
+        assert caught.value.for_now
+        if empty:
+            root.rmdir()
+        (tmp_path / "away").rename(root)
+
+
+def test_a_root_that_goes_away_while_one_file_is_looked_at_is_an_error(
+    tmp_path: Path, put, monkeypatch
+) -> None:
+    root = put("root/a.md").parent
+    lstat = os.lstat
+
+    def vanish(path: str, **options: Any) -> os.stat_result:
+        if root.exists():
+            root.rename(tmp_path / "away")
+        return lstat(path, **options)
+
+    rules = IgnoreRules(root)
+    assert see(root, rules, "a.md")
+    monkeypatch.setattr(os, "lstat", vanish)
+    with pytest.raises(Unreadable, match="cannot be looked at"):
+        see(root, rules, "a.md")
 
 
 def test_a_name_that_is_not_utf8_is_reported_readably(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from byheart.settings import Settings
 
 # What comes after so many bytes is not read: it would not fit into any prompt.
 LONGEST_BYTES = 65_536
@@ -22,9 +24,9 @@ class IdentityFile:
     trouble: str | None = None
 
 
-def read_identity_files(paths: Iterable[str]) -> Iterator[IdentityFile]:
-    """Read each file as far as it may be needed."""
-    for path in paths:
+def read_identity_files(settings: Settings, space: str) -> Iterator[IdentityFile]:
+    """Read what the settings name, as far as it may be needed; it is of the owner's space alone."""
+    for path in settings.identity_files if space == settings.space else ():
         try:
             found = Path(path).stat()
             changed = datetime.fromtimestamp(found.st_mtime, UTC)

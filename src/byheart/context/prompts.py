@@ -19,8 +19,8 @@ def openai_messages(
     stable: str, retrieved: Sequence[Entry], recent: Sequence[Entry]
 ) -> tuple[PromptMessage, ...]:
     """Make messages as OpenAI's API takes them: what stays first, the conversation last."""
-    system = (PromptMessage("system", text) for text in _system(stable, retrieved))
-    return (*system, *_said(recent))
+    system = [PromptMessage("system", stable.rstrip())] if stable.strip() else []
+    return (*system, *_brought(retrieved), *_said(recent))
 
 
 def anthropic_prompt(
@@ -29,22 +29,21 @@ def anthropic_prompt(
     """Make a prompt as Anthropic's API takes it: speakers take turns, and the user begins."""
     turns = [
         PromptMessage(role, "\n\n".join(message.content for message in group))
-        for role, group in groupby(_said(recent), lambda message: message.role)
+        for role, group in groupby(
+            (*_brought(retrieved), *_said(recent)), lambda message: message.role
+        )
     ]
     if turns and turns[0].role != "user":
         turns.insert(0, PromptMessage("user", _LEFT_OUT))
-    blocks = (
-        SystemBlock(text, _REMEMBER if text == stable.rstrip() else None)
-        for text in _system(stable, retrieved)
-    )
-    return AnthropicPrompt(tuple(blocks), tuple(turns))
+    system = (SystemBlock(stable.rstrip(), _REMEMBER),) if stable.strip() else ()
+    return AnthropicPrompt(system, tuple(turns))
 
 
-def _system(stable: str, retrieved: Iterable[Entry]) -> Iterator[str]:
-    """Give what stays and what changes as texts of their own: APIs refuse empty ones."""
-    for text in (stable, "".join(entry.written for entry in retrieved)):
-        if text.strip():
-            yield text.rstrip()
+def _brought(retrieved: Iterable[Entry]) -> Iterator[PromptMessage]:
+    """Quote what was retrieved to the user's side: it may be a tool's words, or a web page's."""
+    text = "".join(entry.written for entry in retrieved).rstrip()
+    if text:  # APIs refuse empty ones
+        yield PromptMessage("user", text)
 
 
 def _said(recent: Iterable[Entry]) -> Iterator[PromptMessage]:

@@ -13,6 +13,8 @@ from byheart.workspace.reading import read_file
 from byheart.workspace.regular_file import describe
 from byheart.workspace.walking import identify, is_writable
 
+CONTENT = "its content"
+
 
 def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -> Decision:
     """Say why a file or folder is memory or not, looking at the file itself too."""
@@ -44,10 +46,10 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     if not stat.S_ISREG(details.st_mode):
         return Decision(True, "not a regular file", BUILT_IN)
     try:
-        read_file(rules.root, path)
+        text = read_file(rules.root, path).text
     except Unreadable as error:
-        return Decision(True, error.message.removeprefix("is "), "its content")
-    return decision
+        return Decision(True, error.message.removeprefix("is "), CONTENT)
+    return decision if text.strip() else Decision(True, "without text", CONTENT)
 
 
 def locate(root: Path, path: str | Path) -> str:

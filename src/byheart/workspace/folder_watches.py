@@ -179,4 +179,3 @@ def _join(folder: str, name: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return f"{folder}/{text}" if folder else text
-

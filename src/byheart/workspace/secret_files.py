@@ -16,8 +16,9 @@ _FILE_NAMES = """
 .passwd-s3fs .vault-token .vault_pass .vault_password .rediscli_auth .pass .password  .secret
 .secrets .token .credentials .yarnrc.yml .terraformrc  terraform.rc kubeconfig .kubeconfig
 passwd shadow gshadow sudoers .ftpconfig  sftp-config.json filezilla.xml sitemanager.xml
-recentservers.xml auth.json token.json wallet.dat  id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss
-ssh_host_rsa_key ssh_host_dsa_key ssh_host_ecdsa_key ssh_host_ed25519_key
+recentservers.xml auth.json token.json wallet.dat id_rsa id_dsa id_ecdsa
+id_ed25519 id_ecdsa_sk id_ed25519_sk id_xmss ssh_host_rsa_key ssh_host_dsa_key
+ssh_host_ecdsa_key ssh_host_ed25519_key
 """
 _NAMES = frozenset(_FILE_NAMES.split())
 _EXTENSION_NAMES = """

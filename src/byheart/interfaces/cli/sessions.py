@@ -182,8 +182,8 @@ def restore_session(invocation: Invocation, /, session_id: str, who: str) -> Non
     elif not restored.count:
         click.echo(f"Nothing is forgotten of {session_id}.")
     else:
-        done = f"restored {count(restored.count, 'memory')} of"
-        open_screen().line(Part("✓", "good"), done, Part(session_id, "name"))
+        done = f"restored {count(restored.count, 'memory')} of {session_id}"
+        open_screen().line(Part("✓", "good"), done)
 
 
 @click.command(
@@ -271,8 +271,12 @@ def promote_command(invocation: Invocation, /, **given: Any) -> None:
     """
     with open_embedding_store(invocation) as store:
         promoted = store.promote(**given)
+        name = promoted.session_id
+        unknown = name is not None and not store.session_stats(name).total_memories
     if invocation.json:
         print_json(promoted)
+    elif unknown and name is not None:
+        click.echo(_unknown(name))
     else:
         _show_promoted(promoted)
 

@@ -103,12 +103,12 @@ def _shown_on(bar: Bar) -> Callable[[IndexProgress], None]:
 
     def show(progress: IndexProgress) -> None:
         if not progress.vectors_total:
-            rate = progress.files / max(bar.seconds, 0.001)
+            rate = progress.chunks / max(bar.seconds, 0.001)
             bar.show(
                 progress.files,
                 progress.files_total,
                 f"{progress.files:,} of {count(progress.files_total, 'file')}, "
-                f"{count(progress.chunks, 'chunk')}, {rate:,.0f} files/s",
+                f"{count(progress.chunks, 'chunk')}, {rate:,.0f} chunks/s",
             )
             return
         if not begun:
@@ -173,9 +173,11 @@ def _counts(report: Indexed) -> str:
 
 
 def _explain(invocation: Invocation, path: str | None, file: str) -> None:
-    from byheart.workspace import explain
+    from byheart.workspace import IgnoreRules, explain
 
-    decision = explain(_find_root(invocation, path, file), file)
+    root = _find_root(invocation, path, file)
+    rules = IgnoreRules(root, store=Path(settings_of(invocation).db_path))
+    decision = explain(root, file, rules=rules)
     if invocation.json:
         print_json(decision)
         return

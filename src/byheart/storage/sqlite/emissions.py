@@ -78,12 +78,19 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
             )
 
 
-def emitted(connection: apsw.Connection, space: str, session_id: str) -> list[str]:
-    """Give the texts that a session was given lately, and those that nobody's in particular was."""
+def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) -> list[str]:
+    """Give the texts that a session was given lately, and those that nobody's in particular was.
+
+    Not what is behind its wall, was forgotten or has run out: a reply that says that again is the
+    only one that does, and would be found nowhere.
+    """
     rows = connection.execute(
-        "SELECT content FROM emitted JOIN chunks USING (chunk_no) "
-        "WHERE space = ? AND session_id IN (?, '') ORDER BY at DESC, chunk_no",
-        (space, session_id),
+        "SELECT content FROM emitted e JOIN chunks USING (chunk_no) JOIN memories m USING (memory_no) "
+        "WHERE e.space = ?1 AND e.session_id IN (?2, '') "
+        "AND (e.session_id <> '' OR m.session_id IS NULL OR m.session_id = ?2) "
+        "AND m.forgotten_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?3) "
+        "ORDER BY at DESC, chunk_no",
+        (space, session_id, now),
     )
     return [str(row[0]) for row in rows]
 

@@ -332,7 +332,7 @@ def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
         # The earlier texts of files are not kept: the next one would not be what it was.
-        "AND (version = ?3 OR client_id IS NULL OR client_id NOT LIKE 'file:%') "
+        "AND (version = ?3 OR kind != 'file' OR role IS NOT NULL OR client_id IS NULL) "
         "ORDER BY version LIMIT 1",
         (space, memory_id, version),
     ).get

@@ -236,8 +236,8 @@ class SqliteReader:
         return conversation.running_summary(self._connection, session_id, space)
 
     def emitted(self, space: str, session_id: str) -> list[str]:
-        """Give the texts that a session was given lately, the latest first."""
-        return emissions.emitted(self._connection, space, session_id)
+        """Give the texts that a session was given lately and still finds, the latest first."""
+        return emissions.emitted(self._connection, space, session_id, self._now)
 
     def pinned(self, where: Filter) -> list[Memory]:
         """List what is pinned, in the order in which it was."""

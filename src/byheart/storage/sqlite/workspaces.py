@@ -25,7 +25,7 @@ from byheart.contracts import (
     Revision,
 )
 from byheart.errors import NotFound
-from byheart.model import Memory, Workspace
+from byheart.model import Memory, Workspace, client_id_of
 from byheart.storage.sqlite import life, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.rows import MEMORY, to_memory
@@ -341,7 +341,7 @@ def _rename(connection: apsw.Connection, workspace_no: int, memory_id: str, plac
         before,
         path=path,
         title=_name(path) if before.title == _name(before.path or "") else before.title,
-        client_id=file_client_id(path),
+        client_id=client_id_of(path),
         updated_at=from_micros(now_micros()),
     )
     changes = {
@@ -384,11 +384,6 @@ def _show(connection: apsw.Connection, memory_id: str, space: str) -> None:
 
 def _is_erased(connection: apsw.Connection, memory: Memory) -> bool:
     return is_tombstoned(connection, memory.space, bytes.fromhex(memory.content_hash))
-
-
-def file_client_id(path: str) -> str:
-    """Name a file's memory, so that two files with the same text are two memories."""
-    return f"file:{path}"
 
 
 def _known(connection: apsw.Connection, workspace_no: int, path: str) -> KnownFile | None:
@@ -460,7 +455,16 @@ def _column(connection: apsw.Connection, workspace_no: int, column: str) -> Any:
 
 
 def _to_workspace(row: Any) -> Workspace:
-    values: Any = list(row)
-    for at in (5, 7):  # indexed, beat
-        values[at] = None if row[at] is None else from_micros(row[at])
-    return Workspace(*values)
+    number, space, root, files, failed, indexed_at, watcher, beat_at, behind, trouble = row
+    return Workspace(
+        workspace_no=number,
+        space=space,
+        root=root,
+        files=files,
+        failed=failed,
+        indexed_at=None if indexed_at is None else from_micros(indexed_at),
+        watched_by=watcher,
+        beat_at=None if beat_at is None else from_micros(beat_at),
+        behind=behind,
+        trouble=trouble,
+    )
