@@ -94,12 +94,12 @@ def answer_from(messages: Sequence[dict[str, str]]) -> str:
     passages = [
         (name, text)
         for message in messages
-        if message["role"] == "system"
         for name, text in re.findall(
             r'<(?:passage|pinned) id="([^"]+)"[^>]*>\n(.*?)\n</', message["content"], re.DOTALL
         )
     ]
-    earlier = [("", each["content"]) for each in messages[:-1] if each["role"] == "user"]
+    said = [each["content"] for each in messages[:-1] if each["role"] == "user"]
+    earlier = [("", text) for text in said if not text.startswith("<passage ")]
     best = max((*passages, *earlier), key=lambda each: len(wanted & _words(each[1])), default=None)
     if "?" not in question or best is None or not wanted & _words(best[1]):
         return "I see."

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from byheart.capturing import capture, is_wanted, name_turn
+from byheart.capturing import capture, capture_title, is_wanted, name_turn
+from byheart.contracts import DedupKey
 from byheart.fields import check_moment
 from byheart.saving import SaveRequest, check_request
 from byheart.settings import Settings
@@ -48,6 +49,20 @@ class Adopter:
             piece = self._captured(piece)
         return self._turn(piece) if piece.is_turn else self._memory(piece)
 
+    def key_of_output(self, piece: Piece) -> DedupKey | None:
+        """Say what an output that is wanted will be known by, before anything is done to it."""
+        if piece.tool is None or piece.name is None or not is_wanted(piece.tool, self._settings):
+            return None
+        session_id = piece.fields.get("session_id")
+        return DedupKey(
+            self._settings.space, session_id, "", "", is_turn=True, client_id=piece.name
+        )
+
+    def pass_over(self, key: DedupKey) -> None:
+        """Count a turn that is there already."""
+        self.tally.turns += 1
+        self.tally.sessions.add((key.space, key.session_id or ""))
+
     def leave_out(self, item: LeftOut) -> None:
         """Count something that is not kept."""
         self.tally.left_out[item.what] += 1
@@ -60,7 +75,7 @@ class Adopter:
         self.tally.shortened += kept.shortened
         fields = {**piece.fields, "content": kept.text}
         if "title" in fields:  # a command line may hold a password
-            fields["title"] = capture(fields["title"], self._settings).text
+            fields["title"] = capture_title(fields["title"], self._settings)
         return replace(piece, fields=fields)
 
     def _turn(self, piece: Piece) -> SaveRequest:

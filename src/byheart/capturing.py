@@ -11,6 +11,7 @@ from byheart.settings import Settings
 # What Byheart itself gave must not come back as something new.
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
 _KEY_DIGITS = 32
+_LONGEST_TITLE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,12 @@ def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captur
     mark = f"\n[… {missing:,} characters left out …]\n"
     kept = redacted.text[:head] + mark + (redacted.text[-tail:] if tail else "")
     return Captured(kept, redacted.count, shortened=True)
+
+
+def capture_title(text: str, settings: Settings) -> str:
+    """Take secrets out of a line that says what a tool was called for, then cut it."""
+    kept = capture(text, settings).text
+    return kept if len(kept) <= _LONGEST_TITLE else f"{kept[:_LONGEST_TITLE]}…"
 
 
 def name_turn(role: str, text: str, number: int) -> str:

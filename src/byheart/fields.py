@@ -36,6 +36,8 @@ Item = TypeVar("Item")
 
 def check_text(name: str, value: object, *, longest: int, blank: bool = False) -> str:
     """Accept a text that can be stored exactly."""
+    if value is None:
+        raise InvalidInput(f"{name} is missing", "give a string")
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}", "give a string")
     if not blank and not value.strip():

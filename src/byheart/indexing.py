@@ -417,7 +417,7 @@ def _see_all(
     try:
         found = see(root, rules, below)
     except Unreadable as error:
-        on_error(Unseen(below, str(error), is_dir=False))
+        on_error(Unseen(below, str(error)))
         return
     if found is not None:
         yield found

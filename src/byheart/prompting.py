@@ -92,7 +92,7 @@ class Prompter:
             for name in item.chunk_ids or filter(None, (item.memory_id,))
         ]
         self._storage.note_emitted(given, own.space, session_id)
-        remark = "; ".join(filter(None, (asked.remark, _name_missing_pins(answer)))) or None
+        remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
         return replace(answer, degraded=asked.degraded, remark=remark), state
 
     def _question(self, request: PromptRequest) -> Memory | None:
@@ -115,13 +115,12 @@ class Prompter:
         return self._measure
 
 
-def _name_missing_pins(answer: ContextAnswer) -> str | None:
-    """Name what is pinned and does not fit: whoever pinned it counts on it."""
-    missing = [
-        each.memory_id
-        for each in answer.receipt.left_out
-        if each.part == "pinned" and each.reason == "budget"
-    ]
+def _name_missing(answer: ContextAnswer) -> str | None:
+    """Name what is pinned and does not fit: whoever pinned it counts on it; or say if all of it."""
+    dropped = [each for each in answer.receipt.left_out if each.reason == "budget"]
+    if dropped and not answer.receipt.items:
+        return f"nothing fits: max_tokens {answer.receipt.max_tokens} is too few"
+    missing = [each.memory_id for each in dropped if each.part == "pinned"]
     return f"pinned, but too long for max_tokens: {', '.join(missing)}" if missing else None
 
 

@@ -101,14 +101,14 @@ class Sessions:
                 saved = self._saver.save(requests)
             for memory, request, result in zip(batch, requests, saved, strict=True):
                 # In a dry run, of two with the same text the first would be there by then.
-                status = "unchanged" if request.key in copied else "created"
+                again = request.key in copied
                 copied.add(request.key)
                 promotions.append(
                     Promotion(
                         memory_id=memory.memory_id,
                         promoted_id=None if result is None else result.memory_id,
                         kind=request.kind,
-                        status=status if result is None else result.status,
+                        status=result.status if result else "unchanged" if again else "created",
                         summary=memory.summary,
                     )
                 )

@@ -195,14 +195,15 @@ def _path(default: Callable[[], Path] | None, doc: str, default_text: str = "") 
 
 def _paths(doc: str) -> Any:
     def parse(given: _Given) -> tuple[str, ...]:
-        # As in PATH: a comma may well stand in a name.
-        each = given.raw.split(os.pathsep) if isinstance(given.raw, str) else given.raw
+        # Commas as in other settings, or as in PATH; a name that has them is written as a list.
+        text = given.raw.replace(os.pathsep, ",") if isinstance(given.raw, str) else given.raw
+        each = text.split(",") if isinstance(text, str) else text
         if not isinstance(each, list | tuple) or not all(isinstance(path, str) for path in each):
             raise ValueError
         chosen = [_clean_text(given._replace(raw=path)) for path in each]
         return tuple(dict.fromkeys(str(_expand(path, given)) for path in chosen if path))
 
-    allowed = f"a list of paths, or one text with {os.pathsep!r} between them"
+    allowed = "a list of paths"
     return _setting((), Rule(doc, allowed, parse))
 
 

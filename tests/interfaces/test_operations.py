@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 from jsonschema import Draft202012Validator
 
+from byheart import open as open_store
 from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.cli.commands import byheart
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform, perform_many
@@ -308,6 +310,39 @@ def test_a_command_has_the_parameters_and_defaults_of_its_verb(operation: Any) -
             assert values[name] == parameter.default, name
         elif operation.name != "save" and (operation.name, name) not in OTHER_DEFAULTS:
             assert parameter.default is None, name
+
+
+def test_no_name_leads_a_grant_of_a_session_to_the_files_of_another(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    """A foreign id may be followed by anything: `note1#/../secret.md` is still no path."""
+    foreign = tmp_path / "foreign.jsonl"
+    with open_store(tmp_path / "other.db", embedding_provider="hash") as other:
+        saved = other.save("Ducks are ours.", session_id="s1")
+        other.export(foreign)
+    foreign.write_text(foreign.read_text().replace(saved.memory_id, "note1"))
+    assert store.import_(foreign).imported == 1
+    store.save("The walrus is theirs.", session_id="s2", path="/secret/plan.md")
+    grant = Grant("read", store.space, "s1")
+    up = "/..".join([""] * 20)
+    for verb, key in (("get", "memory_id"), ("expand", "chunk_id")):
+        for name in ("/secret/plan.md", "/secret/plan.md:1", f"note1#{up}/secret/plan.md"):
+            with pytest.raises((NotFound, InvalidInput)):
+                perform(store, OPERATIONS[verb], {key: name}, grant)
+
+
+def test_a_grant_of_a_session_opens_files_of_its_own_and_those_that_are_global_by_path(
+    store: MemoryStore,
+) -> None:
+    deep = "/deep" * 60
+    store.save("The gate is open.", session_id="s1", path=f"{deep}/gate.md")
+    store.save("The map is for all.", path="/shared/map.md")
+    grant = Grant("read", store.space, "s1")
+    for path, word in ((f"{deep}/gate.md", "gate"), ("/shared/map.md", "map")):
+        assert word in perform(store, OPERATIONS["get"], {"memory_id": path}, grant)["content"]
+        found = perform(store, OPERATIONS["expand"], {"chunk_id": f"{path}:1"}, grant)
+        assert word in found["expanded_content"]
+    assert store.sessions_of(["/shared/map.md", "/nowhere.md"]) == {"/shared/map.md": None}
 
 
 def test_a_grant_of_a_session_sees_nothing_of_the_other_sessions_of_a_task(

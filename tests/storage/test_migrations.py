@@ -201,3 +201,28 @@ def test_a_store_of_schema_1_that_cannot_be_brought_up_stays_as_it_was(
     assert len(path.read_bytes()) == len(before)
     SqliteStorage(path).close()
     assert "tombstones" in tables(path)
+
+
+# --- A store from before memories had origins and folders were memories --------------------------
+
+
+def test_a_store_of_schema_4_goes_on(
+    open_store: Callable[..., MemoryStore], path: Path, make_watched: Any, tmp_path: Path
+) -> None:
+    path.write_bytes(gzip.decompress((COMPAT / "schema-4.db.gz").read_bytes()))
+    before = json.loads((COMPAT / "schema-4.json").read_text("utf-8"))
+    store = open_store(embedder=make_watched(16, "hash-16"))
+    assert version(path) == migrations.known_migrations()[-1][0]
+    for memory in before["memories"]:
+        held = to_wire(store.get(memory["memory_id"]))
+        assert {name: held[name] for name in memory} == memory
+    origins = {store.get(each["memory_id"]).origin for each in before["memories"]}
+    assert origins == {"user", "agent", "tool", "file"}
+    assert [turn.role for turn in store.transcript("s1").turns] == ["user", "assistant", "tool"]
+    assert store.context("s1", query="kestrel").receipt.items
+    assert store.check_token(before["token"]) is not None
+    store.restore(before["forgotten"])
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/a.md").write_text("The osprey fishes.\n")
+    assert store.index(tmp_path / "folder").files_indexed == 1
+    assert all(finding.ok for finding in store.doctor() if finding.check != "disk space")

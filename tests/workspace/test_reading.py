@@ -393,11 +393,12 @@ def test_whatever_is_damaged_in_a_word_document_it_is_read_or_named(
     places = st.integers(0, len(damaged) - 1)
     for place in data.draw(st.lists(places, min_size=1, max_size=4)):
         damaged[place] = data.draw(st.integers(0, 255))
+    named = None
     try:
-        outcome = read_word_file(bytes(damaged)).text
+        read_word_file(bytes(damaged))
     except Unreadable as error:
-        outcome = f"{error.message}, {error.for_now}"
-    assert re.search(r"t|Word document.*, False", outcome) or not outcome
+        named = error
+    assert named is None or ("Word document" in named.message and not named.for_now)
 
 
 def pdf_file(*pages: str) -> bytes:

@@ -139,7 +139,7 @@ def test_a_folder_that_cannot_be_read_is_named_and_does_not_end_the_walk(
     try:
         assert walked(tmp_path) == (
             ["open/b.md"],
-            [Unseen("closed", "permission denied", True)],
+            [Unseen("closed", "permission denied")],
         )
         with pytest.raises(Unreadable, match="permission denied"):
             see(tmp_path, IgnoreRules(tmp_path), "closed/a.md")
@@ -160,7 +160,7 @@ def test_a_folder_that_cannot_be_listed_is_told_from_one_that_is_gone(
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
-    assert walked(tmp_path) == (["open/b.md"], [Unseen("closed", "permission denied", True)])
+    assert walked(tmp_path) == (["open/b.md"], [Unseen("closed", "permission denied")])
 
 
 def test_a_folder_that_cannot_be_looked_at_is_named_if_it_is_asked_for(
@@ -169,7 +169,7 @@ def test_a_folder_that_cannot_be_looked_at_is_named_if_it_is_asked_for(
     long = "x" * 300
     assert walked(tmp_path, below=f"{long}/sub") == (
         [],
-        [Unseen(f"{long}/sub", "file name too long", True)],
+        [Unseen(f"{long}/sub", "file name too long")],
     )
     put("closed/sub/a.md")
     lstat = os.lstat
@@ -182,7 +182,7 @@ def test_a_folder_that_cannot_be_looked_at_is_named_if_it_is_asked_for(
     monkeypatch.setattr(os, "lstat", refuse)
     assert walked(tmp_path, below="closed/sub") == (
         [],
-        [Unseen("closed/sub", "permission denied", True)],
+        [Unseen("closed/sub", "permission denied")],
     )
 
 
@@ -230,7 +230,7 @@ def test_a_name_that_is_not_utf8_is_reported_readably(tmp_path: Path) -> None:
         file.write("x")
     paths, unseen = walked(tmp_path)
     assert paths == []
-    assert unseen == [Unseen("caf\\xe9.md", "its name is not UTF-8", False)]
+    assert unseen == [Unseen("caf\\xe9.md", "its name is not UTF-8")]
 
 
 def test_a_root_that_is_not_there_is_an_error_and_not_an_empty_folder(tmp_path: Path, put) -> None:
@@ -250,6 +250,13 @@ def test_explain_looks_into_the_file(tmp_path: Path, put) -> None:
     assert explain(tmp_path, "key").rule == "a private key"
     assert not explain(tmp_path, "fine.txt").ignored
     assert not explain(tmp_path, tmp_path).ignored
+
+
+def test_explain_says_that_there_is_no_text_in_a_file(tmp_path: Path, put) -> None:
+    for content in ("", " \n"):
+        put("blank.md", content)
+        decision = explain(tmp_path, "blank.md")
+        assert (decision.ignored, decision.rule) == (True, "without text")
 
 
 def test_explain_knows_that_a_name_is_not_utf8(tmp_path: Path) -> None:

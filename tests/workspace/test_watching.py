@@ -20,7 +20,7 @@ from byheart.workspace.changes import Source
 from byheart.workspace.folder_watches import FolderWatches
 from byheart.workspace.ignoring import IgnoreRules
 from byheart.workspace.inbox import Inbox
-from byheart.workspace.inotify import Inotify
+from byheart.workspace.inotify import OVERFLOW, Event, Inotify
 from byheart.workspace.mounts import find_silent_filesystem
 from byheart.workspace.regular_file import SeenFile
 from byheart.workspace.tree_watch import TreeWatch
@@ -449,20 +449,24 @@ def test_an_error_of_the_tree_watcher_asks_for_a_look_at_everything(
 
 @linux_only
 def test_an_overflowed_queue_asks_for_a_look_at_everything(open_watch: Open, root: Path) -> None:
-    handles: list[Inotify] = []
+    is_open = threading.Event()
+
+    class Gate(Inbox[Event]):
+        def put(self, items: Iterable[Event]) -> None:
+            is_open.wait()
+            super().put(items)
 
     def listen(root: Path, rules: IgnoreRules) -> FolderWatches:
-        handles.append(Inotify())
-        return FolderWatches(root, rules, handles[-1])
+        return FolderWatches(root, rules, Inotify(Gate(OVERFLOW)))
 
     watch = open_watch(listen=listen)
     room = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     touched = [root / "docs/guide.md", root / "docs/deep/page.md"]
     # Nothing can be left in the inbox meanwhile, so that the kernel must keep it, and cannot.
-    with handles[0]._inbox._changed:
-        for number in range(2 * room):
-            os.utime(touched[number % 2])
-        (root / "lost/below").mkdir(parents=True)
+    for number in range(2 * room):
+        os.utime(touched[number % 2])
+    (root / "lost/below").mkdir(parents=True)
+    is_open.set()
     assert "" in gather(watch, "lost")
     settle(watch)
     (root / "lost/below/page.md").write_text("x")

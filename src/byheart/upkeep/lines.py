@@ -33,6 +33,6 @@ def parse_object(line: bytes, place: str) -> dict[str, Any]:
         ) from error
     if not isinstance(item, dict):
         raise InvalidInput(
-            f"{place} is not an object", 'write lines like {"content": "…", "kind": "fact"}'
+            f"{place} is not an object", 'write one on each line, such as {"content": "…"}'
         )
     return item

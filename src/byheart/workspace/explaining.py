@@ -20,7 +20,7 @@ def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -
     """Say why a file or folder is memory or not, looking at the file itself too."""
     rules = rules or IgnoreRules(root)
     device, _ = identify(rules.root)
-    relative = locate(rules.root, path)
+    relative = _place_below(rules.root, path)
     try:
         return _explain_found(rules, relative, device)
     except OSError as error:
@@ -52,7 +52,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     return decision if text.strip() else Decision(True, "without text", CONTENT)
 
 
-def locate(root: Path, path: str | Path) -> str:
+def _place_below(root: Path, path: str | Path) -> str:
     """Give the path below the root of a file named from here or from the root."""
     given = Path(path).expanduser()
     candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]

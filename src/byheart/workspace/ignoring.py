@@ -14,6 +14,7 @@ from byheart.workspace.builtin_rules import (
     find_marked_folders,
 )
 from byheart.workspace.globs import Glob
+from byheart.workspace.paths import lies_within
 from byheart.workspace.rule_files import RuleFile, read_exclude, read_rules
 from byheart.workspace.secret_files import SECRET, is_secret
 
@@ -114,11 +115,9 @@ class IgnoreRules:
         if not folder:
             self._folders.clear()
             return
-        below = folder + "/"
+        forgotten = {folder}
         self._folders = {
-            path: known
-            for path, known in self._folders.items()
-            if path != folder and not path.startswith(below)
+            path: known for path, known in self._folders.items() if not lies_within(path, forgotten)
         }
 
     def _learn(self, path: str) -> _Folder:

@@ -58,12 +58,12 @@ OVERFLOW = Event(-1, OVERFLOWED)
 class Inotify:
     """Hold one inotify instance and read its events as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, inbox: Inbox[Event] | None = None) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._descriptor: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._descriptor < 0:
             raise _last_error("inotify_init1")
-        self._inbox = Inbox(OVERFLOW)
+        self._inbox = Inbox(OVERFLOW) if inbox is None else inbox
         self._ending, self._end = os.pipe()
         # Read in a thread of its own: the kernel keeps 16,384 events, and whoever takes them may be
         # busy embedding for minutes.

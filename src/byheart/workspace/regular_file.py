@@ -63,11 +63,16 @@ def read_bytes(root: Path, path: str) -> tuple[SeenFile, bytes]:
 
 
 def describe(error: OSError) -> str:
-    """Say in a few words what the system said."""
+    """Say in a few words why a file was not opened."""
     if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):
         return "is a link, or behind one"
-    text = error.strerror or str(error)
-    return f"cannot be read: {text[:1].lower()}{text[1:]}"
+    return f"cannot be read: {explain_error(error)}"
+
+
+def explain_error(error: OSError | ValueError) -> str:
+    """Give the system's own words, to stand within a sentence."""
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return text[:1].lower() + text[1:]
 
 
 def _read(handle: int, size: int) -> bytes:

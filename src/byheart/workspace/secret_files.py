@@ -26,7 +26,7 @@ env pem key p8 p12 pfx pkcs8 pkcs12 jks keystore bks kdb kdbx psafe3 agilekeycha
 keychain keytab kwallet ppk gpg pgp pgpkey age ovpn tfvars tfstate rdp cscfg
 """
 _EXTENSIONS = frozenset(_EXTENSION_NAMES.split())
-# A copy is as secret as what it is one of: `.env~`, `credentials.json.bak`, `.netrc.1`.
+# A copy is as secret as what it is one of: `.env~`, `#.env#`, `credentials.json.bak`, `.netrc.1`.
 _COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14}))+$", re.I)
 # What is put behind a whole name to send a file by mail, or to say how it is written.
 _DISGUISES = frozenset({"txt", "json"})
@@ -61,7 +61,7 @@ def is_secret(name: str, *, is_dir: bool) -> bool:
     """Say whether a name is one under which keys and passwords are kept."""
     if is_dir:
         return name.lower() in _FOLDERS
-    name = _COPY.sub("", name)
+    name = _COPY.sub("", name.strip("#"))
     stem, _, extension = name.rpartition(".")
     disguised = extension.lower() in _DISGUISES and "." in stem
     return _holds_secrets(name) or (disguised and _holds_secrets(stem))

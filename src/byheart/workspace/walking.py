@@ -14,7 +14,7 @@ from pathlib import Path
 
 from byheart.errors import Unreadable
 from byheart.workspace.ignoring import MAX_FILE_BYTES, IgnoreRules
-from byheart.workspace.regular_file import SeenFile, seen_as
+from byheart.workspace.regular_file import SeenFile, explain_error, seen_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,6 @@ class Unseen:
 
     path: str
     reason: str
-    is_dir: bool
 
 
 OnError = Callable[[Unseen], None]
@@ -49,7 +48,7 @@ def _walk(
         if below and not _is_folder_inside(root, below, device):
             return
     except (OSError, ValueError) as error:
-        on_error(Unseen(below, _reason(error), True))
+        on_error(Unseen(below, explain_error(error)))
         return
     if rules.decide(below, is_dir=True).ignored:
         return
@@ -66,13 +65,13 @@ def _walk(
             if rules.decide(path, is_dir=is_dir).ignored:
                 continue
             if not (path.isascii() or is_writable(path)):
-                on_error(Unseen(_escape(path), "its name is not UTF-8", is_dir))
+                on_error(Unseen(_escape(path), "its name is not UTF-8"))
                 continue
             details = found.stat(follow_symlinks=False)
         except FileNotFoundError:
             continue
         except OSError as error:
-            on_error(Unseen(path, _reason(error), False))
+            on_error(Unseen(path, explain_error(error)))
             continue
         if details.st_dev != device:
             continue
@@ -87,20 +86,27 @@ def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
     if rules.decide(path, is_dir=False).ignored:
         return None
     identity = identify(root)
-    parent = path.rpartition("/")[0]
-    try:
-        if parent and not _is_folder_inside(root, parent, identity[0]):
-            return _check_same(root, identity)
-        details = os.lstat(root / path)
-    except (FileNotFoundError, NotADirectoryError):
-        return _check_same(root, identity)
-    except (OSError, ValueError) as error:
-        raise Unreadable(_reason(error), for_now=True) from error
-    if details.st_dev != identity[0] or not stat.S_ISREG(details.st_mode):
+    details = _look_at(root, path, identity[0])
+    if details is None:
+        _check_same(root, identity)
         return None
     if rules.decide(path, is_dir=False, size_bytes=details.st_size).ignored:
         return None
     return seen_as(path, details)
+
+
+def _look_at(root: Path, path: str, device: int) -> os.stat_result | None:
+    """Give the details of a regular file, unless it is elsewhere, or not there."""
+    parent = path.rpartition("/")[0]
+    try:
+        if parent and not _is_folder_inside(root, parent, device):
+            return None
+        details = os.lstat(root / path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise Unreadable(explain_error(error), for_now=True) from error
+    return details if details.st_dev == device and stat.S_ISREG(details.st_mode) else None
 
 
 def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.DirEntry[str]]]:
@@ -113,8 +119,8 @@ def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.D
         return []
     except OSError as error:
         if not folder:
-            raise Unreadable(f"{root} cannot be listed: {_reason(error)}") from error
-        on_error(Unseen(folder, _reason(error), True))
+            raise Unreadable(f"{root} cannot be listed: {explain_error(error)}") from error
+        on_error(Unseen(folder, explain_error(error)))
         return []
     return [(lead + entry.name, entry) for entry in found]
 
@@ -138,7 +144,7 @@ def identify(root: Path) -> tuple[int, int]:
         details = root.stat()
     except OSError as error:
         raise Unreadable(
-            f"{root} cannot be looked at: {_reason(error)}",
+            f"{root} cannot be looked at: {explain_error(error)}",
             "check that it is there and mounted",
             for_now=True,
         ) from error
@@ -167,8 +173,3 @@ def _is_folder_inside(root: Path, folder: str, device: int) -> bool:
         if not stat.S_ISDIR(details.st_mode) or details.st_dev != device:
             return False
     return True
-
-
-def _reason(error: OSError | ValueError) -> str:
-    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return text[:1].lower() + text[1:]

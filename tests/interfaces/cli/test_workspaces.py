@@ -71,6 +71,14 @@ def test_explain_names_the_rule(run: Run, notes: Path, file: str, words: str) ->
     assert words in ran.out
 
 
+def test_explain_knows_the_store_by_any_name_and_a_file_without_text(run: Run, notes: Path) -> None:
+    (notes / "blank.md").write_text(" \n")
+    assert "left out  without text" in run("index", "notes", "--explain", "notes/blank.md").out
+    run("--db", "notes/memory", "index", "notes")
+    ran = run("--db", "notes/memory", "index", "notes", "--explain", "notes/memory")
+    assert "left out  Byheart's own store" in ran.out
+
+
 def test_explain_of_a_missing_file_is_refused(run: Run, notes: Path) -> None:
     ran = run("index", "notes", "--explain", "notes/nowhere.md")
     assert ran.code == 1

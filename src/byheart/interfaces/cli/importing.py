@@ -26,9 +26,12 @@ class Way(NamedTuple):
     verb: Literal["save_many", "log_many"]
     done: str
     noun: str
+    # What is to be known before the same lines are given again.
+    beware: str = ""
 
 
-SAVING, LOGGING = Way("save_many", "saved", "memory"), Way("log_many", "logged", "turn")
+SAVING = Way("save_many", "saved", "memory")
+LOGGING = Way("log_many", "logged", "turn", "; turns without a client_id would be logged twice")
 
 
 def import_lines(
@@ -131,7 +134,7 @@ class Import:
                 remark(
                     self._invocation,
                     f"\ninterrupted: {count(self._kept, self._way.noun)} kept; "
-                    "run the same command again to go on",
+                    f"run the same command again to go on{self._way.beware}",
                 )
                 raise
             except ByheartError as error:
@@ -156,5 +159,6 @@ class Import:
             place = self._lines.place_of(int(item.removeprefix("item ")))
             error.message = f"{place}: {message}"
         kept = f"{count(self._kept, self._way.noun)} before it kept: correct it and run this again"
+        kept += self._way.beware if self._kept else ""
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         return error

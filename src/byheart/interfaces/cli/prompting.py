@@ -99,8 +99,8 @@ def _tell(invocation: Invocation, answer: ContextAnswer) -> None:
     """Say what it is made of, and what did not fit."""
     receipt = answer.receipt
     if not receipt.items:
-        fits = "nothing fits" if receipt.left_out else "nothing is known yet"
-        remark(invocation, f"{fits}: log turns, save memories, or allow more with --max-tokens N")
+        if not receipt.left_out:
+            remark(invocation, "nothing is known yet: log turns, or save memories")
         return
     parts = Counter(item.part for item in receipt.items)
     made = ", ".join(f"{number} {part}" for part, number in parts.items())

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 OPTIONS, EVERYWHERE = "Options", "For every command"
+_LONGEST_SENTENCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,10 @@ class Verb(_Helpful, click.Command):
         super().__init__(*args, **settings)
         self.examples = tuple(examples)
         self.params += everywhere()
+
+    def get_short_help_str(self, limit: int = _LONGEST_SENTENCE) -> str:
+        """Give the first sentence, whole: where it is listed, lines are wrapped."""
+        return super().get_short_help_str(max(limit, _LONGEST_SENTENCE))
 
 
 class VerbGroup(_Helpful, click.Group):

@@ -18,7 +18,7 @@ from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar, duration
 from byheart.interfaces.cli.screen import Part, count, open_screen, print_json, remark, warn
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Indexed, IndexProgress
 

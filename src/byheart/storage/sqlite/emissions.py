@@ -85,8 +85,8 @@ def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) 
     only one that does, and would be found nowhere.
     """
     rows = connection.execute(
-        "SELECT content FROM emitted e JOIN chunks USING (chunk_no) JOIN memories m USING (memory_no) "
-        "WHERE e.space = ?1 AND e.session_id IN (?2, '') "
+        "SELECT content FROM emitted e JOIN chunks USING (chunk_no) "
+        "JOIN memories m USING (memory_no) WHERE e.space = ?1 AND e.session_id IN (?2, '') "
         "AND (e.session_id <> '' OR m.session_id IS NULL OR m.session_id = ?2) "
         "AND m.forgotten_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?3) "
         "ORDER BY at DESC, chunk_no",

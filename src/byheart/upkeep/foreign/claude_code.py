@@ -23,11 +23,9 @@ AGENT = "claude-code"
 _TYPES = ("user", "assistant", "system", "summary", "attachment", "progress")
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 # What the program puts around or beside the words that were typed.
-_INSERTED = re.compile(
-    r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?</\1>\s*", re.DOTALL
-)
-_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
+_INSERTED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
+_BLANKS = re.compile(r"\s*")
+_COMMANDS = ("<command-name>", "<command-message>")
 _NOT_SAID = re.compile(
     r"\s*(?:<(?:local-command-\w+|bash-\w+|task-notification|command-message>\s*<)"
     r"|\[Request interrupted by user|Caveat: The messages below were generated)"
@@ -55,12 +53,34 @@ def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
 
 def said_by_user(text: str) -> str | None:
     """Give what a person typed, without what the program put around it; `None` if nothing was."""
-    text = _INSERTED.sub("", text) if "<" in text else text
-    command = _COMMAND.search(text)
-    if command is not None:
-        given = _ARGUMENTS.search(text)
-        return f"{command[1]} {given[1] if given else ''}".strip()
-    return None if _NOT_SAID.match(text) or not text.strip() else text.strip()
+    text = _without_inserted(text).strip()
+    # Elsewhere than at the beginning they are quoted.
+    if text.startswith(_COMMANDS) and (command := _within(text, "command-name")):
+        return f"{command} {_within(text, 'command-args')}".strip()
+    return None if _NOT_SAID.match(text) or not text else text
+
+
+def _without_inserted(text: str) -> str:
+    """Take out what programs insert; each end is looked for once, however many begin."""
+    kept, at, unclosed = list[str](), 0, set[str]()
+    for opens in _INSERTED.finditer(text):
+        tag = opens[1]
+        if opens.start() < at or tag in unclosed:
+            continue
+        end = text.find(f"</{tag}>", opens.end())
+        if end < 0:
+            unclosed.add(tag)
+            continue
+        kept.append(text[at : opens.start()])
+        blanks = _BLANKS.match(text, end + len(f"</{tag}>"))
+        assert blanks is not None, "none at all are blanks too"
+        at = blanks.end()
+    return "".join((*kept, text[at:]))
+
+
+def _within(text: str, tag: str) -> str:
+    """Give what stands in the first element of a name, or nothing."""
+    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
 
 
 class _Transcript:

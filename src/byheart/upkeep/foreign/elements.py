@@ -18,7 +18,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 
 
 def elements(stream: BinaryIO) -> Iterator[tuple[int, Any]]:
-    """Give each element of an array with its number, or the one document that is no array."""
+    """Give each element of an array with its number, or each document if they are no array."""
     text = io.TextIOWrapper(stream, encoding="utf-8-sig")
     try:
         yield from _elements(text)
@@ -40,6 +40,11 @@ def _elements(text: io.TextIOWrapper) -> Iterator[tuple[int, Any]]:
         at = _end_of(_BETWEEN, buffer, at)
         if is_array and buffer.startswith("]", at):
             return
+        if not is_array and number and at == len(buffer):
+            buffer, at = text.read(_BLOCK_CHARS), 0
+            if not buffer:
+                return
+            continue
         try:
             value, end = decoder.raw_decode(buffer, at)
         except RecursionError as error:
@@ -56,8 +61,6 @@ def _elements(text: io.TextIOWrapper) -> Iterator[tuple[int, Any]]:
             continue
         number += 1
         yield number, value
-        if not is_array:
-            return
         at = end
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
@@ -59,7 +59,11 @@ FORMATS: Mapping[str, Format] = {
     for each in (
         Format("claude-code", claude_code.read, claude_code.is_record, is_captured=True),
         Format("codex", codex.read, codex.is_record, is_captured=True),
-        Format("chatgpt", chatgpt.read, members=(("mapping",),)),
+        Format(
+            "chatgpt",
+            chatgpt.read,
+            members=(("mapping", "current_node"), ("mapping", "create_time")),
+        ),
         Format(
             "claude",
             claude_export.read,
@@ -153,7 +157,13 @@ def _in_folder(folder: Path, name: str | None) -> Found | None:
     if name is None or not FORMATS[name].is_vault:
         found = _among(list(data_files(folder)), name, str(folder), must=name is not None)
         if found is not None:
-            return found
+            notes = sum(1 for _ in note_files(folder))
+            if name is None and found.format.is_record is None and notes > len(found.sources):
+                raise InvalidInput(
+                    f"{folder} holds {notes:,} notes, and data that looks like {found.format.name}",
+                    f"say what to import with --format markdown or --format {found.format.name}",
+                )
+            return replace(found, others=found.others + notes)
     if name is None and any(map(_is_basic_memory, islice(note_files(folder), _FILES))):
         name = basic_memory.NAME
     return None if name is None else Found(FORMATS[name], tuple(note_files(folder)))
@@ -163,18 +173,28 @@ def _among(
     sources: list[Source], name: str | None, where: str, *, must: bool = True
 ) -> Found | None:
     """Pick the files of one format; without a name, of the first that any is of."""
-    known = {source.name: recognise(source) for source in sources}
+    known: dict[str, str | None] = {}
+    broken: dict[str, InvalidInput] = {}
+    for source in sources:
+        try:
+            known[source.name] = recognise(source)
+        except InvalidInput as error:
+            broken[source.name] = error
     chosen = name or next(filter(None, known.values()), None)
-    own = tuple(source for source in sources if known[source.name] == chosen)
+    own = tuple(source for source in sources if known.get(source.name) == chosen)
     if chosen is None or not own:
         if not must:
             return None
+        for error in broken.values():
+            raise error
         raise InvalidInput(
             f"{where} holds nothing of the format {name}"
             if name
             else f"{where} is of no known format",
             f"formats that can be imported: jsonl, markdown, {', '.join(FOREIGN)}",
         )
+    # What is broken may have been of it: reading it says so.
+    own += tuple(source for source in sources if source.name in broken)
     return Found(FORMATS[chosen], own, len(sources) - len(own))
 
 

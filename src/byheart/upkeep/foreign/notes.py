@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from byheart.errors import InvalidInput
@@ -20,6 +21,7 @@ _LINK = re.compile(
 )
 _TAG = re.compile(r"(?<![\w&/#])#([^\W\d][\w/-]{0,100})")
 _CREATED = ("created", "created_at", "date", "creation_date")
+_HASH_DIGITS = 12
 _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)$")
 
 
@@ -95,8 +97,9 @@ def _created(source: Source, metadata: Mapping[str, Any]) -> datetime | None:
 
 
 def _name(vault_name: str, source: Source) -> str:
-    # Cut from the front: what differs stands at the end.
-    folder = source.folder.resolve().name if source.folder else ""
-    name = f"{folder}/{source.path}".encode(errors="replace")
-    kept = name[-(LONGEST_LABEL - len(vault_name) - 1) :].decode(errors="ignore")
-    return f"{vault_name}:{kept}"
+    # Vaults of one name are many; the rest is cut from the front: what differs stands at the end.
+    folder = str(source.folder.resolve()) if source.folder else ""
+    vault_id = sha256(folder.encode(errors="replace")).hexdigest()[:_HASH_DIGITS]
+    first = f"{vault_name}:{vault_id}:"
+    kept = str(source.path).encode(errors="replace")[-(LONGEST_LABEL - len(first)) :]
+    return first + kept.decode(errors="ignore")

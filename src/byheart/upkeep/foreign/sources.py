@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -17,6 +18,7 @@ from byheart.upkeep import vault
 HEAD_BYTES = 1 << 18
 _DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
 ARCHIVE_SUFFIX = ".zip"
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,11 @@ def data_files(folder: Path) -> Iterator[Source]:
         if path.suffix.lower() in _DATA_SUFFIXES:
             yield _inside(path, folder)
         elif path.suffix.lower() == ARCHIVE_SUFFIX:
-            yield from archived_files(path)
+            try:
+                yield from archived_files(path)
+            except InvalidInput as error:
+                # Whoever reads it hears of it; the others can be read nevertheless.
+                yield replace(_inside(path, folder), open=partial(_refuse, error))
 
 
 def note_files(folder: Path) -> Iterator[Source]:
@@ -115,7 +121,7 @@ def archived_files(path: Path) -> Iterator[Source]:
     try:
         with zipfile.ZipFile(path) as archive:
             members = archive.infolist()
-    except (zipfile.BadZipFile, OSError) as error:
+    except _BROKEN as error:
         raise InvalidInput(f"{path} is no archive that can be read: {error}") from error
     for member in sorted(members, key=lambda each: each.filename):
         inside = PurePosixPath(member.filename)
@@ -141,6 +147,10 @@ def _inside(path: Path, folder: Path) -> Source:
     )
 
 
+def _refuse(error: InvalidInput) -> AbstractContextManager[BinaryIO]:
+    raise error
+
+
 @contextmanager
 def _open_file(path: Path) -> Iterator[BinaryIO]:
     try:
@@ -156,5 +166,5 @@ def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
     try:
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             yield io.BufferedReader(stream)  # type: ignore[type-var]
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError) as error:
+    except (*_BROKEN, NotImplementedError, RuntimeError) as error:
         raise InvalidInput(f"{member} in {path} cannot be unpacked: {error}") from error
