@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from byheart.errors import Conflict
+from byheart.errors import Conflict, InvalidInput
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore
 
@@ -77,6 +77,80 @@ def test_what_another_session_was_given_is_no_echo_in_this_one(asked: MemoryStor
     asked.context("s2", "where is the deploy key?")
     reply = asked.log("s1", "assistant", KEY)
     assert reply.memory_id in found_in(asked, "deploy key vault")
+
+
+def test_what_a_session_cannot_see_makes_no_echo_in_it(store: MemoryStore) -> None:
+    """The owner looks at a fact of one session; another one hears it for the first time."""
+    store.save(KEY, session_id="s1")
+    store.search("deploy key")
+    reply = store.log("s2", "assistant", KEY)
+    assert reply.memory_id in found_in(store, "deploy key vault", session_id="s2")
+    own = store.log("s1", "assistant", KEY)
+    assert own.memory_id not in found_in(store, "deploy key vault", session_id="s1")
+
+
+def test_what_was_given_of_another_session_for_a_task_is_an_echo(store: MemoryStore) -> None:
+    store.save(KEY, session_id="s1", task_code="T")
+    assert KEY in store.context("s2", "deploy key", include_task="T").text
+    reply = store.log("s2", "assistant", KEY)
+    assert reply.memory_id not in found_in(store, "deploy key vault", session_id="s2")
+
+
+def test_what_was_forgotten_is_learned_when_it_is_said_again(asked: MemoryStore) -> None:
+    [hit] = asked.search("deploy key vault", session_id="s1", kind="fact").results
+    asked.forget(hit.memory_id)
+    reply = asked.log("s1", "assistant", KEY)
+    assert reply.memory_id in found_in(asked, "deploy key vault", session_id="s1")
+
+
+def test_what_has_run_out_is_learned_when_it_is_said_again(asked: MemoryStore) -> None:
+    [hit] = asked.search("deploy key vault", session_id="s1", kind="fact").results
+    with asked._storage._database.writing() as connection:  # type: ignore[attr-defined]
+        connection.execute(
+            "UPDATE memories SET expires_at = created_at WHERE memory_id = ?", (hit.memory_id,)
+        )
+    reply = asked.log("s1", "assistant", KEY)
+    assert reply.memory_id in found_in(asked, "deploy key vault", session_id="s1")
+
+
+def test_what_identity_files_say_is_not_learned_again(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    prefers = "Mara prefers terse answers and signs every letter with a fountain pen."
+    (tmp_path / "USER.md").write_text(f"# User\n\n{prefers}\n", "utf-8")
+    store = open_store(identity_files=[str(tmp_path / "USER.md"), str(tmp_path / "none.md")])
+    assert prefers in store.context("s1", "letters").text
+    reply = store.log("s1", "assistant", f"{prefers} {NEW}")
+    [hit] = store.search("fountain pen Jenkins", session_id="s1").results
+    assert (hit.memory_id, hit.chunk_content) == (reply.memory_id, NEW)  # type: ignore[union-attr]
+
+
+def test_what_a_session_is_resumed_with_is_not_learned_again(store: MemoryStore) -> None:
+    for kind in ("report", "session_context", "working_memory", "input_prompt"):
+        store.save(
+            f"The {kind} says that the crane by the river is painted.", kind=kind, session_id="s1"
+        )
+    store.summarize("s1", "Many a crane was painted in the end.")
+    left = store.resume("s1")
+    assert left.summary is not None
+    assert left.context is not None
+    given = (left.summary, left.context, *left.reports, *left.working_memories, *left.input_prompts)
+    for memory in given:
+        reply = store.log("s1", "assistant", memory.content)
+        assert reply.memory_id not in found_in(store, "crane painted", session_id="s1")
+
+
+def test_what_a_caller_shows_by_itself_is_noted(asked: MemoryStore) -> None:
+    [fact] = asked.list(kind="fact").memories
+    asked.note_shown(fact.memory_id, "s1")
+    asked.note_shown([f"{fact.memory_id}#0", "mem_nothing"], session_id="s2")
+    for session_id in ("s1", "s2"):
+        reply = asked.log(session_id, "assistant", KEY)
+        assert reply.memory_id not in found_in(asked, "deploy key vault", session_id=session_id)
+    reply = asked.log("s3", "assistant", KEY)
+    assert reply.memory_id in found_in(asked, "deploy key vault", session_id="s3")
+    with pytest.raises(InvalidInput, match="is not a chunk id"):
+        asked.note_shown("mem_x#y", "s1")
 
 
 def test_a_user_who_says_a_fact_again_is_heard(asked: MemoryStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,27 @@ def test_what_cannot_be_promoted_is_named(worked: MemoryStore) -> None:
         worked.promote("s1", memory_id=[theirs])
 
 
+def test_what_has_run_out_is_not_promoted(worked: MemoryStore) -> None:
+    over = datetime.now(UTC) - timedelta(days=1)
+    gone = worked.save("Cranes rest today.", session_id="s1", ttl_days=1)
+    with worked._storage._database.writing() as connection:  # type: ignore[attr-defined]
+        connection.execute(
+            "UPDATE memories SET expires_at = ? WHERE memory_id = ?",
+            (int(over.timestamp() * 1e6), gone.memory_id),
+        )
+    with pytest.raises(InvalidInput, match="expired on .*; nothing was promoted"):
+        worked.promote(memory_id=gone.memory_id)
+    assert gone.memory_id not in {each.memory_id for each in worked.promote("s1").promotions}
+
+
+def test_a_dry_run_of_promote_tells_what_the_run_does(worked: MemoryStore) -> None:
+    said = [worked.log("s1", "user", "Cranes are paid by the hour.").memory_id for _ in range(2)]
+    tried = worked.promote(memory_id=said, dry_run=True)
+    done = worked.promote(memory_id=said)
+    assert [each.status for each in tried.promotions] == ["created", "unchanged"]
+    assert [each.status for each in done.promotions] == ["created", "unchanged"]
+
+
 # --- Forgetting -------------------------------------------------------------------------------
 
 
@@ -308,6 +330,13 @@ def test_a_session_of_nothing_but_thanks_asks_with_its_last_turn(store: MemorySt
     store.log("s1", "user", "Hello!")
     store.log("s1", "user", "Thanks!")
     assert store.context("s1").query == "Thanks!"
+
+
+def test_a_budget_for_nothing_is_told(store: MemoryStore) -> None:
+    store.log("s1", "user", "Where is the deploy key?")
+    answer = store.context("s1", max_tokens=10)
+    assert (answer.text, answer.remark) == ("", "nothing fits: max_tokens 10 is too few")
+    assert store.context("s1").remark is None
 
 
 def test_pins_that_do_not_fit_are_named(store: MemoryStore) -> None:

@@ -71,6 +71,10 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
         ('["https://a.example/"]', "http://b:3000", []),
         (("https://a.example",), ("http://b:3000",), ()),
     ),
+    "workspaces": (
+        ('["/a,b", "/c"]', f"/d,/e{os.pathsep}/f", ["/g", "/g"]),
+        (("/a,b", "/c"), ("/d", "/e", "/f"), ("/g",)),
+    ),
     "log_file": (('"/a"', "/b", Path("/c")), (Path("/a"), Path("/b"), Path("/c"))),
     "db_path": (('"/a"', "postgresql://h/b", "/c"), ("/a", "postgresql://h/b", "/c")),
     "openai_api_key": (('"a"', "b", "c"), ("a", "b", "c")),

@@ -131,8 +131,9 @@ class Indexer:
             raise NotFound(
                 f"{given} is in no workspace", f"make it one with: byheart index {given}"
             )
-        if not target.is_dir():
-            what = "is a file, not a folder" if target.is_file() else "is not there"
+        if not os.path.isdir(target):  # noqa: PTH112 - Path's raises where one may not look
+            is_file = os.path.isfile(target)  # noqa: PTH113
+            what = "is a file, not a folder" if is_file else "is not there"
             raise InvalidInput(f"{given} {what}", "name a folder to index")
         check_root(target)
         number = self._storage.workspaces.add(space, target.as_posix())

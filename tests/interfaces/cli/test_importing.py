@@ -71,7 +71,7 @@ def test_running_it_again_does_nothing_twice(
         (b'{"content": " "}', "f.jsonl line 3: content is blank"),
         (b'{"content": "x", "importance": 11}', "f.jsonl line 3: importance 11"),
         (b'{"content": "x", "knd": "fact"}', "f.jsonl line 3: unknown field 'knd'"),
-        (b'{"kind": "fact"}', "f.jsonl line 3: content must be text"),
+        (b'{"kind": "fact"}', "f.jsonl line 3: content is missing"),
     ],
 )
 def test_a_bad_line_is_named_and_what_came_before_it_is_kept(

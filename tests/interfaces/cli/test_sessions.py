@@ -54,6 +54,7 @@ def test_promoting_tells_what_is_copied(run: Run, worked: byheart.MemoryStore) -
     turn = worked.transcript("s1").turns[0].memory_id
     [note] = run("promote", "--memory-id", turn, "--json").json["promotions"]
     assert note["kind"] == "note"
+    assert "There is no session nobodys" in run("promote", "nobodys").out
     refused = run("promote")
     assert refused.code == 2
     assert "neither a session nor a memory was named" in refused.err
@@ -69,7 +70,7 @@ def test_a_session_is_forgotten_after_a_yes_and_comes_back(
     assert "forgot 5 memories" in run("sessions", "forget", "s1", "--yes").out
     assert worked.session_stats("s1").total_memories == 0
     assert "There is no session s1" in run("sessions", "forget", "s1", "--yes").out
-    assert "restored 5 memories" in run("sessions", "restore", "s1").out
+    assert "restored 5 memories of s1\n" in run("sessions", "restore", "s1").out
     assert "Nothing is forgotten of s1" in run("sessions", "restore", "s1").out
     gone = run("sessions", "forget", "s1", "--hard", "--yes", "--json").json
     assert gone["removal"]["memories"] == 5

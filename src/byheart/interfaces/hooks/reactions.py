@@ -77,6 +77,7 @@ def start_session(situation: Situation) -> None:
             told = quote(SUMMARY, summary.content, about)
             if len(text) + len(told) <= LONGEST_ANSWER_CHARS:
                 text = (text or PREAMBLE) + told
+                store.note_shown(summary.memory_id, event.session_id)
         situation.answer.say(text[:LONGEST_ANSWER_CHARS])
 
 
