@@ -105,10 +105,7 @@ def test_what_was_forgotten_is_learned_when_it_is_said_again(asked: MemoryStore)
 
 def test_what_has_run_out_is_learned_when_it_is_said_again(asked: MemoryStore) -> None:
     [hit] = asked.search("deploy key vault", session_id="s1", kind="fact").results
-    with asked._storage._database.writing() as connection:  # type: ignore[attr-defined]
-        connection.execute(
-            "UPDATE memories SET expires_at = created_at WHERE memory_id = ?", (hit.memory_id,)
-        )
+    asked.update(hit.memory_id, ttl_days=0)
     reply = asked.log("s1", "assistant", KEY)
     assert reply.memory_id in found_in(asked, "deploy key vault", session_id="s1")
 

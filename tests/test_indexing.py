@@ -692,7 +692,10 @@ def test_secret_files_are_never_indexed_whatever_the_rules_say(
     assert found(store, "hunter2") == []
 
 
-@pytest.mark.parametrize(("name", "words"), [("nowhere", "is not there"), ("README.md", "a file")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("nowhere", "is not there"), ("README.md", "a file"), ("x" * 300, "is not there")],
+)
 def test_what_is_no_folder_cannot_become_a_workspace(
     store: MemoryStore, root: Path, name: str, words: str
 ) -> None:

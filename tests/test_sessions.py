@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -168,14 +167,8 @@ def test_what_cannot_be_promoted_is_named(worked: MemoryStore) -> None:
 
 
 def test_what_has_run_out_is_not_promoted(worked: MemoryStore) -> None:
-    over = datetime.now(UTC) - timedelta(days=1)
-    gone = worked.save("Cranes rest today.", session_id="s1", ttl_days=1)
-    with worked._storage._database.writing() as connection:  # type: ignore[attr-defined]
-        connection.execute(
-            "UPDATE memories SET expires_at = ? WHERE memory_id = ?",
-            (int(over.timestamp() * 1e6), gone.memory_id),
-        )
-    with pytest.raises(InvalidInput, match="expired on .*; nothing was promoted"):
+    gone = worked.save("Cranes rest today.", session_id="s1", ttl_days=0)
+    with pytest.raises(InvalidInput, match=r"expired on .*; nothing was promoted"):
         worked.promote(memory_id=gone.memory_id)
     assert gone.memory_id not in {each.memory_id for each in worked.promote("s1").promotions}
 

@@ -258,7 +258,7 @@ class Importer:
         self._counts.unchanged += not fields
 
     def _differing(self, request: SaveRequest, held: SaveResult, who: str) -> dict[str, Any]:
-        """Give the fields of a memory that are others where it comes from, unless it has its own."""
+        """Give what is other where a memory comes from, unless it was changed here too."""
         with self._storage.reading() as reader:
             memory = reader.memory(held.memory_id, request.space)
             if memory is None:  # it was forgotten

@@ -23,7 +23,7 @@ from byheart.indexing import Indexer, Place, Tally, report
 from byheart.model import STALE_SECONDS, Indexed, IndexProgress
 from byheart.saving import Saver
 from byheart.workspace import IgnoreRules
-from byheart.workspace.watching import Watch
+from byheart.workspace.events import Watch
 
 OnIndexed = Callable[[Indexed], None]
 BEAT_SECONDS = 5.0

@@ -21,7 +21,7 @@ from byheart.chunking import guess_format, split
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import InvalidInput
 from byheart.workspace import MAX_FILE_BYTES, FileText, NotText, Unreadable, read_file
-from byheart.workspace.word_files import read_word_file
+from byheart.workspace.formats.word_files import read_word_file
 
 
 def read(root: Path, put, name: str, content: str | bytes) -> FileText:

@@ -2,10 +2,10 @@
 
 from byheart.errors import NotText, Unreadable
 from byheart.workspace.explaining import explain
-from byheart.workspace.ignoring import MAX_FILE_BYTES, Decision, IgnoreRules, check_root
 from byheart.workspace.paths import lies_within
 from byheart.workspace.reading import FileText, read_file
 from byheart.workspace.regular_file import SeenFile
+from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, Decision, IgnoreRules, check_root
 from byheart.workspace.walking import Unseen, see, walk
 
 __all__ = [

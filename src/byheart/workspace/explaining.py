@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from byheart.errors import InvalidInput, NotFound, Unreadable
-from byheart.workspace.ignoring import BUILT_IN, Decision, IgnoreRules
 from byheart.workspace.reading import read_file
 from byheart.workspace.regular_file import describe
+from byheart.workspace.rules.ignoring import BUILT_IN, Decision, IgnoreRules
 from byheart.workspace.walking import identify, is_writable
 
 CONTENT = "its content"

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from byheart.errors import NotText
-from byheart.workspace.documents import Document
-from byheart.workspace.encodings import decode
-from byheart.workspace.notebooks import read_notebook
-from byheart.workspace.pdf_files import read_pdf
+from byheart.workspace.formats.documents import Document
+from byheart.workspace.formats.encodings import decode
+from byheart.workspace.formats.notebooks import read_notebook
+from byheart.workspace.formats.pdf_files import read_pdf
+from byheart.workspace.formats.tables import read_table
+from byheart.workspace.formats.web_pages import read_web_page
+from byheart.workspace.formats.word_files import read_word_file
 from byheart.workspace.regular_file import SeenFile, read_bytes
-from byheart.workspace.secret_files import begins_as_key
-from byheart.workspace.tables import read_table
-from byheart.workspace.web_pages import read_web_page
-from byheart.workspace.word_files import read_word_file
+from byheart.workspace.rules.secret_files import begins_as_key
 
 _FROM_TEXT: dict[str, Callable[[str, str], Document]] = {
     "csv": read_table,

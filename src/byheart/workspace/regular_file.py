@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import InvalidInput, Unreadable
-from byheart.workspace.ignoring import MAX_FILE_BYTES, TOO_LARGE
+from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, TOO_LARGE
 
 _NO_FOLLOW = (
     os.O_RDONLY

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import Unreadable
-from byheart.workspace.ignoring import MAX_FILE_BYTES, IgnoreRules
 from byheart.workspace.regular_file import SeenFile, explain_error, seen_as
+from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, IgnoreRules
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,6 +232,18 @@ def test_vectors_are_made_when_the_agent_has_stopped(react: React, path: Path) -
         assert store.status().index.pending_vectors == 0
 
 
+def test_what_is_told_of_earlier_sessions_is_not_learned_again(react: React, path: Path) -> None:
+    fact = "The turbine firmware ships on the ninth of June with a new bootloader."
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.log("old", "user", "when does the turbine ship?", task_code=project_of(CWD))
+        store.summarize("old", fact)
+    assert fact in (react("SessionStart", source="startup") or "")
+    react("Stop", last_assistant_message=fact)
+    assert kept(path) == [("assistant", fact)]
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert not store.search("turbine", session_id=SESSION, include_global=False).results
+
+
 def test_a_summary_that_an_agent_wrote_stays(react: React, path: Path, transcript: Path) -> None:
     react("PreCompact", transcript_path=str(transcript), trigger="auto")
     with byheart.open(path, embedding_provider="hash") as store:

@@ -185,8 +185,8 @@ def _among(
     if chosen is None or not own:
         if not must:
             return None
-        for error in broken.values():
-            raise error
+        if broken:
+            raise next(iter(broken.values()))
         raise InvalidInput(
             f"{where} holds nothing of the format {name}"
             if name

@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from byheart.errors import Unreadable
-from byheart.workspace.documents import Document, shorten_title
+from byheart.workspace.formats.documents import Document, shorten_title
 
 _BACKTICKS = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from byheart.errors import Unreadable
-from byheart.workspace.documents import BROKEN, Document, escape_line, shorten_title
+from byheart.workspace.formats.documents import BROKEN, Document, escape_line, shorten_title
 
 _MAX_XML_BYTES = 50_000_000
 _PIECE_BYTES = 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from byheart.errors import Unreadable
-from byheart.workspace.documents import BROKEN, Document, escape_line, shorten_title
+from byheart.workspace.formats.documents import BROKEN, Document, escape_line, shorten_title
 
 _MAX_CHARS = 10_000_000
 _MAX_SECONDS = 60.0

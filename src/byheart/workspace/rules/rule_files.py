@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from byheart.workspace.globs import Glob, parse_line
+from byheart.workspace.rules.globs import Glob, parse_line
 
 # More is not written by hand. Git itself stops at 100 MB, which takes minutes to compile.
 _LONGEST_FILE_BYTES = 500_000

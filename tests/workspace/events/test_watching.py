@@ -16,16 +16,16 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from byheart.workspace.changes import Source
-from byheart.workspace.folder_watches import FolderWatches
-from byheart.workspace.ignoring import IgnoreRules
-from byheart.workspace.inbox import Inbox
-from byheart.workspace.inotify import OVERFLOW, Event, Inotify
-from byheart.workspace.mounts import find_silent_filesystem
+from byheart.workspace.events.changes import Source
+from byheart.workspace.events.folder_watches import FolderWatches
+from byheart.workspace.events.inbox import Inbox
+from byheart.workspace.events.inotify import OVERFLOW, Event, Inotify
+from byheart.workspace.events.mounts import find_silent_filesystem
+from byheart.workspace.events.tree_watch import TreeWatch
+from byheart.workspace.events.watching import Watch
 from byheart.workspace.regular_file import SeenFile
-from byheart.workspace.tree_watch import TreeWatch
+from byheart.workspace.rules.ignoring import IgnoreRules
 from byheart.workspace.walking import see, walk
-from byheart.workspace.watching import Watch
 
 PATIENCE_SECONDS = 20.0
 

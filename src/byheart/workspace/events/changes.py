@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Protocol
 
-from byheart.workspace.ignoring import IgnoreRules
+from byheart.workspace.rules.ignoring import IgnoreRules
 
 
 @dataclass(frozen=True, slots=True)

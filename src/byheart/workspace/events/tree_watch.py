@@ -10,9 +10,9 @@ from pathlib import Path
 from watchfiles import Change as Kind
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
-from byheart.workspace.changes import EVERYTHING, Change, sift
-from byheart.workspace.ignoring import IgnoreRules
-from byheart.workspace.inbox import Inbox
+from byheart.workspace.events.changes import EVERYTHING, Change, sift
+from byheart.workspace.events.inbox import Inbox
+from byheart.workspace.rules.ignoring import IgnoreRules
 
 _STEP_MS = 20
 _DEBOUNCE_MS = 100

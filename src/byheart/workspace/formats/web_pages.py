@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 
-from byheart.workspace.documents import Document, escape_line, shorten_title
+from byheart.workspace.formats.documents import Document, escape_line, shorten_title
 
 _LINE_ENDING = re.compile(r"\r\n?")
 # Possessive throughout: one pass, whatever is not closed. A quote counts only after an equals sign:

@@ -8,11 +8,11 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from byheart.workspace import inotify
-from byheart.workspace.changes import EVERYTHING, Change, sift
-from byheart.workspace.ignoring import IgnoreRules
-from byheart.workspace.inotify import Event, Inotify
+from byheart.workspace.events import inotify
+from byheart.workspace.events.changes import EVERYTHING, Change, sift
+from byheart.workspace.events.inotify import Event, Inotify
 from byheart.workspace.paths import lies_within
+from byheart.workspace.rules.ignoring import IgnoreRules
 
 _APPEARED = inotify.CREATED | inotify.MOVED_TO
 _VANISHED = inotify.DELETED | inotify.MOVED_FROM

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byheart.errors import NotText
-from byheart.workspace.encodings import decode
+from byheart.workspace.formats.encodings import decode
 
 TEXT = "Grüße aus Köln, 日本 και Привет 🎉\n"
 

@@ -1,4 +1,4 @@
-"""What changed in a folder?"""
+"""Watching: a folder heard, or looked through where nobody tells, as long as one waits."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from byheart.workspace.changes import EVERYTHING, Source
-from byheart.workspace.folder_watches import FolderWatches
-from byheart.workspace.ignoring import IgnoreRules
-from byheart.workspace.mounts import find_silent_filesystem
+from byheart.workspace.events.changes import EVERYTHING, Source
+from byheart.workspace.events.folder_watches import FolderWatches
+from byheart.workspace.events.mounts import find_silent_filesystem
+from byheart.workspace.events.polling import Polling
 from byheart.workspace.paths import lies_within
-from byheart.workspace.polling import Polling
+from byheart.workspace.rules.ignoring import IgnoreRules
 
 POLL_SECONDS = 2.0
 
@@ -39,7 +39,7 @@ def listen(root: Path, rules: IgnoreRules) -> Source:
     if sys.platform == "linux":
         return FolderWatches(root, rules)
     # Imported here: it brings asyncio along, a tenth of a second, which Linux can do without.
-    from byheart.workspace.tree_watch import TreeWatch
+    from byheart.workspace.events.tree_watch import TreeWatch
 
     return TreeWatch(root, rules)
 

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import InvalidInput
-from byheart.workspace.builtin_rules import (
+from byheart.workspace.paths import lies_within
+from byheart.workspace.rules.builtin_rules import (
     VERSION_CONTROL,
     find_file_rule,
     find_folder_rule,
     find_marked_folders,
 )
-from byheart.workspace.globs import Glob
-from byheart.workspace.paths import lies_within
-from byheart.workspace.rule_files import RuleFile, read_exclude, read_rules
-from byheart.workspace.secret_files import SECRET, is_secret
+from byheart.workspace.rules.globs import Glob
+from byheart.workspace.rules.rule_files import RuleFile, read_exclude, read_rules
+from byheart.workspace.rules.secret_files import SECRET, is_secret
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
 TOO_LARGE = "larger than 10 MB"

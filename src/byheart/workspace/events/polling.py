@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from byheart.errors import Unreadable
-from byheart.workspace.ignoring import IgnoreRules
 from byheart.workspace.paths import lies_within
 from byheart.workspace.regular_file import SeenFile
+from byheart.workspace.rules.ignoring import IgnoreRules
 from byheart.workspace.walking import Unseen, walk
 
 _REST = 10

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 
-from byheart.workspace.documents import Document, shorten_title
+from byheart.workspace.formats.documents import Document, shorten_title
 
 _FIRST_ROW_CHARS = 10_000
 _NUMBER = re.compile(r"[\d.,:+%$€£ -]*")

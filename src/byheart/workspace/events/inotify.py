@@ -14,7 +14,7 @@ import struct
 import threading
 from dataclasses import dataclass
 
-from byheart.workspace.inbox import Inbox
+from byheart.workspace.events.inbox import Inbox
 
 MODIFIED = 0x2
 ATTRIBUTES = 0x4

@@ -1,0 +1,1 @@
+"""What is the text of a file?"""
