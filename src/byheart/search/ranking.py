@@ -9,7 +9,7 @@ What another memory has superseded comes after everything that still holds, rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from byheart.contracts import Ranked, Reader, Vectors
 from byheart.model import Filter
-from byheart.search.fusion import Fused, Tier, fuse, keep_order
+from byheart.search.evidence import VECTOR_WEIGHT, Evidence
+from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms, raw_query_terms
 
@@ -50,6 +51,24 @@ class Ranking:
             legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
         return legs
 
+    def _union(self, where: Filter) -> Callable[[Mapping[str, Tier]], Iterator[Fused]]:
+        """Choose how the rankings of the legs become one."""
+        if len(self.legs) == 1:
+            return lambda tier: keep_order(*next(iter(tier.items())))
+        if self._request.fusion == "rrf":
+            return fuse
+        assert self._vector is not None, "there are two legs"
+        return Evidence(self._reader, self.terms, self._vector, where).rank
+
+    @property
+    def method(self) -> str:
+        """Name how the final score was made, with its weights."""
+        if len(self.legs) == 1:
+            return self.legs[0]
+        if self._request.fusion == "rrf":
+            return f"rrf(k={RRF_K})"
+        return f"evidence(bm25 + {VECTOR_WEIGHT} z²)"
+
     def where_of(self, fused: Fused) -> Filter:
         """Give the filter under which a chunk was ranked."""
         return replace(self._request.where, superseded=fused.chunk_no in self._superseded)
@@ -64,7 +83,9 @@ class Ranking:
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank what still holds, or what does not, tier by tier."""
-        legs = self._legs(replace(self._request.where, superseded=superseded))
+        where = replace(self._request.where, superseded=superseded)
+        legs = self._legs(where)
+        unite = self._union(where)
         seen: set[int] = set()
         placed = {leg: np.empty(0, np.int64) for leg in legs}
         depth = FIRST_TIER
@@ -72,8 +93,7 @@ class Ranking:
             found = {leg: rank(depth) for leg, rank in legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
             tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
-            fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
-            yield _unseen(fused, seen)
+            yield _unseen(unite(tier), seen)
             if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return
             placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}

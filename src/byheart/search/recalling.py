@@ -24,14 +24,15 @@ from byheart.model import (
     RecallExplanation,
 )
 from byheart.search.budget import Budget
-from byheart.search.fusion import Fused, reciprocal_rank
+from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 from byheart.search.request import RecallRequest, Weights
 
 RECENCY_DAYS = 30
 # A long document can fill the first tier alone: below so many memories, one more is looked at.
 _FEW_MEMORIES, _MOST_TIERS = 100, 2
-_BEST_FUSED = 2 * reciprocal_rank(0)
+# The evidence of what is as likely beside the point as to it: twice as much is two thirds relevant.
+_HALF_RELEVANT = 10.0
 _DIGITS = 6
 _DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
 
@@ -39,7 +40,7 @@ _DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
 def relevance_of(score: float, mode: Mode) -> float:
     """Map a chunk's score to 0…1; a better one is never less relevant."""
     if mode == "hybrid":
-        return min(1.0, score / _BEST_FUSED)
+        return score / (_HALF_RELEVANT + score)
     if mode == "vector":
         return max(0.0, score)
     return score / (1 + score)

@@ -1,0 +1,168 @@
+"""Evidence: what words and vectors say for a chunk, added up.
+
+BM25 is a sum of log odds: how much rarer the shared words are than chance. A cosine becomes the
+same kind of figure by how many standard deviations z it stands above the question's background:
+for a normal one, the odds against such a match fall with exp(-z²/2). So the two can be added, and
+each leg is heard as far as it tells anything: words that everybody uses weigh nothing, and neither
+do cosines of a model that finds everything alike. Both grow with the logarithm of the store, so
+that one weight serves any size. It is the only one that was fitted (docs/quality.md).
+
+What was said right before and after a turn belongs to what it means: a share of its neighbours'
+evidence is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.contracts import Background, Reader, Vectors
+from byheart.model import Filter
+from byheart.search.fusion import Fused, Place, Tier
+
+# What z² counts. A normal background would make it 0.5; from 0.5 to 0.8 hardly anything changes.
+VECTOR_WEIGHT = 0.6
+# Shares of the evidence of the turn before, the one before that, the next, and the one after it.
+# An answer follows what it answers.
+NEIGHBOUR_SHARES = np.array([0.4, 0.2, 0.2, 0.1])
+# How many of the best bring their neighbours in, if no leg has found these.
+_LEADING = 100
+# Below this, all cosines are the same but for their rounding.
+_LEAST_DEVIATION = 1e-4
+_NO_VECTOR = -2.0
+_DIGITS = 6
+
+Numbers = NDArray[np.int64]
+Figures = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Chunks in ascending order, with their BM25 scores, cosines, and the evidence of these."""
+
+    chunk_nos: Numbers
+    words: Figures
+    cosines: Figures
+    nearness: Figures
+
+    @property
+    def evidence(self) -> Figures:
+        """Add up what words and vectors say."""
+        return self.words + self.nearness
+
+    def joined(self, other: Weighed) -> Weighed:
+        """Put two lots of different chunks together."""
+        numbers = np.concatenate([self.chunk_nos, other.chunk_nos])
+        order = np.argsort(numbers)
+        columns = (
+            np.concatenate([mine, theirs])[order]
+            for mine, theirs in (
+                (self.words, other.words),
+                (self.cosines, other.cosines),
+                (self.nearness, other.nearness),
+            )
+        )
+        return Weighed(numbers[order], *columns)
+
+    def at(self, chunk_nos: Numbers) -> Figures:
+        """Give the evidence of each chunk, 0 for one that is not here."""
+        places = np.minimum(np.searchsorted(self.chunk_nos, chunk_nos), len(self.chunk_nos) - 1)
+        return np.where(self.chunk_nos[places] == chunk_nos, self.evidence[places], 0.0)
+
+
+def weigh_cosines(cosines: Figures, background: Background) -> Figures:
+    """Turn cosines into evidence: none for what is not above the background."""
+    if background.deviation < _LEAST_DEVIATION:
+        return np.zeros(len(cosines))
+    above = np.maximum((cosines - background.mean) / background.deviation, 0.0)
+    weighed: Figures = VECTOR_WEIGHT * above**2
+    return weighed
+
+
+class Evidence:
+    """The evidence for chunks of one question under one filter."""
+
+    def __init__(
+        self, reader: Reader, terms: Sequence[str], vector: Vectors, where: Filter
+    ) -> None:
+        self._reader = reader
+        self._terms = terms
+        self._vector = vector
+        self._where = where
+        self._background = reader.background(vector, where)
+
+    def rank(self, legs: Mapping[str, Tier]) -> Iterator[Fused]:
+        """Order all that the legs have found, and their neighbours, by evidence.
+
+        What one leg has not found among its first is looked up there all the same: a score is that
+        of the chunk, whoever brought it in. Ties go to the nearer one, then to age.
+        """
+        found = np.concatenate([leg.found.chunk_nos for leg in legs.values()])
+        known = self._weigh(np.unique(found))
+        known, beside = self._with_neighbours(known)
+        scores = np.round(known.evidence + beside, _DIGITS)
+        ranks = {name: _ranks(leg, known.chunk_nos) for name, leg in legs.items()}
+        for at in np.lexsort((known.chunk_nos, -known.cosines, -scores)).tolist():
+            # Made one by one, since a page takes 11 of up to 600.
+            yield Fused(
+                int(known.chunk_nos[at]),
+                float(scores[at]),
+                dict(_places(known, ranks, at)),
+                float(beside[at]),
+            )
+
+    def _weigh(self, chunk_nos: Numbers) -> Weighed:
+        near = self._reader.similarities(self._vector, chunk_nos.tolist())
+        cosines = np.array([near.get(number, _NO_VECTOR) for number in chunk_nos.tolist()])
+        return Weighed(
+            chunk_nos,
+            self._reader.word_scores(self._terms, chunk_nos, self._where),
+            cosines,
+            weigh_cosines(cosines, self._background),
+        )
+
+    def _with_neighbours(self, known: Weighed) -> tuple[Weighed, Figures]:
+        """Add the turns beside the best, and tell what each turn owes to those around it."""
+        around = self._reader.neighbours(known.chunk_nos, self._where)
+        if not around.any():
+            return known, np.zeros(len(known.chunk_nos))
+        best = np.argsort(-known.evidence, kind="stable")[:_LEADING]
+        brought = self._weigh(_others(around[best], known.chunk_nos))
+        # What has nothing to do with the question is no answer, whatever stands beside it.
+        telling = np.flatnonzero(brought.evidence > 0)
+        listed = known.joined(
+            Weighed(
+                brought.chunk_nos[telling],
+                brought.words[telling],
+                brought.cosines[telling],
+                brought.nearness[telling],
+            )
+        )
+        around = self._reader.neighbours(listed.chunk_nos, self._where)
+        everything = listed.joined(self._weigh(_others(around, listed.chunk_nos)))
+        return listed, everything.at(around) @ NEIGHBOUR_SHARES
+
+
+def _others(chunk_nos: Numbers, known: Numbers) -> Numbers:
+    """List the chunks that are not known yet."""
+    unknown: Numbers = np.setdiff1d(chunk_nos, known)
+    return unknown[unknown > 0]
+
+
+def _ranks(leg: Tier, chunk_nos: Numbers) -> Numbers:
+    """Give the rank of each chunk in a leg, -1 for those it has not found."""
+    ranks = np.full(len(chunk_nos), -1)
+    ranks[np.searchsorted(chunk_nos, leg.found.chunk_nos)] = leg.ranks
+    return ranks
+
+
+def _places(known: Weighed, ranks: Mapping[str, Numbers], at: int) -> Iterator[tuple[str, Place]]:
+    rank = {name: int(each[at]) if each[at] >= 0 else None for name, each in ranks.items()}
+    words, cosine = float(known.words[at]), float(known.cosines[at])
+    if words > 0 or rank["fts"] is not None:
+        yield "fts", Place(rank["fts"], words, words)
+    if cosine > _NO_VECTOR:
+        yield "vector", Place(rank["vector"], cosine, float(known.nearness[at]))
