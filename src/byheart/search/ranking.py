@@ -67,7 +67,7 @@ class Ranking:
             return self.legs[0]
         if self._request.fusion == "rrf":
             return f"rrf(k={RRF_K})"
-        return f"evidence(bm25 + {VECTOR_WEIGHT} z²)"
+        return f"evidence(bm25 + {VECTOR_WEIGHT} z^2)"
 
     def where_of(self, fused: Fused) -> Filter:
         """Give the filter under which a chunk was ranked."""
