@@ -129,5 +129,6 @@ def _summary(name: str, pairs: Sequence[tuple[Outcome, Outcome]]) -> str:
     better, worse = sum(gain > 0 for gain in gains), sum(gain < 0 for gain in gains)
     return (
         f"{name}: nDCG@10 {difference.mean:+.4f} "
-        f"({difference.low:+.4f} to {difference.high:+.4f}), {better} better, {worse} worse, {len(gains) - better - worse} the same"
+        f"({difference.low:+.4f} to {difference.high:+.4f}), "
+        f"{better} better, {worse} worse, {len(gains) - better - worse} the same"
     )

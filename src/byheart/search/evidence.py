@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Background, Reader, Vectors
+from byheart.contracts import Background, Ranked, Reader, Vectors
 from byheart.model import Filter
 from byheart.search.fusion import Fused, Place, Tier
 
@@ -101,7 +101,7 @@ class Evidence:
         of the chunk, whoever brought it in. Ties go to the nearer one, then to age.
         """
         found = np.concatenate([leg.found.chunk_nos for leg in legs.values()])
-        known = self._weigh(np.unique(found))
+        known = self._weigh(np.unique(found), legs["vector"].found)
         known, beside = self._with_neighbours(known)
         scores = np.round(known.evidence + beside, _DIGITS)
         ranks = {name: _ranks(leg, known.chunk_nos) for name, leg in legs.items()}
@@ -114,9 +114,15 @@ class Evidence:
                 float(beside[at]),
             )
 
-    def _weigh(self, chunk_nos: Numbers) -> Weighed:
-        near = self._reader.similarities(self._vector, chunk_nos.tolist())
-        cosines = np.array([near.get(number, _NO_VECTOR) for number in chunk_nos.tolist()])
+    def _weigh(self, chunk_nos: Numbers, near: Ranked | None = None) -> Weighed:
+        cosines = np.full(len(chunk_nos), np.nan)
+        if near is not None:
+            cosines[np.searchsorted(chunk_nos, near.chunk_nos)] = near.scores
+        missing = np.flatnonzero(np.isnan(cosines))
+        if len(missing):
+            numbers = chunk_nos[missing].tolist()
+            others = self._reader.similarities(self._vector, numbers)
+            cosines[missing] = [others.get(number, _NO_VECTOR) for number in numbers]
         return Weighed(
             chunk_nos,
             self._reader.word_scores(self._terms, chunk_nos, self._where),

@@ -33,6 +33,8 @@ OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
 MOST_TERMS = 256
 # What a space holds takes about five bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
+# Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
@@ -77,6 +79,7 @@ class View:
     codes: Mapping[str, Codes]
     segments: tuple[Segment, ...]
     _spaces: dict[str, Space] = field(default_factory=dict)
+    _scattered: dict[int, Slots] = field(default_factory=dict)
 
     def space(self, name: str, now: int) -> Space:
         """Give what a space holds now; kept, because every search asks for it."""
@@ -327,6 +330,17 @@ class View:
         found, scores = self.best_windows(vector, rows)
         numbers = self.chunks.chunk_nos[found]
         return dict(zip(numbers.tolist(), _shown(scores).tolist(), strict=True))
+
+    def scattered(self, halvings: int) -> Slots:
+        """List chunks that stand for all, half as many with each halving; kept, like the spaces.
+
+        Chosen by their own numbers, so that another chunk does not change the whole choice.
+        """
+        if halvings not in self._scattered:
+            mixed = self.chunks.chunk_nos.astype(np.uint64) * _SCATTER
+            chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
+            self._scattered[halvings] = np.flatnonzero(chosen)
+        return self._scattered[halvings]
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Give the number of the memory that each chunk belongs to."""
