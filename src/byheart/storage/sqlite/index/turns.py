@@ -12,6 +12,8 @@ from byheart.storage.sqlite.index.view import Selection, View
 NEIGHBOURS, _REACH = 2, 8
 # What was said so much later is another conversation.
 _LONGEST_PAUSE = 3_600_000_000
+# What has more words stands by itself: whole sessions saved as texts gain nothing by each other.
+_MOST_TERMS = 150
 
 _STEPS = np.arange(1, _REACH + 1)
 
@@ -21,13 +23,13 @@ def find_neighbours(
 ) -> NDArray[np.int64]:
     """Name the two turns before each chunk and the two after it, nearest first; 0 for none.
 
-    A turn is whatever was saved in a session and is short enough to be a single chunk. Parts of one
-    text are none: what they say of each other is in their headings.
+    A turn is whatever is short, whole and saved in a session. Parts of one text are none: what they
+    say of each other is in their headings.
     """
     slots = np.searchsorted(view.chunks.chunk_nos, chunk_nos)
     found = np.zeros((len(slots), 2 * NEIGHBOURS), np.int64)
     in_session = view.memories.session.take(view.chunks.owner.take(slots)) != NONE
-    turns = np.flatnonzero(in_session & _is_single(view, slots))
+    turns = np.flatnonzero(in_session & _is_turn(view, slots))
     if len(turns):
         mine = slots.take(turns)
         before = _nearest(view, mine, mine[:, np.newaxis] - _STEPS, selection)
@@ -46,7 +48,7 @@ def _nearest(
     owner, other = view.chunks.owner.take(slots)[:, np.newaxis], view.chunks.owner.take(places)
     said = there & selection.chunks.take(places) & (session.take(other) == session.take(owner))
     said &= np.abs(created.take(other) - created.take(owner)) <= _LONGEST_PAUSE
-    said &= _is_single(view, places)
+    said &= _is_turn(view, places)
     order = np.cumsum(said, axis=1)
     nearest = np.zeros((len(slots), NEIGHBOURS), np.int64)
     for nth in range(NEIGHBOURS):
@@ -57,11 +59,12 @@ def _nearest(
     return nearest
 
 
-def _is_single(view: View, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say whether chunks are the only ones of their memories."""
+def _is_turn(view: View, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say whether chunks are short, and the only ones of their memories."""
     owner = view.chunks.owner
     here, last = owner.take(slots), len(owner) - 1
     alone_before = (slots == 0) | (owner.take(np.maximum(slots - 1, 0)) != here)
     alone_after = (slots == last) | (owner.take(np.minimum(slots + 1, last)) != here)
-    single: NDArray[np.bool_] = alone_before & alone_after
-    return single
+    short = view.chunks.length.take(slots) <= _MOST_TERMS
+    turn: NDArray[np.bool_] = alone_before & alone_after & short
+    return turn
