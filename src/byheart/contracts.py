@@ -221,10 +221,11 @@ class Ranked(NamedTuple):
 
 
 class Background(NamedTuple):
-    """The cosines that a question has with chunks at large: mean and standard deviation."""
+    """The cosines that a question has with chunks at large, and how many chunks there are."""
 
     mean: float
     deviation: float
+    chunks: int
 
 
 class Double(NamedTuple):

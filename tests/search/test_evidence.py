@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from byheart.contracts import Background
 from byheart.memory_store import MemoryStore
 from byheart.model import ChunkHit
-from byheart.search.evidence import VECTOR_WEIGHT, weigh_cosines
+from byheart.search.evidence import MOST_WORDS, VECTOR_WEIGHT, weigh_cosines, weigh_words
 from tests.conftest import OpenStore
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
@@ -34,7 +35,7 @@ def ask(store: MemoryStore, query: str, **how: Any) -> list[ChunkHit]:
 def test_a_cosine_counts_by_the_square_of_how_far_it_is_above_the_background(
     given_cosines: list[float], mean: float, deviation: float
 ) -> None:
-    weighed = weigh_cosines(np.array(given_cosines), Background(mean, deviation))
+    weighed = weigh_cosines(np.array(given_cosines), Background(mean, deviation, 100))
     for cosine, weight in zip(given_cosines, weighed, strict=True):
         above = max(0.0, (cosine - mean) / deviation)
         assert weight == pytest.approx(VECTOR_WEIGHT * above**2)
@@ -42,7 +43,7 @@ def test_a_cosine_counts_by_the_square_of_how_far_it_is_above_the_background(
 
 @given(cosines)
 def test_cosines_that_are_all_the_same_say_nothing(given_cosines: list[float]) -> None:
-    assert not weigh_cosines(np.array(given_cosines), Background(0.4, 1e-6)).any()
+    assert not weigh_cosines(np.array(given_cosines), Background(0.4, 1e-6, 100)).any()
 
 
 @pytest.fixture
@@ -239,3 +240,22 @@ def test_rrf_knows_no_neighbours(store: MemoryStore) -> None:
     talk(store)
     hits = ask(store, "lighthouse keeper", fusion="rrf")
     assert all(hit.explanation.neighbours == 0 for hit in hits)
+
+
+# --- Long questions ---------------------------------------------------------------------------
+
+
+def test_words_count_in_full_up_to_what_a_few_of_the_rarest_say_and_are_bounded_by_that() -> None:
+    background = Background(0.1, 0.1, 1000)
+    most = MOST_WORDS * math.log(1000)
+    assert weigh_words(0.5 * most, background) == weigh_words(0.0, background) == 1.0
+    assert weigh_words(4 * most, background) == pytest.approx(0.25)
+
+
+def test_a_long_question_is_not_decided_by_its_words_alone(mixed: MemoryStore) -> None:
+    long = "apple pear plum quince cherry fig date lime " * 12
+    hit = ask(mixed, long, limit=1)[0]
+    leg = hit.explanation.fts
+    assert 0 < leg.contribution < 0.8 * leg.score
+    assert leg.contribution <= MOST_WORDS * math.log(500) + 1e-6
+    assert hit.explanation.fusion.startswith("evidence(0.")

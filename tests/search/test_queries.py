@@ -413,7 +413,7 @@ def test_header_path_has_no_marks_and_level_is_the_depth(store: MemoryStore) -> 
 
 
 @pytest.mark.parametrize(
-    ("fusion", "named"), [("evidence", "evidence(bm25 + 0.6 z^2)"), ("rrf", "rrf(k=60)")]
+    ("fusion", "named"), [("evidence", "evidence(1 bm25 + 0.6 z^2)"), ("rrf", "rrf(k=60)")]
 )
 @pytest.mark.parametrize("granularity", GRANULARITIES)
 def test_an_explanation_adds_up_to_the_score(

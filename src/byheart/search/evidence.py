@@ -5,7 +5,7 @@ same kind of figure by how many standard deviations z it stands above the questi
 for a normal one, the odds against such a match fall with exp(-z²/2). So the two can be added, and
 each leg is heard as far as it tells anything: words that everybody uses weigh nothing, and neither
 do cosines of a model that finds everything alike. Both grow with the logarithm of the store, so
-that one weight serves any size. It is the only one that was fitted (docs/quality.md).
+that one weight serves any size (docs/quality.md).
 
 What was said right before and after a turn belongs to what it means: a share of its neighbours'
 evidence is added.
@@ -13,8 +13,10 @@ evidence is added.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +27,9 @@ from byheart.search.fusion import Fused, Place, Tier
 
 # What z² counts. A normal background would make it 0.5; from 0.5 to 0.8 hardly anything changes.
 VECTOR_WEIGHT = 0.6
+# The most that all words together can say, in units of what the rarest one says. A long question
+# shares many words with many chunks, and these are no independent witnesses.
+MOST_WORDS = 3.5
 # Shares of the evidence of the turn before, the one before that, the next, and the one after it.
 # An answer follows what it answers.
 NEIGHBOUR_SHARES = np.array([0.4, 0.2, 0.2, 0.1])
@@ -41,31 +46,32 @@ Figures = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Weighed:
-    """Chunks in ascending order, with their BM25 scores, cosines, and the evidence of these."""
+    """Chunks in ascending order: BM25 scores, cosines, and the evidence that each of these is."""
 
     chunk_nos: Numbers
     words: Figures
     cosines: Figures
-    nearness: Figures
+    by_words: Figures
+    by_vector: Figures
 
     @property
     def evidence(self) -> Figures:
         """Add up what words and vectors say."""
-        return self.words + self.nearness
+        return self.by_words + self.by_vector
+
+    def only(self, places: NDArray[np.intp]) -> Weighed:
+        """Keep some of the chunks."""
+        return Weighed(*(column[places] for column in self._columns()))
+
+    def _columns(self) -> tuple[NDArray[Any], ...]:
+        return (self.chunk_nos, self.words, self.cosines, self.by_words, self.by_vector)
 
     def joined(self, other: Weighed) -> Weighed:
         """Put two lots of different chunks together."""
-        numbers = np.concatenate([self.chunk_nos, other.chunk_nos])
-        order = np.argsort(numbers)
-        columns = (
-            np.concatenate([mine, theirs])[order]
-            for mine, theirs in (
-                (self.words, other.words),
-                (self.cosines, other.cosines),
-                (self.nearness, other.nearness),
-            )
-        )
-        return Weighed(numbers[order], *columns)
+        both = zip(self._columns(), other._columns(), strict=True)
+        together = [np.concatenate(columns) for columns in both]
+        order = np.argsort(together[0])
+        return Weighed(*(column[order] for column in together))
 
     def at(self, chunk_nos: Numbers) -> Figures:
         """Give the evidence of each chunk, 0 for one that is not here."""
@@ -82,17 +88,29 @@ def weigh_cosines(cosines: Figures, background: Background) -> Figures:
     return weighed
 
 
+def weigh_words(highest: float, background: Background) -> float:
+    """Give what BM25 counts, by the highest score there is: less than 1 for a long question."""
+    most = MOST_WORDS * math.log(max(background.chunks, 2))
+    return min(1.0, most / highest) if highest > 0 else 1.0
+
+
 class Evidence:
-    """The evidence for chunks of one question under one filter."""
+    """The evidence for chunks of one question under one filter; `highest` is its best BM25."""
 
     def __init__(
-        self, reader: Reader, terms: Sequence[str], vector: Vectors, where: Filter
+        self,
+        reader: Reader,
+        terms: Sequence[str],
+        vector: Vectors,
+        where: Filter,
+        highest: float,
     ) -> None:
         self._reader = reader
         self._terms = terms
         self._vector = vector
         self._where = where
         self._background = reader.background(vector, where)
+        self.words_weight = weigh_words(highest, self._background)
 
     def rank(self, legs: Mapping[str, Tier]) -> Iterator[Fused]:
         """Order all that the legs have found, and their neighbours, by evidence.
@@ -123,12 +141,9 @@ class Evidence:
             numbers = chunk_nos[missing].tolist()
             others = self._reader.similarities(self._vector, numbers)
             cosines[missing] = [others.get(number, _NO_VECTOR) for number in numbers]
-        return Weighed(
-            chunk_nos,
-            self._reader.word_scores(self._terms, chunk_nos, self._where),
-            cosines,
-            weigh_cosines(cosines, self._background),
-        )
+        words = self._reader.word_scores(self._terms, chunk_nos, self._where)
+        by_vector = weigh_cosines(cosines, self._background)
+        return Weighed(chunk_nos, words, cosines, self.words_weight * words, by_vector)
 
     def _with_neighbours(self, known: Weighed) -> tuple[Weighed, Figures]:
         """Add the turns beside the best, and tell what each turn owes to those around it."""
@@ -138,15 +153,7 @@ class Evidence:
         best = np.argsort(-known.evidence, kind="stable")[:_LEADING]
         brought = self._weigh(_others(around[best], known.chunk_nos))
         # What has nothing to do with the question is no answer, whatever stands beside it.
-        telling = np.flatnonzero(brought.evidence > 0)
-        listed = known.joined(
-            Weighed(
-                brought.chunk_nos[telling],
-                brought.words[telling],
-                brought.cosines[telling],
-                brought.nearness[telling],
-            )
-        )
+        listed = known.joined(brought.only(np.flatnonzero(brought.evidence > 0)))
         around = self._reader.neighbours(listed.chunk_nos, self._where)
         everything = listed.joined(self._weigh(_others(around, listed.chunk_nos)))
         return listed, everything.at(around) @ NEIGHBOUR_SHARES
@@ -169,6 +176,6 @@ def _places(known: Weighed, ranks: Mapping[str, Numbers], at: int) -> Iterator[t
     rank = {name: int(each[at]) if each[at] >= 0 else None for name, each in ranks.items()}
     words, cosine = float(known.words[at]), float(known.cosines[at])
     if words > 0 or rank["fts"] is not None:
-        yield "fts", Place(rank["fts"], words, words)
+        yield "fts", Place(rank["fts"], words, float(known.by_words[at]))
     if cosine > _NO_VECTOR:
-        yield "vector", Place(rank["vector"], cosine, float(known.nearness[at]))
+        yield "vector", Place(rank["vector"], cosine, float(known.by_vector[at]))

@@ -26,6 +26,7 @@ FIRST_TIER = 300
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], Ranked]
+Union = Callable[[Mapping[str, Tier]], Iterator[Fused]]
 
 
 class Ranking:
@@ -38,6 +39,8 @@ class Ranking:
         self._superseded: set[int] = set()
         self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
         self.legs = tuple(self._legs(request.where))
+        # How the final scores are made, with the weights.
+        self.method = self.legs[0]
 
     def _legs(self, where: Filter) -> dict[str, Leg]:
         request, reader, vector = self._request, self._reader, self._vector
@@ -51,23 +54,18 @@ class Ranking:
             legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
         return legs
 
-    def _union(self, where: Filter) -> Callable[[Mapping[str, Tier]], Iterator[Fused]]:
+    def _union(self, where: Filter, found: Mapping[str, Ranked]) -> Union:
         """Choose how the rankings of the legs become one."""
         if len(self.legs) == 1:
             return lambda tier: keep_order(*next(iter(tier.items())))
         if self._request.fusion == "rrf":
+            self.method = f"rrf(k={RRF_K})"
             return fuse
         assert self._vector is not None, "there are two legs"
-        return Evidence(self._reader, self.terms, self._vector, where).rank
-
-    @property
-    def method(self) -> str:
-        """Name how the final score was made, with its weights."""
-        if len(self.legs) == 1:
-            return self.legs[0]
-        if self._request.fusion == "rrf":
-            return f"rrf(k={RRF_K})"
-        return f"evidence(bm25 + {VECTOR_WEIGHT} z^2)"
+        highest = float(found["fts"].scores.max(initial=0.0))
+        evidence = Evidence(self._reader, self.terms, self._vector, where, highest)
+        self.method = f"evidence({evidence.words_weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
+        return evidence.rank
 
     def where_of(self, fused: Fused) -> Filter:
         """Give the filter under which a chunk was ranked."""
@@ -85,7 +83,7 @@ class Ranking:
         """Rank what still holds, or what does not, tier by tier."""
         where = replace(self._request.where, superseded=superseded)
         legs = self._legs(where)
-        unite = self._union(where)
+        unite: Union | None = None
         seen: set[int] = set()
         placed = {leg: np.empty(0, np.int64) for leg in legs}
         depth = FIRST_TIER
@@ -93,6 +91,8 @@ class Ranking:
             found = {leg: rank(depth) for leg, rank in legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
             tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
+            # As the first tier says, in which the best are.
+            unite = unite or self._union(where, found)
             yield _unseen(unite(tier), seen)
             if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return

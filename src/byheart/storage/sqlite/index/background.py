@@ -25,6 +25,6 @@ def look_around(view: View, vector: NDArray[np.float32], selection: Selection) -
     rows = [rows_of(each.vector_slots, slots) for each in view.segments]
     _, cosines = view.best_windows(vector, rows)
     if not len(cosines):
-        return Background(0.0, 0.0)
+        return Background(0.0, 0.0, selection.total)
     exact = cosines.astype(np.float64)
-    return Background(float(exact.mean()), float(exact.std()))
+    return Background(float(exact.mean()), float(exact.std()), selection.total)
