@@ -16,13 +16,17 @@ demo: setup
 	$(BIN)/byheart model download
 	$(BIN)/python examples/demo.py
 
+# Types and imports are checked beside the tests; what they say is shown at the end.
 test: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
 	$(BIN)/byheart model download
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@checked=$$(mktemp); \
+	{ $(BIN)/mypy && $(BIN)/lint-imports --no-cache; } >$$checked 2>&1 & checks=$$!; \
+	$(BIN)/python -m pytest -n 2 --dist worksteal; tests=$$?; \
+	wait $$checks; checks=$$?; \
+	cat $$checked; rm -f $$checked; \
+	test $$tests -eq 0 && test $$checks -eq 0
 
 format: setup
 	$(BIN)/ruff format .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,18 @@ hypothesis_settings.load_profile("untimed")
 
 # Hundreds of processes are started here: let each load what the first of them compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Let the garbage collector pass over the modules and tests, which stay to the end."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +78,15 @@ def open_store(path: Path) -> Iterator[OpenStore]:
 @pytest.fixture
 def store(open_store: OpenStore) -> MemoryStore:
     return open_store()
+
+
+@pytest.fixture(scope="module")
+def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryStore]:
+    """Give a store for the tests of a module that only read what was put into it once."""
+    folder = tmp_path_factory.mktemp("shared")
+    settings = load_settings({}, environ={}, config_path=folder / "none")
+    with MemoryStore(SqliteStorage(folder / "memory.db"), HashEmbedder(), settings) as store:
+        yield store
 
 
 class ArrowEmbedder(EstimatedTokens):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import shutil
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -206,7 +207,8 @@ def test_empty_and_binary_files_are_no_memories_and_no_errors(
     write(root, "src/__init__.py", "")
     write(root, "image.txt", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" * 20)
     report = store.index(root)
-    assert (report.files_indexed, report.errors) == (3, ())
+    assert (report.files_indexed, report.files_empty, report.errors) == (3, 2, ())
+    assert (store.index(root).files_skipped, store.index(root).files_empty) == (5, 0)
     assert sorted(files_of(store)) == ["README.md", "app.py", "setup.md"]
 
 
@@ -319,6 +321,8 @@ def test_a_missing_root_removes_nothing(store: MemoryStore, root: Path, tmp_path
     with pytest.raises(byheart.ByheartError, match="project"):
         store.index(root)
     assert found(store, "turbine") == ["setup.md"]
+    assert store.index(root, prune=True).files_removed == 3
+    assert found(store, "turbine") == []
 
 
 def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: Path) -> None:
@@ -461,9 +465,11 @@ def test_an_imported_file_is_not_doubled_by_an_index(
     assert found(second, "turbine") == ["setup.md"]
 
 
-def _index_in_a_process(path: str, root: str) -> None:
-    with byheart.open(path, embedding_provider="hash") as store:
-        store.index(root)
+INDEX = """
+import sys, byheart
+with byheart.open(sys.argv[1], embedding_provider="hash") as store:
+    store.index(sys.argv[2])
+"""
 
 
 def test_two_processes_may_index_the_same_root_at_once(
@@ -471,15 +477,8 @@ def test_two_processes_may_index_the_same_root_at_once(
 ) -> None:
     for number in range(150):
         write(root, f"notes/{number}.md", f"# Note {number}\n\nThe turbine number {number}.\n")
-    context = multiprocessing.get_context("spawn")
-    both = [
-        context.Process(target=_index_in_a_process, args=(str(path), str(root))) for _ in range(2)
-    ]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join(120)
-    assert [each.exitcode for each in both] == [0, 0]
+    both = [subprocess.Popen([sys.executable, "-c", INDEX, str(path), str(root)]) for _ in range(2)]
+    assert [each.wait(120) for each in both] == [0, 0]
     assert counts(store.index(root)) == (0, 153, 0, 0)
     assert store.list(kind="file", limit=1).total == 153
     assert all(finding.ok for finding in store.doctor() if finding.check != "model")
@@ -561,6 +560,8 @@ def test_what_is_no_folder_cannot_become_a_workspace(
     [
         ("docs/*.md", ["setup.md"]),
         ("docs/", ["setup.md"]),
+        ("docs", ["setup.md"]),
+        ("./docs", ["setup.md"]),
         ("*.py", ["app.py"]),
         ("setup.md", ["setup.md"]),
         ("nowhere/*", []),

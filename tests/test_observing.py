@@ -240,6 +240,8 @@ def test_several_processes_count_together_whether_they_close_or_just_end(
 
 def test_a_flush_happens_by_itself(open_store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observing, "_FLUSH_SECONDS", 0.05)
+    # Who looks so often may hold the ledger at every one of a few attempts.
+    monkeypatch.setattr(observing, "_FLUSH_ATTEMPTS", 1000)
     store, other = open_store(), open_store()
     store.search("anything")
     deadline = time.monotonic() + 20
@@ -445,6 +447,7 @@ def test_a_flush_that_finds_the_ledger_held_is_tried_again(
     open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(observing, "_FLUSH_SECONDS", 0.1)
+    monkeypatch.setattr(observing, "_FLUSH_ATTEMPTS", 1000)
     monkeypatch.setattr(ledger, "_BUSY_MILLISECONDS", 1)
     store, other = open_store(), open_store()
     store.stats(reset=True)

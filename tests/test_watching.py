@@ -198,6 +198,22 @@ def test_a_root_that_vanishes_and_comes_back_loses_nothing(
         until(lambda: found(store, "terns") == ["new.md"])
 
 
+def test_a_first_look_ends_when_it_is_told_to_stop_and_goes_on_the_next_time(
+    store: MemoryStore, root: Path
+) -> None:
+    for number in range(200):
+        (root / f"note{number}.md").write_text(f"Note {number} about eels.\n")
+
+    class SomethingIsThere(threading.Event):
+        def is_set(self) -> bool:
+            return store.workspaces()[0].files > 0
+
+    store.watch(root, SomethingIsThere())
+    assert 0 < store.workspaces()[0].files < 202
+    with watching(store, root):
+        assert store.workspaces()[0].files == 202
+
+
 def test_a_heartbeat_shows_who_watches(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         [workspace] = store.status().workspaces

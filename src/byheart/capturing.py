@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 
-from byheart.noticing import redact
 from byheart.settings import Settings
 
 # What Byheart itself gave must not come back as something new.
@@ -32,6 +31,9 @@ def is_wanted(tool: str, settings: Settings) -> bool:
 
 def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captured:
     """Take secrets out of a text; of a long output keep the beginning and the end."""
+    # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
+    from byheart.noticing.secrets import redact
+
     redacted = redact(text)
     most = settings.capture_chars if is_output else 0
     if not most or len(redacted.text) <= most:

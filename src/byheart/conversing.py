@@ -18,7 +18,7 @@ from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.filtering import of_session
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
-from byheart.saving import SAVE_FIELDS, Saver, SaveRequest, check_request
+from byheart.saving import SAVE_FIELDS, Saver, SaveRequest, check_request, other_words
 from byheart.settings import Settings
 
 TURN_FIELDS = (
@@ -69,12 +69,9 @@ class Recorder:
         try:
             results = self._saver.save(heard)
         except Conflict:
-            # Another process used a client id since it was looked up: nothing was written yet.
+            # A client id stands for other words, perhaps only since a moment: nothing is written.
             self._saver.save(heard[: self._first_conflict(turns)])
             raise
-        for turn, result in zip(turns, results, strict=True):
-            if _differs(turn, result):
-                raise _other_words(turn, result)
         created = Counter(
             (turn.space, turn.session_id)
             for turn, result in zip(turns, results, strict=True)
@@ -268,25 +265,10 @@ def _find_conflict(
     name = (turn.space, turn.session_id, turn.client_id)
     text, first = given.setdefault(name, (turn.content_hash, number))
     if held is not None:
-        return _other_words(turn, held, f"item {number}: ") if _differs(turn, held) else None
+        return other_words(turn, held, f"item {number}: ") if turn.contradicts(held) else None
     if text == turn.content_hash:
         return None
     return Conflict(
         f"item {number}: client_id {turn.client_id!r} has another text in item {first}",
         "give each turn a client_id of its own",
-    )
-
-
-def _differs(turn: SaveRequest, held: SaveResult) -> bool:
-    """Say whether a client id was used for another text, unless that text was changed since."""
-    known = held.status == "unchanged" and held.version == 1
-    return known and held.content_hash != turn.content_hash
-
-
-def _other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict:
-    return Conflict(
-        f"{item}client_id {turn.client_id!r} was logged before with another text, "
-        f"as {held.memory_id}, which stays as it is",
-        "give each turn a client_id of its own, or change the text with: "
-        f"byheart update {held.memory_id}",
     )

@@ -69,6 +69,7 @@ class Tally:
     indexed: int = 0
     moved: int = 0
     skipped: int = 0
+    empty: int = 0
     removed: int = 0
     forgotten: int = 0
     chunks: int = 0
@@ -140,11 +141,10 @@ class Indexer:
 
     def index(self, place: Place, prune: bool, on_progress: OnProgress | None) -> Indexed:
         """Bring a workspace, or the part of it that is meant, up to date."""
-        started = time.perf_counter()
         tally = self.refresh(
             place, self.rules(place), [place.below], prune=prune, on_progress=on_progress
         )
-        return report(place, tally, (time.perf_counter() - started) * 1000)
+        return report(place, tally)
 
     def refresh(
         self,
@@ -158,7 +158,7 @@ class Indexer:
         """Bring the memories of some files and folders up to date."""
         chosen = _outermost(below)
         tally = Tally()
-        look = self._look(place, rules, chosen)
+        look = self._look(place, rules, chosen, prune)
         tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
         missing = look.missing()
         if "" in chosen and missing and not look.seen and not prune:
@@ -180,7 +180,9 @@ class Indexer:
             self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
         return tally
 
-    def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str]) -> _Look:
+    def _look(
+        self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool
+    ) -> _Look:
         known: dict[str, KnownFile] = {}
         seen: list[SeenFile] = []
         unseen: list[Unseen] = []
@@ -188,6 +190,8 @@ class Indexer:
         for below in chosen:
             # What is known comes first: a file that appears in between is seen, not missed.
             known |= self._storage.workspaces.files(place.workspace_no, below)
+            if prune and not os.path.lexists(place.root):
+                continue  # it was meant: all of it is gone
             seen += (
                 each
                 for each in _see_all(place.root, rules, below, unseen.append)
@@ -347,11 +351,17 @@ class _Run:
                 tally.removed += 1
             elif status == "forgotten":
                 tally.forgotten += 1
+            elif status == "unchanged" and self._held_nothing(change):
+                tally.empty += 1
             elif status == "unchanged":
                 tally.skipped += 1
             else:
                 reason = change.trouble or "was changed by another process meanwhile"
                 tally.errors.append(FileError(change.path, reason))
+
+    def _held_nothing(self, change: FileChange) -> bool:
+        known = self._known.get(change.path)
+        return change.draft is None and (known is None or known.memory_id is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,13 +372,16 @@ class _Prepared:
     model: Model | None = None
 
 
-def report(place: Place, tally: Tally, elapsed_ms: float, pending_vectors: int = 0) -> Indexed:
+def report(
+    place: Place, tally: Tally, elapsed_ms: float = 0.0, pending_vectors: int = 0
+) -> Indexed:
     """Say what became of a workspace."""
     return Indexed(
         root=str(place.root),
         files_indexed=tally.indexed,
         files_moved=tally.moved,
         files_skipped=tally.skipped,
+        files_empty=tally.empty,
         files_removed=tally.removed,
         files_forgotten=tally.forgotten,
         errors=tuple(tally.errors),

@@ -266,13 +266,17 @@ class MemoryStore:
                 batch, chars = [], 0
         yield batch
 
-    def embed_pending(self, on_progress: Callable[[int], None] | None = None) -> int:
+    def embed_pending(
+        self,
+        on_progress: Callable[[int], None] | None = None,
+        at_once: int = _MADE_UP_PER_BATCH,
+    ) -> int:
         """Make every vector that is still missing; each batch is kept, so it can be interrupted."""
         made = 0
         last: list[PendingChunk] = []
         # No progress means that nothing can be made, unless another process was faster.
         while (first := self._storage.pending(1)) and first != last:
-            count, reason = self._saver.make_up(_MADE_UP_PER_BATCH)
+            count, reason = self._saver.make_up(at_once)
             if reason is not None:
                 raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
             made, last = made + count, first
@@ -389,20 +393,25 @@ class MemoryStore:
         recent: int = 10,
         top_k: int = 8,
         include_global: bool = True,
+        include_task: Text = None,
         mode: str = "hybrid",
         **filters: Unpack[ContextFilters],
     ) -> ContextAnswer:
         """Put together what goes into the prompt, within a token budget, with a receipt.
 
         First the running summary and what is pinned, then what answers the query (by default the
-        last user message), then the recent messages. The filters hold for what is retrieved.
+        last user message), then the recent messages. The filters hold for what is retrieved; with
+        `include_task`, what other sessions kept under that task code is retrieved too.
         """
         started = time.perf_counter()
         given = {**filters, "session_id": session_id, "include_global": include_global}
         check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
         check.check_label("session_id", session_id)
+        where = make_filter(given, self.space)
+        task = check.check_optional_label("include_task", include_task)
         request = PromptRequest(
-            where=make_filter(given, self.space),
+            where=where,
+            also=None if task is None else replace(where, session_id=None, task_code=task),
             query=None if query is None else check.check_query(query) or None,
             mode=check.check_choice("mode", mode, MODES),
             max_tokens=check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS),
@@ -790,6 +799,8 @@ class MemoryStore:
         space: Text = None,
     ) -> WrittenFile:
         """Write a memory to a file, under front matter that names it unless told not to."""
+        check.check_bool("include_metadata", include_metadata)
+        check.check_bool("overwrite", overwrite)
         return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
 
     def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
@@ -805,6 +816,8 @@ class MemoryStore:
         name = check.check_name("chunk_id", chunk_id)
         with self._storage.reading() as reader:
             located = None if is_memory_id(name) else locate(reader, name, self._space(space))
+            if located is None and "#" not in name and ":" in name:
+                raise NotFound(f"no file {name} is in this space", "look with: byheart list")
             memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
             found = reader.chunks_of(memory_id, self._space(space))
         if located is not None:
@@ -1051,6 +1064,7 @@ class MemoryStore:
         Within a workspace, a path means that part of it. Files that are gone are removed, unless
         all of them are: then only with `prune`.
         """
+        started = time.perf_counter()
         indexer = self._indexer()
         place = indexer.find(path, self._space(space))
         result = indexer.index(place, check.check_bool("prune", prune), on_progress)
@@ -1069,7 +1083,12 @@ class MemoryStore:
                 self.embed_pending(show)
         except EmbeddingError as error:
             degraded = error.message
-        return replace(result, pending_vectors=self._storage.count_pending(), degraded=degraded)
+        return replace(
+            result,
+            pending_vectors=self._storage.count_pending(),
+            degraded=degraded,
+            elapsed_ms=(time.perf_counter() - started) * 1000,
+        )
 
     def watch(
         self,

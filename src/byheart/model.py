@@ -882,12 +882,16 @@ class IndexProgress:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What became of the files of a workspace; skipped are those that had not changed."""
+    """What became of the files of a workspace.
+
+    Skipped are those that had not changed, empty those that were found to hold no text.
+    """
 
     root: str
     files_indexed: int
     files_moved: int
     files_skipped: int
+    files_empty: int
     files_removed: int
     files_forgotten: int
     errors: tuple[FileError, ...]

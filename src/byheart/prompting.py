@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from byheart.context import (
@@ -13,7 +14,7 @@ from byheart.context import (
     read_identity_files,
     says_nothing,
 )
-from byheart.contracts import Storage
+from byheart.contracts import Candidate, Storage
 from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
 from byheart.search import SearchRequest, gather
@@ -39,6 +40,8 @@ class PromptRequest:
     max_tokens: int
     recent: int
     top_k: int
+    # Another filter for what is retrieved as well.
+    also: Filter | None = None
 
 
 class Prompter:
@@ -75,7 +78,10 @@ class Prompter:
                 pinned=pinned,
                 recent=recent,
                 question_id=question.memory_id if question else None,
-                candidates=gather(search, reader, asked.vector, there),
+                candidates=_best_first(
+                    gather(replace(search, where=where), reader, asked.vector, there)
+                    for where in filter(None, (request.where, request.also))
+                ),
                 identity=self._identity(own.space),
             )
             state = reader.state(own.space)
@@ -123,6 +129,12 @@ def _name_missing_pins(answer: ContextAnswer) -> str | None:
         if each.part == "pinned" and each.reason == "budget"
     ]
     return f"pinned, but too long for max_tokens: {', '.join(missing)}" if missing else None
+
+
+def _best_first(gathered: Iterable[Sequence[Candidate]]) -> list[Candidate]:
+    """Make one list of several, each chunk once and by its score."""
+    chunks = {each.found.chunk_no: each for found in gathered for each in found}
+    return sorted(chunks.values(), key=lambda each: -each.score)
 
 
 def _shown(summary: Memory | None) -> Memory | None:

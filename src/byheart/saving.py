@@ -14,7 +14,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
 from byheart.contracts import DedupKey, Draft, Storage, Window
-from byheart.errors import InvalidInput
+from byheart.errors import Conflict, InvalidInput
 from byheart.identity import new_memory_id
 from byheart.model import UNEMBEDDED, Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
@@ -69,6 +69,11 @@ class SaveRequest:
             self.client_id,
         )
 
+    def contradicts(self, held: SaveResult) -> bool:
+        """Say whether a turn's client id was used for another text, unless that was changed."""
+        named = self.role is not None and self.client_id is not None
+        return named and held.version == 1 and held.content_hash != self.content_hash
+
     @property
     def own_words(self) -> str:
         """Give the text without what it only repeats."""
@@ -84,6 +89,16 @@ class SaveRequest:
         return self.origin or usual_origin(
             self.kind, self.role, self.path, self.agent_id, self.client_id
         )
+
+
+def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict:
+    """Make the error for a client id that stands for another text."""
+    return Conflict(
+        f"{item}client_id {turn.client_id!r} was logged before with another text, "
+        f"as {held.memory_id}, which stays as it is",
+        "give each turn a client_id of its own, or change the text with: "
+        f"byheart update {held.memory_id}",
+    )
 
 
 SAVE_FIELDS = (
@@ -146,6 +161,9 @@ class Saver:
     def save(self, requests: Sequence[SaveRequest]) -> list[SaveResult]:
         """Save a batch in one embedding pass and one transaction."""
         known = self._storage.known([request.key for request in requests])
+        for request in requests:
+            if request.key in known and request.contradicts(known[request.key]):
+                raise other_words(request, known[request.key])
         fresh = [request for request in requests if request.key not in known]
         chunked = [(request, *self.chunk(request)) for request in fresh]
         waiting = [

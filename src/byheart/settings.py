@@ -342,7 +342,10 @@ class Settings:
         10_000_000,
     )
     hook_timeout_seconds: float = _number(
-        2.0, "How long `byheart hook` may keep an agent waiting.", 0, 600, float
+        2.0, "How long `byheart hook` may keep an agent waiting for an answer.", 0, 600, float
+    )
+    hook_capture_seconds: float = _number(
+        10.0, "How long it may take where there is nothing to wait for.", 0, 600, float
     )
     hook_max_tokens: int = _number(
         1_000, "How much `byheart hook` puts into a prompt, in tokens; 0 means nothing.", 0, 100_000

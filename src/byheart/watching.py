@@ -33,6 +33,10 @@ _numbers = itertools.count(1)
 _log = logging.getLogger(__name__)
 
 
+class _Stopped(Exception):
+    """End a look early: what it has taken in is kept, and the next one goes on from there."""
+
+
 class Watcher:
     """Keep one workspace fresh until told to stop."""
 
@@ -53,6 +57,7 @@ class Watcher:
         self._name = f"{socket.gethostname()}/{os.getpid()}/{next(_numbers)}"
         self._beaten_at = self._looked_at = self._embed_after = float("-inf")
         self._mine = False
+        self._told: str | None = None
 
     def run(self, stop: Event) -> None:
         """Watch, or stand by for whoever does, until told to stop."""
@@ -71,19 +76,22 @@ class Watcher:
     def _keep_fresh(self, stop: Event) -> None:
         rules = self._indexer.rules(self._place)
         self._looked_at = float("-inf")
-        with Watch(self._place.root, self._indexer.rules(self._place)) as watch:
+        with Watch(self._place.root, rules) as watch:
             while not stop.is_set() and self._mine:
                 now = time.monotonic()
                 if now - self._looked_at > _LOOK_AGAIN_SECONDS:
                     self._looked_at = now
-                    self._look(rules, {""}, watch.trouble)
+                    self._look(rules, {""}, watch.trouble, stop)
+                self._mention(watch.trouble)
                 waiting = now >= self._embed_after and self._embed()
                 self._beat(0, watch.trouble)
                 changed = watch.wait(0 if waiting else BEAT_SECONDS, stop)
                 if changed:
-                    self._look(rules, changed, watch.trouble)
+                    self._look(rules, changed, watch.trouble, stop)
 
-    def _look(self, rules: IgnoreRules, changed: set[str], trouble: str | None) -> None:
+    def _look(
+        self, rules: IgnoreRules, changed: set[str], trouble: str | None, stop: Event
+    ) -> None:
         """Bring changed files up to date; what cannot be done now is done with the next look."""
         started = time.perf_counter()
         below = changed | {
@@ -92,9 +100,13 @@ class Watcher:
 
         def beat_on(progress: IndexProgress) -> None:
             self._beat(progress.files_total - progress.files, trouble)
+            if stop.is_set():
+                raise _Stopped
 
         try:
             tally = self._indexer.refresh(self._place, rules, below, on_progress=beat_on)
+        except _Stopped:
+            return
         except ByheartError as error:
             _log.warning("%s: %s", self._place.root, error)
             if not isinstance(error, Unreadable):  # an unmounted root comes back by itself
@@ -106,6 +118,12 @@ class Watcher:
         if self._on_indexed is not None and (tally.changed or tally.errors):
             pending = self._storage.count_pending()
             self._on_indexed(report(self._place, tally, ms, pending))
+
+    def _mention(self, trouble: str | None) -> None:
+        """Say once why the folder is not watched; `status` says so all the time."""
+        if trouble is not None and trouble != self._told:
+            _log.warning("%s", trouble)
+        self._told = trouble
 
     def _embed(self) -> bool:
         """Make a few of the vectors that are missing; say whether there may be more."""

@@ -401,6 +401,19 @@ def test_block_and_receipt_are_as_they_were(open_store: OpenStore, tmp_path: Pat
             text = text.replace(memory_id, name)
         text = re.sub(r"20\d\d-\d\d-\d\d(T[\d:.]+Z)?", "DATE", text)
         text = re.sub(r"0\.0\d+", "SCORE", text)  # how it is ranked is the search's business
-        (GOLDEN / file).write_text(text, "utf-8")
         expected = (GOLDEN / file).read_text("utf-8")
         assert text == expected, f"look at it, and if it is right write it to {GOLDEN / file}"
+
+
+def test_what_other_sessions_kept_for_a_task_comes_if_it_is_asked_for(store: MemoryStore) -> None:
+    store.log("s1", "user", "The import takes 40 minutes.", task_code="shop")
+    store.log("s2", "user", "The import takes 3 hours.", task_code="mill")
+    store.save("The import is slow on Mondays.")
+    alone = store.context("new", "how long does the import take?", recent=0)
+    assert "40 minutes" not in alone.text
+    answer = store.context("new", "how long does the import take?", recent=0, include_task="shop")
+    assert "40 minutes" in answer.text
+    assert "on Mondays" in answer.text
+    assert "3 hours" not in answer.text
+    scores = [item.score for item in answer.receipt.items if item.part == "retrieved"]
+    assert len(scores) == len({item.chunk_ids for item in answer.receipt.items})

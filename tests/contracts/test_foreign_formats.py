@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from byheart.errors import InvalidInput
 from byheart.memory_store import MemoryStore
 from byheart.model import Imported, TransferProgress
 from byheart.upkeep.foreign import FOREIGN, Piece, find_sources
+from tests.upkeep.foreign import samples as written
 from tests.upkeep.foreign.samples import KEY, SAMPLES, Sample
 
 samples = pytest.mark.parametrize("sample", SAMPLES, ids=[each.format for each in SAMPLES])
@@ -131,3 +133,44 @@ def test_a_file_of_no_known_format_is_refused_with_all_of_them(
     with pytest.raises(InvalidInput) as caught:
         store.import_(tmp_path / "x.json", format="letta")
     assert all(name in caught.value.hint for name in FOREIGN)
+
+
+JUNK: list[Any] = [None, 7, -1.5, True, "", "text", "\ud800", [], {}, [1, "x"], {"type": "text"}]
+
+
+def spoiled(value: Any, chance: random.Random) -> Any:
+    """Put something else in the place of a few values, wherever they stand."""
+    if chance.random() < 0.04:
+        return chance.choice(JUNK)
+    if isinstance(value, dict):
+        return {name: spoiled(each, chance) for name, each in value.items()}
+    if isinstance(value, list):
+        return [spoiled(each, chance) for each in value]
+    return value
+
+
+RECORDS: dict[str, Any] = {
+    "claude-code": written.CLAUDE_CODE,
+    "codex": written.CODEX,
+    "chatgpt": written.CHATGPT,
+    "claude": [*written.CLAUDE, *written.CLAUDE_PROJECTS, *written.CLAUDE_MEMORIES],
+    "mem0": written.MEM0["results"],
+    "mcp-memory": written.GRAPH,
+}
+
+
+@pytest.mark.parametrize("format_", RECORDS)
+def test_whatever_a_file_holds_it_is_read_or_named_and_the_store_stays_sound(
+    format_: str, store: MemoryStore, tmp_path: Path
+) -> None:
+    by_line = format_ in ("claude-code", "codex", "mcp-memory")
+    for seed in range(25):
+        chance = random.Random(seed)
+        records = [spoiled(record, chance) for record in RECORDS[format_]]
+        write = written.lines if by_line else written.document
+        path = write(tmp_path / f"{seed}.json", records)
+        imported = store.import_(path, format=format_, on_error="skip", embed=False)
+        assert all(each.place.startswith(str(path)) for each in imported.skipped)
+        again = store.import_(path, format=format_, on_error="skip", embed=False)
+        assert (again.imported, len(again.skipped)) == (0, len(imported.skipped)), seed
+    assert all(finding.ok for finding in store.doctor())

@@ -11,7 +11,7 @@ import pytest
 
 from byheart import contracts
 from byheart.chunking import split
-from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window, key_of
+from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.identity import new_memory_id
@@ -483,7 +483,7 @@ def test_a_client_id_names_one_turn_of_a_session(storage: Storage) -> None:
     elsewhere = draft("one", session_id="t", role="user", client_id="a")
     with pytest.raises(Conflict, match="another text"):
         storage.write([elsewhere, again], None)
-    assert not storage.known([key_of(elsewhere.memory)]), "refused as a whole"
+    assert not storage.known([key_of(elsewhere)]), "refused as a whole"
     same, other = storage.write([draft("one", **said), elsewhere], None)
     assert (same.status, same.memory_id) == ("unchanged", made.memory_id)
     assert other.status == "created"

@@ -41,7 +41,9 @@ def masked(text: str) -> str:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize(
+    "name", ["README.md", "docs/python.md", "docs/conversations.md", "docs/importing.md"]
+)
 def test_the_python_of_a_document_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,7 @@ def hub(tmp_path):
     (tmp_path / "hub").mkdir()
     handler = partial(QuietHandler, directory=str(tmp_path / "hub"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield ModelSources(order=("hub",), hub_url=f"http://127.0.0.1:{server.server_port}")
     server.shutdown()
     server.server_close()

@@ -61,7 +61,7 @@ class Ollama(BaseHTTPRequestHandler):
 @pytest.fixture
 def ollama_url():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Ollama)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     server.server_close()

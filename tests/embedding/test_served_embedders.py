@@ -48,7 +48,7 @@ class Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}"
-        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        threading.Thread(target=self.http.serve_forever, args=(0.01,), daemon=True).start()
 
     def answer(self, path, body):
         rows = [[float(len(text)), 1.0, 2.0, 3.0][: self.dimensions] for text in body["input"]]

@@ -307,3 +307,13 @@ def test_a_command_has_the_parameters_and_defaults_of_its_verb(operation: Any) -
             assert values[name] == parameter.default, name
         elif operation.name != "save" and (operation.name, name) not in OTHER_DEFAULTS:
             assert parameter.default is None, name
+
+
+def test_a_grant_of_a_session_sees_nothing_of_the_other_sessions_of_a_task(
+    store: MemoryStore,
+) -> None:
+    store.log("s2", "user", "The import takes 40 minutes.", task_code="shop")
+    asked = {"session_id": "s1", "query": "how long?", "include_task": "shop"}
+    with pytest.raises(Forbidden, match="other sessions"):
+        perform(store, OPERATIONS["context"], asked, Grant(session_id="s1"))
+    assert "40 minutes" in perform(store, OPERATIONS["context"], asked, Grant())["text"]

@@ -68,6 +68,8 @@ HARMLESS = [
     "connect(password=password, token=token)",
     "password=settings.database.password",
     "token = get_token()",
+    "private_key: Ed25519PrivateKey | None = None",
+    "https://user:pass@host:port/path",
     "secret_key = os.environ['SECRET_KEY']",
     "the password is required, and the token is refreshed",
     "DB_PASSWORD=${DB_PASSWORD}",

@@ -47,12 +47,12 @@ MEMORIES: dict[str, dict[str, Any]] = {
 LIVE = set(MEMORIES) - {"expired"}
 
 
-@pytest.fixture
-def filled(store: MemoryStore) -> MemoryStore:
+@pytest.fixture(scope="module")
+def filled(shared_store: MemoryStore) -> MemoryStore:
     for title, fields in MEMORIES.items():
         given = {"importance": 5, "entities": [], **fields}
-        store.save(f"common words of {title}", title=title, **given)
-    return store
+        shared_store.save(f"common words of {title}", title=title, **given)
+    return shared_store
 
 
 def everywhere(store: MemoryStore, **where: Any) -> set[str]:

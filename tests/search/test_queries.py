@@ -23,10 +23,10 @@ TEXTS = {
 }
 
 
-@pytest.fixture
-def filled(store: MemoryStore) -> MemoryStore:
-    store.save_many({"content": text, "title": name} for name, text in TEXTS.items())
-    return store
+@pytest.fixture(scope="module")
+def filled(shared_store: MemoryStore) -> MemoryStore:
+    shared_store.save_many({"content": text, "title": name} for name, text in TEXTS.items())
+    return shared_store
 
 
 def titles(store: MemoryStore, query: str, **ask: Any) -> list[str]:

@@ -48,7 +48,7 @@ def search(over):
         assert answer.index.memories >= most, "a search went back in time"
         assert answer.degraded is None, answer.degraded
         most, searches = answer.index.memories, searches + 1
-        time.sleep(0.02)
+        time.sleep(0.05)
     look_for_all(store)
 
 def look_for_all(store):

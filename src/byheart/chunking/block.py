@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from byheart.model import Heading
 
@@ -16,8 +15,7 @@ def _no_parts() -> Sequence[Block]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A stretch of text from `start` to where the next block begins.
 
     `parts` divides a block that is too long. It is called only then, so that a parser need not
@@ -43,6 +41,6 @@ def lay_end_to_end(blocks: Sequence[Block], start: int, end: int) -> list[Block]
     """Let the blocks cover a slice: each reaches to the next, the first and last to the edges."""
     bounds = [start, *(block.start for block in blocks[1:]), end]
     return [
-        replace(block, start=begin, end=after)
+        block._replace(start=begin, end=after)
         for block, (begin, after) in zip(blocks, pairwise(bounds), strict=True)
     ]

@@ -11,6 +11,7 @@ from byheart.chunking.code import find_code_blocks
 from byheart.chunking.markdown import find_markdown_blocks
 from byheart.chunking.packing import pack
 from byheart.chunking.prose import find_paragraphs
+from byheart.chunking.restructured_text import find_rst_blocks
 from byheart.chunking.ruler import Ruler
 from byheart.contracts import TokenCounter
 from byheart.errors import InvalidInput
@@ -37,10 +38,12 @@ def _find_blocks(ruler: Ruler, format: str) -> Sequence[Block]:
         return find_markdown_blocks(ruler)
     if format == "text":
         return find_paragraphs(ruler)
+    if format == "rst":
+        return find_rst_blocks(ruler)
     kind, _, language = format.partition(":")
     if kind != "code" or not language:
         raise InvalidInput(
-            f"unknown format {format!r}", 'use "markdown", "text" or "code:<language>"'
+            f"unknown format {format!r}", 'use "markdown", "rst", "text" or "code:<language>"'
         )
     return find_code_blocks(ruler, language)
 

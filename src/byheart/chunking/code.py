@@ -148,14 +148,15 @@ class _Stretch:
         path = self.path
         if definition is not None and len(path) < _MAX_DEPTH:
             path = (*path, Heading(len(path) + 1, self._title(definition), start))
-        inner = replace(self, nodes=nodes, path=path, depth=self.depth + 1)
         body = definition or next((n for n in nodes if not _LEADING.fullmatch(n.type)), nodes[0])
         return Block(
             start,
             "definition" if path else "code_block",
             path,
             grain="lines",
-            parts=replace(inner, row=self.rows.first_of(body)).divide,
+            parts=replace(
+                self, nodes=nodes, row=self.rows.first_of(body), path=path, depth=self.depth + 1
+            ).divide,
             encloses=definition is not None,
         )
 

@@ -1,4 +1,4 @@
-"""Formats: whether a text is Markdown, source code or plain text."""
+"""Formats: whether a text is Markdown, reStructuredText, source code or plain text."""
 
 from __future__ import annotations
 
@@ -9,45 +9,68 @@ from byheart.chunking.markdown import has_markdown_structure
 
 _SUFFIXES = {
     "markdown": "md markdown mdown mkd mdx qmd rmd",
-    "text": "txt text log rst adoc asciidoc org tex csv tsv srt vtt eml",
-    "code:bash": "sh bash zsh ksh",
+    "rst": "rst rest",
+    "text": "txt text log adoc asciidoc org tex csv tsv srt vtt eml bib po pot",
+    "code:asm": "asm s",
+    "code:bash": "sh bash zsh ksh fish",
+    "code:batch": "bat cmd",
     "code:c": "c h",
     "code:clojure": "clj cljs cljc edn",
+    "code:cmake": "cmake",
     "code:cpp": "cc cpp cxx hpp hh hxx ipp cu",
+    "code:crystal": "cr",
     "code:csharp": "cs",
     "code:css": "css scss sass less",
     "code:dart": "dart",
+    "code:dlang": "d",
+    "code:dockerfile": "dockerfile",
     "code:elixir": "ex exs",
     "code:erlang": "erl hrl",
+    "code:fortran": "f f90 f95 f03 f08",
+    "code:fsharp": "fs fsx fsi",
     "code:go": "go",
     "code:graphql": "graphql gql",
+    "code:groovy": "groovy gradle",
     "code:haskell": "hs",
-    "code:html": "html htm xhtml vue svelte",
-    "code:ini": "ini cfg conf properties",
+    "code:html": "html htm xhtml vue svelte astro hbs ejs jinja j2",
+    "code:ini": "ini cfg conf properties service desktop",
     "code:java": "java",
     "code:javascript": "js jsx mjs cjs",
-    "code:json": "json jsonl json5 ndjson ipynb",
+    "code:json": "json jsonl json5 jsonc ndjson geojson ipynb webmanifest",
     "code:julia": "jl",
     "code:kotlin": "kt kts",
+    "code:lisp": "el lisp cl scm rkt",
     "code:lua": "lua",
+    "code:make": "mk mak",
+    "code:nim": "nim",
     "code:nix": "nix",
+    "code:objc": "m mm",
     "code:ocaml": "ml mli",
+    "code:pascal": "pas pp",
     "code:perl": "pl pm",
     "code:php": "php",
     "code:powershell": "ps1 psm1",
+    "code:prisma": "prisma",
     "code:proto": "proto",
-    "code:python": "py pyi pyw",
+    "code:python": "py pyi pyw pyx pxd bzl",
     "code:r": "r",
-    "code:ruby": "rb rake gemspec",
+    "code:ruby": "rb rake gemspec erb podspec",
     "code:rust": "rs",
     "code:scala": "scala sc",
+    "code:solidity": "sol",
     "code:sql": "sql",
     "code:swift": "swift",
+    "code:tcl": "tcl",
     "code:terraform": "tf hcl",
+    "code:thrift": "thrift",
     "code:toml": "toml",
     "code:tsx": "tsx",
     "code:typescript": "ts mts cts",
-    "code:xml": "xml xsl xsd svg",
+    "code:verilog": "v sv vh",
+    "code:vhdl": "vhdl vhd",
+    "code:vim": "vim",
+    "code:visualbasic": "vb bas",
+    "code:xml": "xml xsl xsd svg plist csproj fsproj vbproj props targets xaml wsdl rss atom",
     "code:yaml": "yaml yml",
     "code:zig": "zig",
 }
@@ -55,7 +78,14 @@ _FORMAT_BY_SUFFIX = {
     suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes.split()
 }
 _FORMAT_BY_NAME = {
+    "brewfile": "code:ruby",
+    "cmakelists.txt": "code:cmake",
+    "containerfile": "code:dockerfile",
     "dockerfile": "code:dockerfile",
+    "gnumakefile": "code:make",
+    "jenkinsfile": "code:groovy",
+    "podfile": "code:ruby",
+    "vagrantfile": "code:ruby",
     "gemfile": "code:ruby",
     "justfile": "code:make",
     "makefile": "code:make",
@@ -87,7 +117,7 @@ _SAMPLE_CHARS = 20_000
 
 
 def guess_format(content: str, path: str | None = None) -> str:
-    """Name the format, "markdown", "text" or "code:<language>", by the path or else the content."""
+    """Name the format, such as "markdown" or "code:python", by the path or else the content."""
     if path is not None:
         file = PurePosixPath(path.replace("\\", "/").lower())
         known = _FORMAT_BY_NAME.get(file.name) or _FORMAT_BY_SUFFIX.get(file.suffix[1:])

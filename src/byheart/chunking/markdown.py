@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from byheart.chunking.block import Block, Grain
+from byheart.chunking.headings import place_under_headings
 from byheart.chunking.ruler import Ruler
-from byheart.model import Heading
 
 _KINDS: dict[str, tuple[str, Grain]] = {
     "heading_open": ("heading", "sentences"),
@@ -62,31 +62,14 @@ def find_markdown_blocks(ruler: Ruler) -> list[Block]:
     first_line = ruler.line_at(body) - 1
     outline = _Outline(ruler, first_line, tokens)
     found = outline.divide(0, len(tokens), (first_line, len(ruler.line_starts)), "text")
-    return blocks + _place_under_headings(found, outline.titles(environment), opens=bool(body))
+    titles = outline.titles(environment)
+    return blocks + place_under_headings(found, titles, opens=bool(body))
 
 
 def _front_matter_end(content: str) -> int:
     """Give where the front matter ends: 0 when there is none."""
     match = _FRONT_MATTER.match(content)
     return match.end() if match else 0
-
-
-def _place_under_headings(
-    found: Sequence[Block], titles: Iterator[tuple[int, str]], opens: bool
-) -> list[Block]:
-    """Give each block its path; a heading without a body joins the deeper one that follows."""
-    blocks: list[Block] = []
-    path: tuple[Heading, ...] = ()
-    for block in found:
-        if block.kind != "heading":
-            blocks.append(replace(block, headings=path, opens=opens and not blocks))
-            continue
-        level, title = next(titles)
-        bare = blocks and blocks[-1].kind == "heading" and path[-1].level < level
-        path = (*(each for each in path if each.level < level), Heading(level, title, block.start))
-        start = blocks.pop().start if bare else block.start
-        blocks.append(replace(block, start=start, headings=path, opens=True, clings=True))
-    return blocks
 
 
 @dataclass(frozen=True, slots=True)

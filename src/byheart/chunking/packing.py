@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from byheart.chunking.block import Block, lay_end_to_end
@@ -40,7 +40,7 @@ class _Apart:
             self.pieces[-1].start if clinging else block.start, self.target_tokens
         )
         if block.grain == "whole" or block.end <= room:
-            self._append(replace(block, opens=opens), clinging)
+            self._append(block._replace(opens=opens), clinging)
         elif parts := block.parts():
             self.next_opens = opens or (block.encloses and not clinging)
             for part in lay_end_to_end(parts, block.start, block.end):
@@ -48,14 +48,14 @@ class _Apart:
             self.next_opens = block.encloses
         else:
             first, *others = self._cut(block, room)
-            self._append(replace(first, opens=opens), clinging and first.end <= room)
+            self._append(first._replace(opens=opens), clinging and first.end <= room)
             self.pieces.extend(others)
 
     def _append(self, piece: Block, joins: bool) -> None:
         self.next_opens = False
         if joins:
             last = self.pieces.pop()
-            piece = replace(last, end=piece.end, clings=piece.clings)
+            piece = last._replace(end=piece.end, clings=piece.clings)
         self.pieces.append(piece)
 
     def _cut(self, block: Block, room: int) -> Iterator[Block]:
@@ -67,7 +67,7 @@ class _Apart:
             cuts = cut_to_size(self.ruler, start, end, self.target_tokens, limit)
             for cut in chain(cuts, (end,)):
                 clings = block.clings and cut == block.end
-                yield replace(block, start=start, end=cut, opens=False, clings=clings)
+                yield block._replace(start=start, end=cut, opens=False, clings=clings)
                 start = cut
             limit = self.ruler.reach(start, self.target_tokens)
 
@@ -77,9 +77,9 @@ def _absorb_blanks(pieces: Sequence[Block], ruler: Ruler) -> list[Block]:
     kept: list[Block] = []
     for piece in pieces:
         if kept and ruler.is_blank(piece.start, piece.end):
-            kept[-1] = replace(kept[-1], end=piece.end)
+            kept[-1] = kept[-1]._replace(end=piece.end)
         elif kept and ruler.is_blank(kept[-1].start, kept[-1].end):
-            kept[-1] = replace(piece, start=kept[-1].start)
+            kept[-1] = piece._replace(start=kept[-1].start)
         else:
             kept.append(piece)
     return kept

@@ -115,6 +115,8 @@ class Emitted:
         holders = [held for run in runs if (held := self._holders.get(run))]
         if len(holders) < _ECHOED_SHARE * len(runs):
             return False
+        if len(holders) == len(runs):
+            return True
         counts = Counter(at for held in holders for at in held)
         least = _SOURCE_SHARE * max(counts.values())
         sources = [self._texts[at] for at, count in counts.items() if count >= least]

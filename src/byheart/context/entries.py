@@ -41,10 +41,15 @@ class Entry:
 
     def measured(self, measure: Measure, most: int) -> Entry:
         """Count its tokens; of a text that cannot fit only the beginning is looked at."""
-        text = self.text[: most * _CHARS_PER_TOKEN]
-        entry = self if len(text) == len(self.text) else replace(self, text=text + CUT_MARK)
-        cut = entry is not self
-        return replace(entry, item=replace(self.item, tokens=measure.count(entry.written), cut=cut))
+        if len(self.text) <= most * _CHARS_PER_TOKEN:
+            tokens = measure.count(self.written)
+            return self if tokens == self.item.tokens else self._counted(tokens)
+        entry = replace(self, text=self.text[: most * _CHARS_PER_TOKEN] + CUT_MARK)
+        item = replace(self.item, tokens=measure.count(entry.written), cut=True)
+        return replace(entry, item=item)
+
+    def _counted(self, tokens: int) -> Entry:
+        return replace(self, item=replace(self.item, tokens=tokens))
 
     def shortened(self, measure: Measure, room: int) -> Entry | None:
         """Cut it so that it fits, if enough of it is left then."""

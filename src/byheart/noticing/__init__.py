@@ -1,11 +1,10 @@
-"""What does a text say about itself? Its summary, entities and importance, and its secrets.
+"""What does a text say about itself? Its summary, its entities and its importance; its secrets.
 
 Pure functions of the text: no I/O, no model, linear time on any input.
 """
 
 from byheart.noticing.entities import extract_entities
 from byheart.noticing.importance import score_importance
-from byheart.noticing.secrets import redact
 from byheart.noticing.summary import summarize
 
-__all__ = ["extract_entities", "redact", "score_importance", "summarize"]
+__all__ = ["extract_entities", "score_importance", "summarize"]

@@ -19,6 +19,7 @@ from byheart.noticing.vocabulary import (
 MAX_ENTITIES = 64
 # The first 64 names of a long text stand near its beginning.
 SCANNED_CHARS = 50_000
+_PIECE_CHARS = 5_000
 MAX_NAME_CHARS = 64
 MAX_NAME_WORDS = 6
 
@@ -66,7 +67,25 @@ class _Found(NamedTuple):
 
 def extract_entities(content: str) -> tuple[str, ...]:
     """Give the names a text mentions, in order of first appearance, at most 64."""
-    text = _without_noise(content[:SCANNED_CHARS])
+    names: dict[str, str] = {}
+    for text in _pieces(_without_noise(content[:SCANNED_CHARS])):
+        _collect(_find_all(text), names)
+        # Source code has as many on its first page.
+        if len(names) == MAX_ENTITIES:
+            break
+    return tuple(names.values())
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut a text at line ends, which no name reaches across."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start + _PIECE_CHARS) + 1 or len(text)
+        yield text[start:end]
+        start = end
+
+
+def _find_all(text: str) -> list[_Found]:
     quoted: list[_Found] = []
 
     def take_quoted(match: re.Match[str]) -> str:
@@ -77,7 +96,7 @@ def extract_entities(content: str) -> tuple[str, ...]:
         return "|" * len(match[0])
 
     text = _QUOTED.sub(take_quoted, text)
-    return _distinct(sorted([*quoted, *_find_names(_tokens(text))]))
+    return sorted([*quoted, *_find_names(_tokens(text))])
 
 
 def _without_noise(text: str) -> str:
@@ -213,13 +232,11 @@ def _is_ordinary_opening(token: _Token) -> bool:
     return token.opens_sentence and (word in FOREIGN_ARTICLES or word.endswith(ORDINARY_ENDINGS))
 
 
-def _distinct(found: Iterable[_Found]) -> tuple[str, ...]:
+def _collect(found: Iterable[_Found], names: dict[str, str]) -> None:
     """Keep each name once whatever its case, in its longest form."""
-    names: dict[str, str] = {}
     for _, name in found:
         key = _ARTICLE.sub("", name, count=1).casefold()
         if key in names:
             names[key] = max(names[key], name, key=len)
         elif len(names) < MAX_ENTITIES:
             names[key] = name
-    return tuple(names.values())

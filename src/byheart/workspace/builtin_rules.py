@@ -63,7 +63,7 @@ _NOT_TEXT = {
     """,
     "archives, packages, images of disks": """
          zip gz tgz bz2 tbz2 xz txz zst lz lz4 lzma lzo br 7z rar tar cab arj cpio iso img dmg
-        vhd vhdx  vmdk qcow2 ova deb rpm apk aab ipa msi msix pkg snap flatpak appimage jar war
+        vhdx  vmdk qcow2 ova deb rpm apk aab ipa msi msix pkg snap flatpak appimage jar war
         ear whl egg gem  crate nupkg vsix xpi crx
     """,
     "programs and what compilers make": """

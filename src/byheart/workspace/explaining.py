@@ -11,7 +11,7 @@ from byheart.errors import InvalidInput, NotFound, Unreadable
 from byheart.workspace.ignoring import BUILT_IN, Decision, IgnoreRules
 from byheart.workspace.reading import read_file
 from byheart.workspace.regular_file import describe
-from byheart.workspace.walking import device_of
+from byheart.workspace.walking import device_of, is_writable
 
 
 def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -> Decision:
@@ -35,6 +35,8 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
             return Decision(True, "link: what it points to counts by its own name", BUILT_IN)
         if details.st_dev != device:
             return Decision(True, "on another file system than the root", BUILT_IN)
+    if not is_writable(path):
+        return Decision(True, "its name is not UTF-8", BUILT_IN)
     is_dir = stat.S_ISDIR(details.st_mode)
     decision = rules.decide(path, is_dir=is_dir, size_bytes=None if is_dir else details.st_size)
     if decision.ignored or is_dir:
@@ -44,7 +46,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     try:
         read_file(rules.root, path)
     except Unreadable as error:
-        return Decision(True, error.message, "its content")
+        return Decision(True, error.message.removeprefix("is "), "its content")
     return decision
 
 

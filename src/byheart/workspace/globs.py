@@ -26,7 +26,8 @@ _CLASSES = {
     "upper": "A-Z",
     "xdigit": "a-fA-F0-9",
 }
-_STAR, _GLOBSTAR = "*", "**"
+_STAR = "*"
+_LITERAL = re.compile(r"[^*?\[\\]*")
 _PLAIN = frozenset(ascii_letters + digits + "_-. ~+@,")
 # No path is longer; an expression of a megabyte takes seconds to compile.
 _LONGEST_LINE = 4096
@@ -99,24 +100,32 @@ def _trim_spaces(text: str) -> str:
 def _translate(body: str) -> re.Pattern[str]:
     """Write a glob as an expression that never goes back over what it has matched.
 
-    Before a further wildcard the leftmost match is as good as any, hence the atomic groups.
+    Before a further wildcard the leftmost match is as good as any, hence the atomic groups. The
+    beginning without wildcards is compared first and the rest by itself, so that `a**/b` is `a` and
+    `**/b`: git has it so.
     """
-    parts = [_GLOBSTAR if _is_globstar(part) else _elements(part) for part in _split(body)]
+    start = _LITERAL.match(body)
+    prefix = start[0] if start else ""
+    rest = body[len(prefix) :]
+    return re.compile(re.escape(prefix) + (_expression(rest) if rest else ""))
+
+
+def _expression(body: str) -> str:
     runs: list[list[str]] = [[]]
-    for part in parts:
-        if part == _GLOBSTAR:
+    for part in _split(body):
+        if _is_globstar(part):
             runs.append([])
         else:
-            runs[-1].append(_segment(part))
-    first, *rest = ["/".join(run) for run in runs]
-    if not rest:
-        return re.compile(first)
-    expression = first + "/" if first else ""
-    *middle, last = [run for run in rest[:-1] if run] + rest[-1:]
+            runs[-1].append(_segment(_elements(part)))
+    first, *others = runs
+    expression = "/".join(first)
+    if not others:
+        return expression
+    expression += "/" if first else ""
+    *middle, last = [run for run in others[:-1] if run] + others[-1:]
     for run in middle:
-        expression += f"(?>(?:[^/]+/)*?{run}/)"
-    expression += f"(?:[^/]+/)*?{last}" if last else "(?s:.+)"
-    return re.compile(expression)
+        expression += f"(?>(?:[^/]*/)*?{'/'.join(run)}/)"
+    return expression + (f"(?:[^/]*/)*?{'/'.join(last)}" if last else "(?s:.*)")
 
 
 def _split(body: str) -> list[str]:
@@ -134,10 +143,7 @@ def _split(body: str) -> list[str]:
             parts.append(body[begin:at])
             begin = at + 1
         at += 1
-    parts.append(body[begin:])
-    if not all(parts):
-        raise _NeverMatches
-    return parts
+    return [*parts, body[begin:]]
 
 
 def _is_globstar(part: str) -> bool:
@@ -169,7 +175,7 @@ def _elements(part: str) -> list[str]:
     return elements
 
 
-def _segment(elements: list[str] | str) -> str:
+def _segment(elements: list[str]) -> str:
     """Write one part of a path: each stretch after a star is looked for from left to right."""
     stretches = [""]
     for element in elements:

@@ -45,8 +45,8 @@ def read_pdf(data: bytes) -> Document:
         raise Unreadable(
             "is a PDF, and what reads PDFs is not installed", 'pip install "byheart[documents]"'
         ) from error
-    # It reports every blemish of a file; without a handler that goes to the terminal.
-    logging.getLogger("pypdf").addHandler(logging.NullHandler())
+    # It logs every blemish of a file; what could not be read we say ourselves.
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):

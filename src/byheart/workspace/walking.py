@@ -51,7 +51,7 @@ def walk(
             is_dir = found.is_dir(follow_symlinks=False)
             if rules.decide(path, is_dir=is_dir).ignored:
                 continue
-            if not (path.isascii() or _is_writable(path)):
+            if not (path.isascii() or is_writable(path)):
                 on_error(Unseen(_escape(path), "its name is not UTF-8", is_dir))
                 continue
             details = found.stat(follow_symlinks=False)
@@ -109,7 +109,8 @@ def _escape(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def _is_writable(name: str) -> bool:
+def is_writable(name: str) -> bool:
+    """Say whether a name can be kept as text."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:

@@ -16,8 +16,9 @@ from xml.parsers import expat
 from byheart.errors import Unreadable
 from byheart.workspace.documents import Document, escape_line, shorten_title
 
-_MAX_XML_BYTES = 100_000_000
+_MAX_XML_BYTES = 50_000_000
 _PIECE_BYTES = 1_000_000
+_OLD_FORMAT = bytes.fromhex("d0cf11e0a1b11ae1")
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main "
 _W_STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main "
 _FALLBACK = "http://schemas.openxmlformats.org/markup-compatibility/2006 Fallback"
@@ -31,6 +32,8 @@ class _Refused(Exception):
 
 def read_word_file(data: bytes) -> Document:
     """Write a Word document as Markdown."""
+    if data.startswith(_OLD_FORMAT):
+        raise Unreadable("is a Word document locked with a password, or of before 2007")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             styles = _Styles()
@@ -45,8 +48,8 @@ def read_word_file(data: bytes) -> Document:
         raise Unreadable(f"is a Word document that is not read here: {error}") from error
     except (zipfile.BadZipFile, zlib.error, expat.ExpatError, EOFError, OSError) as error:
         raise Unreadable("is a damaged Word document") from error
-    except (NotImplementedError, RuntimeError) as error:
-        raise Unreadable("is a Word document that is locked with a password") from error
+    except RuntimeError as error:
+        raise Unreadable("is a Word document that is packed in a way not read here") from error
     text = "\n\n".join(body.blocks)
     title = shorten_title("".join(properties.title))
     return Document(text + "\n" if text else "", "markdown", title, lines_match=False)
@@ -195,12 +198,11 @@ def _parse(
     parser.CharacterDataHandler = reader.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.buffer_text = True
-    size = 0
+    # Where an archive lies about the size, `zipfile` stops at it.
+    if archive.getinfo(name).file_size > _MAX_XML_BYTES:
+        raise _Refused(f"it unpacks to more than {_MAX_XML_BYTES // 1_000_000} MB")
     with archive.open(name) as opened:
         while piece := opened.read(_PIECE_BYTES):
-            size += len(piece)
-            if size > _MAX_XML_BYTES:
-                raise _Refused(f"it unpacks to more than {_MAX_XML_BYTES // 1_000_000} MB")
             parser.Parse(piece, False)
         parser.Parse(b"", True)
 

@@ -9,7 +9,6 @@ import pty
 import shutil
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,8 +20,7 @@ from click.testing import CliRunner
 
 import byheart
 from byheart.interfaces.cli.commands import byheart as program
-
-PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
+from tests.forked_program import PROGRAM, start_program
 
 REPORT = """\
 # Performance Report
@@ -108,6 +106,20 @@ def process(home: Path) -> Run:
     """Run a command line in a process of its own."""
 
     def start(*arguments: str, stdin: bytes = b"", **variables: str) -> Ran:
+        pipe = subprocess.PIPE
+        environment = {**os.environ, **variables}
+        running = start_program(*arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=environment)
+        out, err = running.communicate(stdin, timeout=30)
+        return Ran(running.returncode, out.decode(), err.decode(), out)
+
+    return start
+
+
+@pytest.fixture
+def executed(home: Path) -> Run:
+    """Run a command line in a process that Python is started for."""
+
+    def start(*arguments: str, stdin: bytes = b"", **variables: str) -> Ran:
         done = subprocess.run(
             [*PROGRAM, *arguments],
             input=stdin,
@@ -129,8 +141,8 @@ def terminal(home: Path) -> Run:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
         environment = {**os.environ, "TERM": "xterm-256color", **variables}
-        running = subprocess.Popen(
-            [*PROGRAM, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
+        running = start_program(
+            *arguments, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
         )
         os.close(theirs)
         shown = b"".join(_read(ours))

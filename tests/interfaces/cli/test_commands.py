@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from byheart.interfaces.cli.reference import render_reference
 from byheart.interfaces.cli.verb import Verb, VerbGroup
 from byheart.memory_store import MemoryStore
 from tests.interfaces.cli.conftest import PROGRAM, REPORT, Run
+from tests.upkeep.foreign import samples
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,6 +65,15 @@ def test_every_command_has_help_with_a_purpose_and_examples(
         assert f"byheart {' '.join(path)}" in ran.out.split("Examples:")[1]
 
 
+def write_files_of_others(home: Path) -> None:
+    """Write what the examples name: a transcript, an export and an event of other programs."""
+    line = samples.claude_line("user", 1, "What do we have to do today?")
+    samples.lines(home / ".claude" / "projects" / "p" / "s.jsonl", [line])
+    with zipfile.ZipFile(home / "chatgpt-export.zip", "w") as archive:
+        archive.writestr("conversations.json", json.dumps(samples.CHATGPT[1:]))
+    samples.document(home / "event.json", {"session_id": "s1", "source": "startup"})
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_in_the_help_work(run: Run, home: Path, report: str, example: str) -> None:
     if example.startswith("byheart model") and "path" not in example:
@@ -70,6 +82,7 @@ def test_the_examples_in_the_help_work(run: Run, home: Path, report: str, exampl
         pytest.skip("they end with their clients: see tests/interfaces/mcp and rest")
     (home / "report.md").write_text(REPORT)
     (home / "facts.jsonl").write_text('{"content": "Anna likes tea."}\n')
+    write_files_of_others(home)
     if "--rollback" in example:
         with byheart.open(embedding_model="hash-64") as other:
             other.reembed()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -12,7 +13,10 @@ from pathlib import Path
 import pytest
 
 import byheart
+from byheart.interfaces.cli import moving
+from byheart.upkeep.foreign import FOREIGN
 from tests.interfaces.cli.conftest import PROGRAM, Run
+from tests.upkeep.foreign import samples
 
 
 def test_an_export_goes_to_a_file_and_from_there_into_another_store(
@@ -56,6 +60,10 @@ def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> 
         "skipped": [],
         "pending_vectors": 4,
         "degraded": None,
+        "format": "jsonl",
+        "dry_run": False,
+        **dict.fromkeys(("sessions", "turns", "memories", "redacted", "shortened"), 0),
+        "left_out": {},
     }
     assert set(run("backup", "copy.db", "--json").json) == {"path", "size_bytes"}
 
@@ -175,3 +183,72 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(terminal: Run, home: Path) -> N
     assert " left" in ran.out
     assert "imported 600 memories" in ran.out
     assert "exporting" in terminal("export", "all.jsonl", COLUMNS="100").out
+
+
+# --- Files of other programs ----------------------------------------------------------------------
+
+
+def test_a_transcript_is_counted_first_and_then_imported(run: Run, home: Path) -> None:
+    path = str(samples.write_claude_code(home / "claude").relative_to(home))
+    ran = run("--db", "new.db", "import", path, "--dry-run")
+    assert ran.out == "claude-code: 7 turns of 1 session and 1 memory; would import 8\n"
+    assert "1 secret taken out" in ran.err
+    assert "left out: 2 meta, 1 output of Read, 2 record, 1 sidechain, 1 thinking" in ran.err
+    assert not (home / "new.db").exists()
+    ran = run("--db", "new.db", "import", "claude", "--no-embed")
+    assert ran.out == "claude-code: 7 turns of 1 session and 1 memory; imported 8\n"
+    ran = run("--db", "new.db", "import", "claude")
+    assert ran.out == (
+        "claude-code: 7 turns of 1 session and 1 memory; imported 0, 8 there already\n"
+    )
+
+
+def test_as_json_an_import_says_what_it_found(run: Run, home: Path) -> None:
+    samples.write_claude(home / "export")
+    answer = run("import", "export", "--json").json
+    assert (answer["format"], answer["sessions"], answer["turns"]) == ("claude", 1, 3)
+    assert answer["left_out"] == {"empty message": 1, "other file": 1}
+
+
+def test_a_format_that_is_not_known_is_refused_with_all_that_are(run: Run, home: Path) -> None:
+    (home / "x.json").write_text("{}")
+    ran = run("import", "x.json", "--format", "letta")
+    assert ran.code == 2
+    assert all(name in ran.err for name in FOREIGN)
+
+
+def test_the_formats_of_the_command_line_are_those_of_the_library() -> None:
+    assert moving.FOREIGN == FOREIGN
+
+
+def test_a_line_that_cannot_be_read_is_named(run: Run, home: Path) -> None:
+    path = samples.write_codex(home / "codex")
+    with path.open("a") as file:
+        file.write("{oops\n")
+    ran = run("import", "codex")
+    assert ran.code == 2
+    assert re.search(r"rollout-.*\.jsonl line 13: it is not JSON", ran.err)
+    assert "--on-error skip" in ran.err
+    ran = run("import", "codex", "--on-error", "skip")
+    assert ran.code == 0
+    assert "1 skipped" in ran.out
+
+
+def test_a_plain_export_has_a_dry_run_too(run: Run, home: Path, report: str) -> None:
+    run("export", "all.jsonl")
+    ran = run("--db", "other.db", "import", "all.jsonl", "--dry-run")
+    assert (ran.out, ran.err) == ("would import 1 memory\n", "")
+    assert not (home / "other.db").exists()
+    assert run("import", "all.jsonl", "--dry-run").out == (
+        "would import 0 memories, 1 there already\n"
+    )
+    run("export", "vault", "--format", "markdown")
+    [file] = (home / "vault").rglob("*.md")
+    file.write_text(file.read_text() + "changed\n")
+    assert run("import", "vault", "--dry-run").out == "would import 0 memories, 1 changed\n"
+    (home / "facts.jsonl").write_text('{"content": "one fact"}\n{"content": "one fact"}\n')
+    assert run("import", "facts.jsonl", "--dry-run").out == (
+        "would import 1 memory, 1 there already\n"
+    )
+    with byheart.open() as store:
+        assert len(store.list().memories) == 1

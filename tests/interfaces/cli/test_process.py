@@ -19,9 +19,9 @@ def test_the_installed_command_runs(home: Path) -> None:
     assert done.stdout.startswith("byheart ")
 
 
-def test_exit_codes_reach_the_shell(process: Run) -> None:
-    assert process("get", "mem_unknown").code == 1
-    assert process("nonsense").code == 2
+def test_exit_codes_reach_the_shell(executed: Run) -> None:
+    assert executed("get", "mem_unknown").code == 1
+    assert executed("nonsense").code == 2
 
 
 def test_a_reader_that_has_read_enough_is_no_error(
@@ -50,18 +50,18 @@ def test_get_into_a_closed_pipe_is_silent(home: Path, library: byheart.MemorySto
     ],
     ids=str,
 )
-def test_text_is_utf_8_whatever_the_locale(process: Run, locale: dict[str, str]) -> None:
+def test_text_is_utf_8_whatever_the_locale(executed: Run, locale: dict[str, str]) -> None:
     text = "Grüße aus 東京 🗼"
-    saved = process("save", text, **locale)
+    saved = executed("save", text, **locale)
     assert saved.code == 0
-    assert text in process("search", "東京", "--json", **locale).out
-    assert "東京" in process("get", "東京", **locale).err
+    assert text in executed("search", "東京", "--json", **locale).out
+    assert "東京" in executed("get", "東京", **locale).err
 
 
 def test_stdin_is_read_as_utf_8_whatever_the_locale(
-    process: Run, library: byheart.MemoryStore
+    executed: Run, library: byheart.MemoryStore
 ) -> None:
-    saved = process("save", stdin="Grüße".encode(), LC_ALL="C", PYTHONUTF8="0")
+    saved = executed("save", stdin="Grüße".encode(), LC_ALL="C", PYTHONUTF8="0")
     assert library.get(saved.out.strip()).content == "Grüße"
 
 

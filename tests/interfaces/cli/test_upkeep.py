@@ -37,7 +37,7 @@ def network(home: Path) -> Iterator[Network]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     watched = Network(
         {
             "https_proxy": f"http://127.0.0.1:{server.server_port}",

@@ -15,6 +15,8 @@ import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
+from tests.forked_program import start_program
+
 Connect = Callable[..., AbstractAsyncContextManager[ClientSession]]
 COMMAND = (sys.executable, "-m", "byheart")
 
@@ -46,8 +48,10 @@ class RawServer:
     """A server spoken to line by line, for what no client would do."""
 
     def __init__(self, path: Path, **variables: str) -> None:
-        self.process = subprocess.Popen(
-            [*COMMAND, "--db", str(path), "mcp"],
+        self.process = start_program(
+            "--db",
+            str(path),
+            "mcp",
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -23,7 +23,8 @@ from mcp.shared.exceptions import MCPError
 
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore
-from tests.interfaces.mcp.conftest import COMMAND, environment
+from tests.forked_program import start_program
+from tests.interfaces.mcp.conftest import environment
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,16 @@ Serve = Callable[..., Served]
 @contextmanager
 def serving(path: Path, **variables: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """Run a server, and end it in order."""
-    process = subprocess.Popen(
-        [*COMMAND, "--db", str(path), "--json", "serve", "--port", "0", "--quiet"],
+    arguments = ("--db", str(path), "--json", "serve", "--port", "0", "--quiet")
+    process = start_program(
+        *arguments,
         stdout=subprocess.PIPE,
         env=environment(**variables),
     )
     assert process.stdout
     yield json.loads(process.stdout.readline())["url"], process
     process.terminate()
-    assert process.wait(timeout=10) == 0
+    assert process.wait(timeout=30) == 0
     process.stdout.close()
 
 
@@ -244,8 +246,19 @@ def call_save(served: Served, secret: str, content: str) -> httpx2.Response:
     return httpx2.post(f"{served.url}/mcp", json=call, headers=headers, trust_env=False, timeout=60)
 
 
+def wait_for_save(served: Served, secret: str) -> None:
+    """Wait until a save is inside the server."""
+    headers = {"Authorization": f"Bearer {secret}"}
+    for _ in range(600):
+        told = httpx2.get(f"{served.url}/metrics", headers=headers, trust_env=False, timeout=60)
+        if 'byheart_requests_under_way{lane="write"} 1' in told.text:
+            return
+        time.sleep(0.05)
+    pytest.fail("the save did not arrive")
+
+
 def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve: Serve) -> None:
-    served = serve()
+    served = serve(BYHEART_BUSY_TIMEOUT_SECONDS="60")
     secret, answers = served.token("late"), list[httpx2.Response]()
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want
@@ -253,7 +266,7 @@ def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve:
         target=lambda: answers.append(call_save(served, secret, "Just in time."))
     )
     saving.start()
-    time.sleep(1)
+    wait_for_save(served, secret)
     served.process.terminate()
     time.sleep(4)  # longer than answers on their way are given
     assert served.process.poll() is None
@@ -266,7 +279,11 @@ def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve:
 
 
 def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> None:
-    served = serve(BYHEART_MAX_CONCURRENT_WRITES="1", BYHEART_MAX_WAITING_REQUESTS="0")
+    served = serve(
+        BYHEART_MAX_CONCURRENT_WRITES="1",
+        BYHEART_MAX_WAITING_REQUESTS="0",
+        BYHEART_BUSY_TIMEOUT_SECONDS="60",
+    )
     secret = served.token("busy")
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")
@@ -280,7 +297,7 @@ def test_agents_and_programs_share_the_limits_of_the_server(serve: Serve) -> Non
         )
     )
     program.start()
-    time.sleep(1)
+    wait_for_save(served, secret)
     refused = call_save(served, secret, "Second.").json()["result"]
     other.execute("ROLLBACK")
     other.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -54,6 +55,17 @@ class Server:
 Serve = Callable[..., Server]
 
 
+class PromptServer(uvicorn.Server):
+    """Look for the end not ten but a hundred times a second: it comes after every test."""
+
+    async def main_loop(self) -> None:
+        """Serve until told to end."""
+        ticks = 0
+        while not await self.on_tick(ticks // 10):
+            ticks += 1
+            await asyncio.sleep(0.01)
+
+
 @contextmanager
 def running(
     store: MemoryStore, settings: Settings, mounts: tuple[BaseRoute, ...] = ()
@@ -66,7 +78,7 @@ def running(
         config = uvicorn.Config(
             app, log_config=None, access_log=False, ws="none", lifespan="off", proxy_headers=False
         )
-        server = uvicorn.Server(config)
+        server = PromptServer(config)
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
@@ -113,6 +125,22 @@ def server(serve: Serve) -> Server:
 @pytest.fixture
 def client(server: Server) -> httpx2.Client:
     return server.client()
+
+
+@pytest.fixture(scope="module")
+def shared_client(
+    shared_store: MemoryStore, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx2.Client]:
+    """Ask a server that the tests of a module share, since all they ask is refused."""
+    folder = tmp_path_factory.mktemp("served")
+    given = {"files_dir": folder / "files", "max_requests_per_minute": 0}
+    settings = load_settings(given, environ={}, config_path=folder / "none")
+    headers = {"Authorization": f"Bearer {shared_store.create_token('tester').secret}"}
+    with (
+        running(shared_store, settings) as url,
+        httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as client,
+    ):
+        yield client
 
 
 @pytest.fixture

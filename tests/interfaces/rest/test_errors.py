@@ -96,16 +96,16 @@ def test_a_change_to_an_outdated_version_is_409(client: httpx2.Client, report: s
     ],
     ids=["cut", "blank", "nan", "infinity", "utf-16", "bad utf-8", "deep", "digits"],
 )
-def test_what_is_not_json_is_400(client: httpx2.Client, body: bytes) -> None:
+def test_what_is_not_json_is_400(shared_client: httpx2.Client, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     expected = 422 if not body else 400  # nothing at all is an empty object, without a query
-    assert_problem(client.post("/search", content=body, headers=headers), expected)
+    assert_problem(shared_client.post("/search", content=body, headers=headers), expected)
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "image/png"])
-def test_a_body_of_another_type_is_415(client: httpx2.Client, kind: str) -> None:
+def test_a_body_of_another_type_is_415(shared_client: httpx2.Client, kind: str) -> None:
     headers = {"Content-Type": kind}
-    assert_problem(client.post("/search", content=b'{"query": "a"}', headers=headers), 415)
+    assert_problem(shared_client.post("/search", content=b'{"query": "a"}', headers=headers), 415)
 
 
 def test_a_body_without_a_type_is_415(client: httpx2.Client) -> None:
@@ -158,10 +158,10 @@ def test_a_body_of_a_json_type_is_read(client: httpx2.Client, kind: str) -> None
     ],
 )
 def test_a_value_that_is_not_allowed_is_422(
-    client: httpx2.Client, at: str, body: dict[str, Any]
+    shared_client: httpx2.Client, at: str, body: dict[str, Any]
 ) -> None:
     headers = {"Content-Type": "application/json"}
-    answer = client.post(at, content=json.dumps(body), headers=headers)
+    answer = shared_client.post(at, content=json.dumps(body), headers=headers)
     assert answer.status_code == 422, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
 
@@ -174,8 +174,8 @@ def test_a_value_that_is_not_allowed_is_422(
         *("created_after=soon", "min_importance=11", "kind=Not%20A%20Slug", "session_iter=x"),
     ],
 )
-def test_a_query_string_with_a_bad_value_is_422(client: httpx2.Client, query: str) -> None:
-    assert_problem(client.get(f"/memories?{query}"), 422)
+def test_a_query_string_with_a_bad_value_is_422(shared_client: httpx2.Client, query: str) -> None:
+    assert_problem(shared_client.get(f"/memories?{query}"), 422)
 
 
 def test_a_body_is_not_helped_out_by_a_query_string(client: httpx2.Client) -> None:

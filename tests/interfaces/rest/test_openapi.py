@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, settings
+from schemathesis.schemas import BaseSchema
 from schemathesis.specs.openapi.checks import (
     ignored_auth,
     negative_data_rejection,
@@ -43,7 +44,20 @@ def within_one_space(schema: Any) -> Any:
     }
 
 
-document = schemathesis.openapi.from_dict(within_one_space(describe_api()))
+DOCUMENT = within_one_space(describe_api())
+
+
+@pytest.fixture(params=DOCUMENT["paths"])
+def document(request: pytest.FixtureRequest) -> BaseSchema:
+    """Give the document of one path.
+
+    All its thousands of cases take ten seconds to make: by a fixture they are made where they are
+    run, and not by every worker before its first test.
+    """
+    # Schemathesis names its cases by an attribute that pytest no longer has since 9.1.
+    request.node._nodeid = request.node.nodeid
+    one = {path: methods for path, methods in DOCUMENT["paths"].items() if path == request.param}
+    return schemathesis.openapi.from_dict({**DOCUMENT, "paths": one})
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +81,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
             yield url, secret
 
 
-@document.parametrize()
+@schemathesis.pytest.from_fixture("document").parametrize()
 @settings(
     max_examples=5,  # beside the thousands of cases that the schemas' own bounds give
     deadline=None,

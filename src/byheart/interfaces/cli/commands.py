@@ -69,6 +69,7 @@ VERBS = {
         "reembedding", "Switch the store to the embedding model that the settings name."
     ),
     "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
+    "hook": Entry("hook", "Capture and recall when the hooks of an agent call."),
     "setup": Entry("setup", "Let a client such as Claude Code use Byheart over MCP."),
     "serve": Entry("serve", "Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp."),
     "token": Entry("token", "Make, list and revoke the tokens that let programs in."),

@@ -18,6 +18,7 @@ from byheart.errors import (
     InvalidInput,
     ModelFilesError,
     NotFound,
+    NotText,
     QuerySyntaxError,
     SettingsError,
     StoreBusy,
@@ -27,6 +28,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    Unreadable,
     VersionConflict,
 )
 
@@ -40,6 +42,8 @@ EXIT_CODES: dict[type[ByheartError], int] = {
     NotFound: FAILURE,
     Conflict: FAILURE,
     VersionConflict: FAILURE,
+    Unreadable: FAILURE,
+    NotText: FAILURE,
     EmbeddingError: FAILURE,
     EmbedderUnavailable: FAILURE,
     ModelFilesError: FAILURE,

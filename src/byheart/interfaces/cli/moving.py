@@ -140,11 +140,11 @@ def _describe(exported: Exported) -> str:
 @flag("--dry-run", is_flag=True, help="Count what would be imported, and write nothing.")
 @click.pass_obj
 def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -> None:
-    """Take in an export, lines with the fields of save, Markdown, or files of other programs.
+    """Take in an export, notes, or what other programs remember.
 
-    Those are transcripts of Claude Code and Codex, exports of ChatGPT and Claude (the archive as it
-    is), memories of mem0 and of the MCP memory server, and vaults of basic-memory and Obsidian:
-    a file, or a folder of them.
+    An export of Byheart, lines with the fields of save, or Markdown; transcripts of Claude Code and
+    Codex, exports of ChatGPT and Claude (the archive as it is), memories of mem0 and of the MCP
+    memory server, vaults of basic-memory and Obsidian. PATH is a file, or a folder of them.
 
     What is there already is left as it is, so an import that was interrupted goes on when it is run
     again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its

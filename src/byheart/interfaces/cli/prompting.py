@@ -61,6 +61,11 @@ from byheart.model import MODES, ContextAnswer, Memory
     help="How many passages should be retrieved.",
 )
 @flag(
+    "--include-task",
+    metavar="CODE",
+    help="Retrieve what any session kept under this task code as well.",
+)
+@flag(
     *("--mode", "-m"),
     type=click.Choice(MODES),
     default="hybrid",

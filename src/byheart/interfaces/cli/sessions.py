@@ -39,9 +39,9 @@ _listing = together(
 @_listing
 @click.pass_context
 def sessions_command(ctx: click.Context, /, **given: Any) -> None:
-    """List sessions, the latest active first; count what they hold, forget or restore one.
+    """List sessions, count what they hold, forget or restore one.
 
-    Without a verb, sessions are listed.
+    Without a verb, sessions are listed, the latest active first.
     """
     if ctx.invoked_subcommand is None:
         _list(ctx.obj, given)
@@ -139,7 +139,7 @@ def _show_stats(stats: SessionStats) -> None:
 
 @sessions_command.command(
     "forget",
-    examples=("byheart sessions forget s1", "byheart sessions forget s1 --hard --yes"),
+    examples=("byheart sessions forget s1 --yes", "byheart sessions forget s1 --hard --yes"),
 )
 @click.argument("session_id")
 @flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
@@ -263,11 +263,11 @@ def _show_memory(screen: Screen, part: str, memory: Memory) -> None:
 @who
 @click.pass_obj
 def promote_command(invocation: Invocation, /, **given: Any) -> None:
-    """Copy a session's memories to what is global, where every session sees them.
+    """Copy a session's memories to what is global.
 
-    By default what was saved and lasts: not turns, summaries, input prompts and working memory. A
-    text that is global already is not copied again. Each copy says where it is from in its
-    metadata.
+    There every session sees them. By default it is what was saved and lasts: not turns, summaries,
+    input prompts and working memory. A text that is global already is not copied again. Each copy
+    says in its metadata where it is from.
     """
     with open_embedding_store(invocation) as store:
         promoted = store.promote(**given)

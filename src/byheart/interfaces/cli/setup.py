@@ -13,6 +13,7 @@ from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, pri
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import CLIENTS, this_machine
+from byheart.interfaces.setup.hooks import USUAL_TOOLS, VERB, hooks_of_claude_code
 from byheart.interfaces.setup.launching import find_launch, see_running
 from byheart.interfaces.setup.registration import (
     ClientState,
@@ -21,7 +22,7 @@ from byheart.interfaces.setup.registration import (
     survey,
     unregister,
 )
-from byheart.settings import SettingRow, describe_settings, load_settings
+from byheart.settings import SettingRow, Settings, describe_settings, load_settings
 
 # Which settings decide what a client will see, and the flags that say so to it.
 _DECISIVE = {"db_path": "--db", "space": "--space"}
@@ -34,6 +35,7 @@ _DECISIVE = {"db_path": "--db", "space": "--space"}
         "byheart setup",
         "byheart setup claude-code --dry-run",
         "byheart setup cursor --project --space work",
+        "byheart setup claude-code --hooks",
         "byheart setup codex --undo",
     ),
 )
@@ -41,9 +43,15 @@ _DECISIVE = {"db_path": "--db", "space": "--space"}
 @flag("--project", is_flag=True, help="For the project in this folder, not for the user.")
 @flag("--dry-run", is_flag=True, help="Show the change and make none.")
 @flag("--undo", is_flag=True, help="Take out what was put in.")
+@flag("--hooks", is_flag=True, help="The hooks of Claude Code instead: it remembers by itself.")
 @click.pass_obj
 def setup_command(
-    invocation: Invocation, client: str | None, project: bool, dry_run: bool, undo: bool
+    invocation: Invocation,
+    client: str | None,
+    project: bool,
+    dry_run: bool,
+    undo: bool,
+    hooks: bool,
 ) -> None:
     """Let a client such as Claude Code use Byheart over MCP.
 
@@ -53,12 +61,15 @@ def setup_command(
     .byheart-backup.
     """
     machine = this_machine()
+    if hooks and client != "claude-code":
+        raise click.UsageError("hooks are for Claude Code: byheart setup claude-code --hooks")
     if client is None:
         if undo or dry_run:
             raise click.UsageError(f"say which client: {', '.join(CLIENTS)}")
         _show_states(invocation, survey(machine, project=project))
     elif undo:
-        done = unregister(CLIENTS[client], machine, project=project, dry_run=dry_run)
+        target = hooks_of_claude_code(_tools(Settings())) if hooks else CLIENTS[client]
+        done = unregister(target, machine, project=project, dry_run=dry_run)
         _show(invocation, done, ())
     else:
         # Read first: bad settings are refused before anything is written.
@@ -66,14 +77,22 @@ def setup_command(
         settings = load_settings(overrides(invocation))
         db = settings.db_path if "db_path" in around else invocation.db
         space = settings.space if "space" in around else invocation.space
-        launch = find_launch(see_running(), db, space, shared=project)
+        target = hooks_of_claude_code(_tools(settings)) if hooks else CLIENTS[client]
+        verb = VERB if hooks else "mcp"
+        launch = find_launch(see_running(), db, space, shared=project, verb=verb)
         remarks = list(map(_carried, around.values()))
         if project and around:
             remarks.append("this holds for others who share the file, too")
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
-        done = register(CLIENTS[client], machine, launch, project=project, dry_run=dry_run)
+        done = register(target, machine, launch, project=project, dry_run=dry_run)
         _show(invocation, done, remarks)
+
+
+def _tools(settings: Settings) -> str:
+    """Say after which tools Claude Code is to call: others need not even start a process."""
+    usual = settings.capture_tools == Settings().capture_tools
+    return USUAL_TOOLS if usual else "*"
 
 
 def _from_environment(invocation: Invocation) -> dict[str, SettingRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import ByheartError, InvalidInput, StoreUnreachable
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
 
 _SHOWN_ERRORS = 10
+# By then it is clear whether a folder can be watched at all.
+_SETTLING_SECONDS = 0.2
 
 
 @click.command(
@@ -56,13 +59,14 @@ def index_command(
     elif drop:
         _drop(invocation, path)
     else:
-        reports = _index(invocation, path, prune, embed)
-        if any(each.errors for each in reports):
+        if not _index(invocation, path, prune, embed):
             ctx.exit(FAILURE)
 
 
-def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -> list[Indexed]:
+def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -> bool:
+    """Index one folder or all; say whether everything could be read."""
     reports: list[Indexed] = []
+    whole = True
     with open_embedding_store(invocation, create=path is not None) as store:
         paths = [path] if path is not None else [each.root for each in store.workspaces()]
         if not paths:
@@ -78,14 +82,16 @@ def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -
                 except ByheartError as error:
                     if path is not None:
                         raise
-                    warn(invocation, f"{each}: {error}")
+                    warn(invocation, str(error))
+                    whole = False
                     continue
+            whole = whole and not report.errors
             reports.append(report)
             if not invocation.json:
                 _show(invocation, report)
     if invocation.json:
         print_json(reports[0] if path is not None else reports)
-    return reports
+    return whole
 
 
 def _shown_on(bar: Bar) -> Callable[[IndexProgress], None]:
@@ -151,6 +157,7 @@ def _counts(report: Indexed) -> str:
     parts += [
         f"{number:,} {word}"
         for number, word in (
+            (report.files_empty, "without text"),
             (report.files_moved, "moved"),
             (report.files_removed, "removed"),
             (report.files_forgotten, "left out, as they were forgotten"),
@@ -164,14 +171,26 @@ def _counts(report: Indexed) -> str:
 def _explain(invocation: Invocation, path: str | None, file: str) -> None:
     from byheart.workspace import explain
 
-    root = Path(path or ".").expanduser()
-    decision = explain(root, file)
+    decision = explain(_find_root(invocation, path, file), file)
     if invocation.json:
         print_json(decision)
         return
     verdict = Part("left out", "bad") if decision.ignored else Part("indexed", "good")
     where = f"({decision.where})" if decision.where else ""
     open_screen().line(Part(file, "name"), verdict, decision.rule, Part(where, "dim"))
+
+
+def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
+    """Find the folder whose rules count: the workspace around it, or else the one named."""
+    named = Path(path or ".").expanduser()
+    meant = (named if path else Path(file).expanduser().parent).resolve()
+    try:
+        with open_store(invocation) as store:
+            roots = [Path(each.root) for each in store.workspaces()]
+    except StoreUnreachable:  # nothing was indexed yet, and may still be asked about
+        roots = []
+    around = [root for root in roots if meant.is_relative_to(root)]
+    return max(around, key=lambda root: len(root.parts), default=named)
 
 
 def _drop(invocation: Invocation, path: str | None) -> None:
@@ -217,17 +236,22 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
             stop.set()
 
     threads = [threading.Thread(target=watch, args=(path,), name="byheart-watch") for path in paths]
+    on_interrupt = signal.getsignal(signal.SIGINT)
     for thread in threads:
         thread.start()
-    remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
     try:
+        stop.wait(_SETTLING_SECONDS)
+        if not failures:
+            remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
         stop.wait()
     except KeyboardInterrupt:
-        pass
+        # It ends within a batch: a second Ctrl-C must not tear the store away meanwhile.
+        on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
     finally:
         stop.set()
         for thread in threads:
             thread.join()
+        signal.signal(signal.SIGINT, on_interrupt)
     if failures:
         raise failures[0]
 

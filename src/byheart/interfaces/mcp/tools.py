@@ -169,7 +169,6 @@ TOOLS: tuple[ToolText, ...] = (
         (
             *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
             *("task_code", "title", "path", "tags", "importance", "metadata", "created_at"),
-            "origin",
         ),
         reads_only=False,
         repeatable=False,

@@ -57,6 +57,12 @@ class Grant:
                 "whole space",
                 "use a token that is bound to no session",
             )
+        if given.get("include_task") is not None:
+            raise Forbidden(
+                f"this token is bound to the session {self.session_id}, and include_task is about "
+                "other sessions",
+                "leave include_task out, or use a token that is bound to no session",
+            )
         # Whoever names memories by their ids means no others: a filter besides is refused.
         if reach == "filter" and not given.get("memory_id"):
             narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)

@@ -81,6 +81,7 @@ PARAMETERS: Mapping[str, Schema] = {
     "granularity": _text("Passages, sections or whole memories.", enum=list(GRANULARITIES)),
     "session_id": _label("A session: a search sees it and what is global, a save belongs to it."),
     "include_global": _flag("With session_id: also what belongs to no session."),
+    "include_task": _label("A task code: what any session kept under it is retrieved as well."),
     "agent_id": _label("The agent it is of."),
     "session_iter": {
         "anyOf": [
@@ -162,9 +163,8 @@ PARAMETERS: Mapping[str, Schema] = {
 }
 
 _KINDS = _one_or_more("Only this kind, or these.", _KIND)
-_ORIGINS = _one_or_more(
-    "Only of this origin, or these.", {"type": "string", "enum": list(ORIGINS)}
-)
+# The words stand in the description once: as an enum they would stand there twice.
+_ORIGINS = _one_or_more(f"Only of these origins: {', '.join(ORIGINS)}.", {"type": "string"})
 # Where the same word is looser or tighter in one verb than in the others.
 SPECIAL: Mapping[tuple[str, str], Schema] = {
     **{(verb, "kind"): _KINDS for verb in _FILTERING_VERBS},

@@ -45,6 +45,9 @@ _TAGS = {
     "recall": "Finding",
     "expand": "Finding",
     "sessions": "Conversations",
+    **dict.fromkeys(
+        ("session_stats", "resume", "promote", "forget_session", "restore_session"), "Conversations"
+    ),
     "log": "Conversations",
     "transcript": "Conversations",
     "summarize": "Conversations",

@@ -19,6 +19,7 @@ from byheart.errors import (
     InvalidInput,
     ModelFilesError,
     NotFound,
+    NotText,
     QuerySyntaxError,
     SettingsError,
     StoreBusy,
@@ -28,6 +29,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    Unreadable,
     VersionConflict,
 )
 from byheart.interfaces.operations import Forbidden
@@ -43,6 +45,8 @@ STATUSES: Mapping[type[ByheartError], int] = {
     NotFound: 404,
     Conflict: 409,
     VersionConflict: 409,
+    Unreadable: 500,
+    NotText: 500,
     EmbeddingError: 503,
     EmbedderUnavailable: 503,
     ModelFilesError: 503,

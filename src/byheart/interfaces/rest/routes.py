@@ -93,7 +93,7 @@ def _entries() -> Iterator[RouteEntry]:
     yield RouteEntry("POST", f"{session}/log", verb["log"])
     yield RouteEntry("GET", f"{session}/transcript", verb["transcript"])
     yield RouteEntry("POST", f"{session}/summarize", verb["summarize"])
-    yield RouteEntry("GET", "/sessions/stats", verb["session_stats"])
+    yield RouteEntry("GET", "/session_stats", verb["session_stats"])
     yield RouteEntry("GET", f"{session}/resume", verb["resume"])
     yield RouteEntry("POST", "/promote", verb["promote"])
     yield RouteEntry("DELETE", session, verb["forget_session"])

@@ -38,13 +38,18 @@ def see_running() -> Running:
 
 
 def find_launch(
-    running: Running, db: str | None = None, space: str | None = None, *, shared: bool = False
+    running: Running,
+    db: str | None = None,
+    space: str | None = None,
+    *,
+    shared: bool = False,
+    verb: str = "mcp",
 ) -> Launch:
     """Find the command that starts the MCP server; in a shared file, one that suits others too."""
     command, *first = _find_program(running, shared=shared)
     flags = [] if db is None else ["--db", _absolute(db)]
     flags += [] if space is None else ["--space", space]
-    return Launch(command, (*first, "mcp", *flags))
+    return Launch(command, (*first, verb, *flags))
 
 
 def exists(command: str) -> bool:

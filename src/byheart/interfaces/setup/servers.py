@@ -55,7 +55,7 @@ class JsonServers:
 
     def read(self, text: str) -> Entry | None:
         """Give the member of our name."""
-        return _own(_parse_json(text), self.key, "an object")
+        return _own(parse_json(text), self.key, "an object")
 
     def put(self, text: str, entry: Entry) -> str:
         """Set what is to be said and leave what else is said about Byheart, such as `env`."""
@@ -67,13 +67,13 @@ class JsonServers:
             for name, value in entry.items():
                 if held.get(name) != value:
                     edited = jsonc.put(edited, (self.key, NAME, name), value)
-        _require(_parse_json(edited), _with(_parse_json(text), self.key, expected))
+        _require(parse_json(edited), _with(parse_json(text), self.key, expected))
         return edited
 
     def remove(self, text: str) -> str:
         """Take the member of our name out."""
         edited = jsonc.remove(text, (self.key, NAME))
-        _require(_parse_json(edited), _with(_parse_json(text), self.key, None))
+        _require(parse_json(edited), _with(parse_json(text), self.key, None))
         return edited
 
     def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - of any text the same
@@ -125,7 +125,8 @@ class TomlServers:
         )
 
 
-def _parse_json(text: str) -> dict[str, Any]:
+def parse_json(text: str) -> dict[str, Any]:
+    """Read a file that holds one object, or nothing yet."""
     parsed = jsonc.parse(text) if text.strip("\ufeff \t\r\n") else {}
     if not isinstance(parsed, dict):
         raise Misshapen("it is not an object")

@@ -6,6 +6,7 @@ the store's, not the process's: one that asks and one that logs the reply may be
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -53,13 +54,16 @@ class Emissions:
 
 
 def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
-    connection.executemany(
+    # In one statement: a search waits for it.
+    connection.execute(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
-        "SELECT ?1, ?2, chunk_no, ?5 FROM memories JOIN chunks USING (memory_no) "
-        "WHERE memory_id = ?3 AND +space = ?1 AND chunk_index BETWEEN ifnull(?4, 0) AND "
-        f"ifnull(?4, {_MOST_OF_ONE - 1}) AND chunk_type <> 'echo' "
+        "SELECT m.space, value ->> 1, chunk_no, value ->> 4 FROM json_each(?) "
+        "CROSS JOIN memories m ON m.memory_id = value ->> 2 AND +m.space = value ->> 0 "
+        "CROSS JOIN chunks c ON c.memory_no = m.memory_no AND chunk_index BETWEEN "
+        f"ifnull(value ->> 3, 0) AND ifnull(value ->> 3, {_MOST_OF_ONE - 1}) "
+        "WHERE chunk_type <> 'echo' "
         "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
-        ((*key, at) for key, at in waiting.items()),
+        (json.dumps([(*key, at) for key, at in waiting.items()]),),
     )
     for place in {(key.space, key.session_id) for key in waiting}:
         held = connection.execute(

@@ -80,10 +80,11 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
 
 
 def _path_patterns(path: str) -> list[str]:
-    """Read a path filter: a relative one is looked for below any folder, `docs/` is all in it."""
-    pattern = f"{path}*" if path.endswith("/") else path
-    anchored = pattern.startswith(("/", "*", "~")) or pattern[1:3] == ":/"
-    return [pattern] if anchored else [pattern, f"*/{pattern}"]
+    """Read a path filter: a relative one is looked for below any folder, a folder is all in it."""
+    path = path.removeprefix("./")
+    patterns = [f"{path}*"] if path.endswith("/") else [path, f"{path}/*"]
+    anchored = path.startswith(("/", "*", "~")) or path[1:3] == ":/"
+    return patterns if anchored else [*patterns, *(f"*/{each}" for each in patterns)]
 
 
 def _about(where: Filter) -> tuple[str, tuple[object, ...]]:

@@ -40,9 +40,8 @@ FOUND = f"{CHUNK}, {FIELDS}"
 def to_memory(row: Any) -> Memory:
     """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
     values: Any = list(row)
-    for at in (13, 14, 16):  # tags, entities, metadata
-        values[at] = json.loads(row[at])
-    values[13:15] = tuple(values[13]), tuple(values[14])
+    values[13], values[14] = _names(row[13]), _names(row[14])
+    values[16] = {} if row[16] == "{}" else json.loads(row[16])
     # created, updated, expires, accessed, replaced, forgotten, pinned
     for at in (19, 20, 21, 22, 25, 27, 31):
         values[at] = _moment(row[at])
@@ -59,16 +58,21 @@ def to_chunk(row: Any) -> Chunk:
 
 def to_headings(text: Any) -> tuple[Heading, ...]:
     """Read headings as `headings_json` writes them."""
-    return tuple(Heading(*each) for each in json.loads(text))
+    return () if text == "[]" else tuple(Heading(*each) for each in json.loads(text))
 
 
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
     fields: Any = list(row[10:])
-    fields[9] = tuple(json.loads(fields[9]))
+    fields[9] = _names(fields[9])
     for at in (11, 12, 13, 15):  # created, updated, expires, replaced
         fields[at] = _moment(fields[at])
     return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*fields))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    # Most lists are empty: a context reads some eighty of them.
+    return () if text == "[]" else tuple(json.loads(text))
 
 
 def _moment(micros: int | None) -> datetime | None:

@@ -16,6 +16,7 @@ from byheart.upkeep.foreign.pieces import (
     moment,
     title,
     without_nothing,
+    word,
 )
 from byheart.upkeep.foreign.sources import Source
 
@@ -48,14 +49,20 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
     if session is None:
         yield Unreadable(place, InvalidInput("the conversation has no id"))
         return
-    branch = _branch(mapping, conversation.get("current_node"))
-    about = {"session_id": session, "title": title(conversation.get("title"))}
+    branch = _branch(mapping, word(conversation.get("current_node")))
+    about: dict[str, Any] = {
+        "session_id": session,
+        "title": title(conversation.get("title")),
+    }
     at = conversation.get("create_time")
     for node in branch:
         message = mapping[node].get("message")
         if isinstance(message, dict):
             at = message.get("create_time") or at
-            yield _message(f"{place} message {node}", message, {**about, "created_at": at})
+            item = _message(f"{place} message {node}", message, {**about, "created_at": at})
+            if isinstance(item, Piece):
+                about["title"] = None  # one turn that is found by it is enough
+            yield item
     said = sum(isinstance(node.get("message"), dict) for node in _nodes(mapping))
     shown = sum(isinstance(mapping[node].get("message"), dict) for node in branch)
     for _ in range(said - shown):
@@ -66,7 +73,7 @@ def _nodes(mapping: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     return (node for node in mapping.values() if isinstance(node, dict))
 
 
-def _branch(mapping: Mapping[str, Any], current: object) -> list[str]:
+def _branch(mapping: Mapping[str, Any], current: str | None) -> list[str]:
     """Go from the message that was shown last up to the first one."""
     if current not in mapping:
         leaves = [
@@ -87,8 +94,8 @@ def _branch(mapping: Mapping[str, Any], current: object) -> list[str]:
 
 def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -> Item:
     author, content = message.get("author"), message.get("content")
-    role = author.get("role") if isinstance(author, dict) else None
-    form = content.get("content_type") if isinstance(content, dict) else None
+    role = word(author.get("role")) if isinstance(author, dict) else ""
+    form = word(content.get("content_type")) if isinstance(content, dict) else ""
     extra = message.get("metadata")
     hidden = isinstance(extra, dict) and extra.get("is_visually_hidden_from_conversation")
     if form in _THINKING:
@@ -109,7 +116,7 @@ def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -
     except InvalidInput as error:
         return Unreadable(place, error)
     if tool:
-        fields["title"] = title(f"{tool}: {about['title'] or ''}".rstrip(": "))
+        fields["title"] = title(tool)
     return Piece(place, fields, label(message.get("id")) or label(place))
 
 

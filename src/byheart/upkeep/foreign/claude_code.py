@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from byheart.upkeep.foreign.pieces import Item, LeftOut, Piece, label, title, without_nothing
+from byheart.upkeep.foreign.pieces import (
+    Item,
+    LeftOut,
+    Piece,
+    label,
+    title,
+    without_nothing,
+    word,
+)
 from byheart.upkeep.foreign.project import project_of
 from byheart.upkeep.foreign.sources import Source
 from byheart.upkeep.foreign.transcripts import Calls, Record, read_lines, text_of
@@ -31,7 +39,12 @@ def is_record(line: Record) -> bool:
     """Say whether a line is of such a transcript."""
     if line.get("type") == "summary":
         return "leafUuid" in line
-    known = line.get("type") in (*_TYPES, *_TITLES, "file-history-snapshot", "queue-operation")
+    known = word(line.get("type")) in (
+        *_TYPES,
+        *_TITLES,
+        "file-history-snapshot",
+        "queue-operation",
+    )
     return known and ("sessionId" in line or "snapshot" in line)
 
 
@@ -56,11 +69,11 @@ class _Transcript:
         self._title: str | None = None
         self._project: str | None = None
         self._calls = Calls()
-        self._seen: set[object] = set()
+        self._seen: set[str] = set()
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
         """Give what a line holds."""
-        kind = line.get("type")
+        kind, uuid = word(line.get("type")), word(line.get("uuid"))
         if kind in _TITLES:
             self._title = title(line.get(_TITLES[kind])) or self._title
             return
@@ -68,12 +81,11 @@ class _Transcript:
         if kind not in ("user", "assistant") or not isinstance(message, dict):
             yield LeftOut(place, "record")
             return
-        if line.get("uuid") in self._seen:  # written anew after a compaction
+        if uuid and uuid in self._seen:  # written anew after a compaction
             yield LeftOut(place, "repetition")
             return
-        if line.get("uuid") is not None:
-            self._seen.add(line["uuid"])
-        self._project = self._project or project_of(str(line.get("cwd") or ""))
+        self._seen.add(uuid)
+        self._project = self._project or project_of(word(line.get("cwd")))
         if line.get("isSidechain"):
             yield LeftOut(place, "sidechain")
         elif line.get("isCompactSummary"):
@@ -122,16 +134,18 @@ class _Transcript:
         return Piece(place, {**fields, "title": about}, label(block.get("tool_use_id")), tool=tool)
 
     def _turn(self, place: str, line: Record, role: str, text: str) -> Item:
-        return Piece(place, self._fields(line, role=role, content=text, title=self._title))
+        # One turn that is found by the title of the conversation is enough.
+        about, self._title = self._title, None
+        return Piece(place, self._fields(line, role=role, content=text, title=about))
 
     def _summary(self, place: str, line: Record, message: dict[str, Any]) -> Item:
         text = text_of(message.get("content"), "text")
         if not text.strip():
             return LeftOut(place, "meta")
-        fields = self._fields(line, kind="session_context", content=text, title=self._title)
+        fields = self._fields(line, kind="session_context", content=text)
         at = fields.pop("created_at", None)
         fields["origin"] = "agent"
-        return Piece(place, fields, f"compaction:{line.get('uuid')}", at)
+        return Piece(place, fields, label(f"compaction:{line.get('uuid')}"), at)
 
     def _fields(self, line: Record, **fields: Any) -> dict[str, Any]:
         return without_nothing(

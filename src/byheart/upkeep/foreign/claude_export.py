@@ -15,6 +15,7 @@ from byheart.upkeep.foreign.pieces import (
     label,
     title,
     without_nothing,
+    word,
 )
 from byheart.upkeep.foreign.sources import Source
 from byheart.upkeep.foreign.transcripts import text_of
@@ -44,23 +45,30 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
     if session is None:
         yield Unreadable(place, InvalidInput("the conversation has no uuid"))
         return
-    about = {"session_id": session, "title": title(conversation.get("name")), "agent_id": AGENT}
+    about: dict[str, Any] = {
+        "session_id": session,
+        "title": title(conversation.get("name")),
+        "agent_id": AGENT,
+    }
     messages = [each for each in conversation["chat_messages"] if isinstance(each, dict)]
-    shown = _branch(messages, conversation.get("current_leaf_message_uuid"))
+    shown = _branch(messages, word(conversation.get("current_leaf_message_uuid")))
     at = conversation.get("created_at")
     for number, message in enumerate(messages, start=1):
         where = f"{place} message {number}"
         at = message.get("created_at") or at
-        if shown and message.get("uuid") not in shown:
+        if shown and word(message.get("uuid")) not in shown:
             yield LeftOut(where, "other branch")
         else:
-            yield from _message(where, message, {**about, "created_at": at})
+            for item in _message(where, message, {**about, "created_at": at}):
+                if isinstance(item, Piece) and item.fields.get("title") == about["title"]:
+                    about["title"] = None  # one turn that is found by it is enough
+                yield item
 
 
-def _branch(messages: list[dict[str, Any]], leaf: object) -> set[object]:
+def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
     """Name the messages from the one that was shown last up to the first, if that is known."""
-    parents = {each.get("uuid"): each.get("parent_message_uuid") for each in messages}
-    branch: set[object] = set()
+    parents = {word(each.get("uuid")): word(each.get("parent_message_uuid")) for each in messages}
+    branch: set[str] = set()
     while leaf in parents and leaf not in branch:
         branch.add(leaf)
         leaf = parents[leaf]
@@ -86,7 +94,7 @@ def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -
             output = text_of(each.get("content"), "text")
             if output.strip():
                 fields = {**about, "role": "tool", "kind": "tool_output", "content": output}
-                fields["title"] = title(each.get("name")) or about["title"]
+                fields["title"] = title(each.get("name"))
                 used = label(each.get("tool_use_id") or f"{name}:{len(output)}")
                 yield Piece(place, without_nothing(**fields), f"{name}:{used}"[:200])
             else:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from byheart.upkeep.foreign.pieces import Item, LeftOut, Piece, label, without_nothing
+from byheart.upkeep.foreign.pieces import Item, LeftOut, Piece, label, without_nothing, word
 from byheart.upkeep.foreign.project import project_of
 from byheart.upkeep.foreign.sources import Source
 from byheart.upkeep.foreign.transcripts import Calls, Record, read_lines, text_of
@@ -53,7 +53,7 @@ class _Rollout:
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
         """Give what a line holds."""
-        payload, kind = line.get("payload"), line.get("type")
+        payload, kind = line.get("payload"), word(line.get("type"))
         self._last = line.get("timestamp") or self._last
         if _is_early_header(line):
             self._begin(line)
@@ -73,10 +73,10 @@ class _Rollout:
         if not self._started:
             self._started = True
             self._session = label(about.get("id")) or self._session
-            self._project = project_of(str(about.get("cwd") or ""))
+            self._project = project_of(word(about.get("cwd")))
 
     def _record(self, place: str, payload: Mapping[str, Any]) -> Iterator[Item]:
-        kind = payload.get("type")
+        kind = word(payload.get("type"))
         if kind == "message":
             yield self._message(place, payload)
         elif kind in _CALLS:
@@ -111,7 +111,7 @@ class _Rollout:
             return LeftOut(place, "record")
         fields = self._fields(kind="session_context", content=text, origin="agent")
         at = fields.pop("created_at", None)
-        return Piece(place, fields, f"compaction:{at}", at)
+        return Piece(place, fields, label(f"compaction:{at}"), at)
 
     def _fields(self, **fields: Any) -> dict[str, Any]:
         return without_nothing(

@@ -69,6 +69,11 @@ def label(value: object) -> str | None:
     return text or None
 
 
+def word(value: object) -> str:
+    """Give what is text, and nothing for what should have been."""
+    return value if isinstance(value, str) else ""
+
+
 def labels(values: Iterable[object]) -> list[str]:
     """Make labels, each once, and no more than a memory may have."""
     named = (label(value) for value in values)

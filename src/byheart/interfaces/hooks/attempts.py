@@ -1,0 +1,102 @@
+"""Attempts: work in threads of its own, for which nobody waits longer than until the deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from byheart.interfaces.hooks.journal import note
+
+# How much of the time the first attempt has to itself, before a quicker one is made beside it.
+_HEAD_START = 0.6
+_STARTED = 19  # which field of /proc/self/stat says when a process began, after its name
+
+
+class Deadline:
+    """A moment after which nothing is waited for."""
+
+    def __init__(self, seconds: float) -> None:
+        self._at = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Give the seconds that are left."""
+        return max(0.0, self._at - time.monotonic())
+
+
+def seconds_since_start() -> float:
+    """Tell how long this process lives already: to whoever waits for it, that counts too."""
+    with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
+        about = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        started = int(about[_STARTED]) / os.sysconf("SC_CLK_TCK")
+        return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
+    return time.process_time()  # at least so long
+
+
+class Answer:
+    """What is to be said to the agent: the first that anybody says."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._text: str | None = None
+        self.given = threading.Event()
+
+    @property
+    def text(self) -> str | None:
+        """Give it, if there is one by now."""
+        return self._text
+
+    def say(self, text: str) -> None:
+        """Give an answer; an empty one means that there is nothing to say."""
+        with self._lock:
+            if not self.given.is_set():
+                self._text = text or None
+                self.given.set()
+
+
+Work = Callable[[], None]
+
+
+def attempt(
+    event: str, deadline: Deadline, answer: Answer, work: Work, otherwise: Work | None = None
+) -> bool:
+    """Do some work, and if that gives no answer for long, other work beside it; say if all ended.
+
+    What fails is written down, and counts as work that gave no answer.
+    """
+    ended = [_start(event, answer, work, gives_up=otherwise is None)]
+    if otherwise is not None:
+        waiting = deadline.left * _HEAD_START
+        _wait_for_either(answer.given, ended[0], waiting)
+        if not answer.given.is_set():
+            ended.append(_start(event, answer, otherwise, gives_up=True))
+            answer.given.wait(deadline.left)
+    return all(each.wait(deadline.left) for each in ended)
+
+
+def _wait_for_either(first: threading.Event, second: threading.Event, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and not second.is_set():
+        if first.wait(min(0.01, seconds)):
+            return
+
+
+def _start(event: str, answer: Answer, work: Work, *, gives_up: bool) -> threading.Event:
+    ended = threading.Event()
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:  # noqa: BLE001 - the outermost door of an agent's hook
+            note(event, error)
+        finally:
+            if gives_up:
+                answer.say("")
+            ended.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    return ended

@@ -1,0 +1,156 @@
+"""Hooks: how Claude Code is told to call Byheart by itself, in a file of its own for settings."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from byheart.interfaces.setup import jsonc
+from byheart.interfaces.setup.clients import Client
+from byheart.interfaces.setup.launching import NAME, Launch
+from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe, parse_json
+
+VERB = "hook"
+_KEY = "hooks"
+# How long Claude Code waits at most, in seconds; Byheart itself gives up long before.
+_TIMEOUT = 30
+# Whether Claude Code need not wait at all.
+_EVENTS = {
+    "SessionStart": False,
+    "UserPromptSubmit": False,
+    "PostToolUse": True,
+    "PreCompact": False,
+    "Stop": True,
+    "SessionEnd": False,
+}
+_OF_TOOLS = "PostToolUse"
+# Claude Code's names of the tools that the setting `capture_tools` means by default.
+USUAL_TOOLS = "Bash|WebFetch|WebSearch|Task|Agent|mcp__.*"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonHooks:
+    """Hooks as lists in one object of a JSON file, one list for each event."""
+
+    # The tools after which it is called.
+    matcher: str
+    language: str = "json"
+
+    def read(self, text: str) -> Entry | None:
+        """Give the command that hooks start, if there are any of ours."""
+        ours = dict(_own(parse_json(text)))
+        if not ours:
+            return None
+        command, *args = shlex.split(next(iter(ours.values()))["command"])[:-1]
+        entry = {"command": command, "args": args}
+        # What is not as it would be written today counts as another command.
+        is_whole = ours == {event: self._hook(event, entry) for event in _EVENTS}
+        return entry if is_whole else {**entry, "args": []}
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Have each event call the command, after whatever else it calls."""
+        edited = self.remove(text)
+        expected = parse_json(edited)
+        for event in _EVENTS:
+            groups = [*_groups(expected, event), self._group(event, entry)]
+            expected = {**expected, _KEY: {**expected.get(_KEY, {}), event: groups}}
+            edited = jsonc.put(edited, (_KEY, event), groups)
+        _require(edited, expected)
+        return edited
+
+    def remove(self, text: str) -> str:
+        """Take our hooks out, and what is empty without them."""
+        edited, held = text, parse_json(text)
+        for event, _ in list(_own(held)):
+            others = [group for group in map(_without_ours, _groups(held, event)) if group]
+            rest = {name: each for name, each in held[_KEY].items() if name != event}
+            if others:
+                held = {**held, _KEY: {**held[_KEY], event: others}}
+                edited = jsonc.put(edited, (_KEY, event), others)
+            elif rest:
+                held = {**held, _KEY: rest}
+                edited = jsonc.remove(edited, (_KEY, event))
+            else:
+                held = {name: each for name, each in held.items() if name != _KEY}
+                edited = jsonc.remove(edited, (_KEY,))
+        _require(edited, held)
+        return edited
+
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - of any text the same
+        """Show what belongs into the file."""
+        return f"put this into it yourself:\n{self.put('', entry)}"
+
+    def _group(self, event: str, entry: Entry) -> dict[str, Any]:
+        group = {"hooks": [self._hook(event, entry)]}
+        return {"matcher": self.matcher, **group} if event == _OF_TOOLS else group
+
+    def _hook(self, event: str, entry: Entry) -> dict[str, Any]:
+        command = shlex.join([str(entry["command"]), *map(str, entry["args"]), event])
+        hook = {"type": "command", "command": command, "timeout": _TIMEOUT}
+        return {**hook, "async": True} if _EVENTS[event] else hook
+
+
+def hooks_of_claude_code(matcher: str) -> Client:
+    """Describe the file in which Claude Code keeps hooks."""
+    return Client(
+        name="claude-code",
+        title="Claude Code",
+        servers=JsonHooks(matcher),
+        user_path=lambda machine: (
+            machine.folder_of("CLAUDE_CONFIG_DIR", machine.home / ".claude") / "settings.json"
+        ),
+        project_path=".claude/settings.json",
+        places=("`~/.claude/settings.json`",),
+        then="start a new session of Claude Code; /hooks shows them",
+        typed=False,
+    )
+
+
+def snippet() -> str:
+    """Write the block that a user would paste into a file that holds nothing else."""
+    return hooks_of_claude_code(USUAL_TOOLS).snippet(Launch(NAME, (VERB,)))
+
+
+def _own(document: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    hooks = document.get(_KEY, {})
+    if not isinstance(hooks, dict):
+        raise Misshapen(f"{_KEY} is not an object")
+    for event in hooks:
+        for group in _groups(document, event):
+            for hook in group.get("hooks", ()):
+                if _is_ours(hook):
+                    yield event, hook
+
+
+def _groups(document: Mapping[str, Any], event: str) -> list[dict[str, Any]]:
+    groups = document.get(_KEY, {}).get(event, [])
+    sound = isinstance(groups, list) and all(
+        isinstance(group, dict) and isinstance(group.get("hooks", []), list) for group in groups
+    )
+    if not sound:
+        raise Misshapen(f"{_KEY}.{event} is not a list of groups")
+    return list(groups)
+
+
+def _without_ours(group: dict[str, Any]) -> dict[str, Any] | None:
+    """Give a group without our hooks, unless there was nothing else in it."""
+    others = [hook for hook in group.get("hooks", ()) if not _is_ours(hook)]
+    if len(others) == len(group.get("hooks", ())):
+        return group
+    return {**group, "hooks": others} if others else None
+
+
+def _is_ours(hook: object) -> bool:
+    command = hook.get("command") if isinstance(hook, dict) else None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # quotes that do not end: nothing that we would write
+        return False
+    return VERB in words and any(NAME in word for word in words[: words.index(VERB)])
+
+
+def _require(text: str, expected: Mapping[str, Any]) -> None:
+    if parse_json(text) != expected:
+        raise Unsafe

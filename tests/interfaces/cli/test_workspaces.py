@@ -1,0 +1,205 @@
+"""`index` and `watch` on the command line, and files among hits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.interfaces.cli.conftest import PROGRAM, Run
+
+
+@pytest.fixture
+def notes(home: Path) -> Path:
+    folder = home / "notes"
+    (folder / "deep").mkdir(parents=True)
+    (folder / "first.md").write_text("# Lighthouse\n\nThe keeper drinks cocoa.\n")
+    (folder / "deep/second.md").write_text("# Harbour\n\nIt opens at six.\n")
+    (folder / ".env").write_text("KEY=1\n")
+    return folder
+
+
+def test_an_index_says_what_became_of_the_files(run: Run, notes: Path) -> None:
+    ran = run("index", "notes")
+    assert (ran.code, ran.err) == (0, "")
+    first, second = ran.out.splitlines()
+    assert first.startswith(str(notes))
+    assert second.strip() == "2 files indexed (2 chunks), 0 unchanged"
+    (notes / "first.md").unlink()
+    ran = run("index", "notes", "--json")
+    assert {
+        name: ran.json[name]
+        for name in ("root", "files_indexed", "files_skipped", "files_removed", "errors")
+    } == {
+        "root": str(notes),
+        "files_indexed": 0,
+        "files_skipped": 1,
+        "files_removed": 1,
+        "errors": [],
+    }
+
+
+def test_without_a_path_all_workspaces_are_looked_at_again(run: Run, notes: Path) -> None:
+    ran = run("index")
+    assert ran.code == 2 or "name one: byheart index PATH" in ran.err
+    run("index", "notes")
+    (notes / "third.md").write_text("Kelp grows by the slipway.\n")
+    assert [each["files_indexed"] for each in run("index", "--json").json] == [1]
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_exit_code_says_so(
+    run: Run, notes: Path
+) -> None:
+    (notes / "broken.ipynb").write_text("no notebook")
+    ran = run("index", "notes")
+    assert ran.code == 1
+    assert "1 not read" in ran.out
+    assert "broken.ipynb" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [("notes/first.md", "indexed"), ("notes/.env", "left out"), ("notes/.env", "secret")],
+)
+def test_explain_names_the_rule(run: Run, notes: Path, file: str, words: str) -> None:
+    ran = run("index", "notes", "--explain", file)
+    assert ran.code == 0
+    assert words in ran.out
+
+
+def test_explain_of_a_missing_file_is_refused(run: Run, notes: Path) -> None:
+    ran = run("index", "notes", "--explain", "notes/nowhere.md")
+    assert ran.code == 1
+    assert "nowhere.md" in ran.err
+
+
+def test_explain_asks_the_rules_of_the_workspace_from_any_folder_in_it(
+    run: Run, notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (notes / ".gitignore").write_text("deep/\n")
+    run("index", "notes")
+    monkeypatch.chdir(notes / "deep")
+    assert "left out  deep/" in run("index", "--explain", "second.md").out
+    assert "indexed" in run("index", "--explain", "../first.md").out
+    assert "left out  deep/" in run("index", ".", "--explain", "second.md").out
+
+
+def test_a_workspace_that_is_not_there_is_told_and_the_others_are_indexed(
+    run: Run, notes: Path, home: Path
+) -> None:
+    (home / "other").mkdir()
+    (home / "other/a.md").write_text("Kelp grows by the slipway.\n")
+    run("index", "notes")
+    run("index", "other")
+    notes.rename(home / "elsewhere")
+    (home / "other/b.md").write_text("Gulls sleep on the roof.\n")
+    ran = run("index")
+    assert ran.code == 1
+    assert f"{notes} cannot be looked at" in ran.err
+    assert "1 file indexed" in ran.out
+
+
+def test_what_is_wrong_with_a_pdf_is_said_once(run: Run, notes: Path) -> None:
+    pytest.importorskip("pypdf")
+    (notes / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    ran = run("index", "notes")
+    assert "is a damaged PDF" in ran.out
+    assert ran.err == ""
+
+
+def test_a_dropped_workspace_is_forgotten(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    assert run("index", "notes", "--drop").out == "let go of notes: 2 memories forgotten\n"
+    assert "Nothing found" in run("search", "cocoa").out
+    ran = run("index", "notes", "--drop")
+    assert ran.code == 1
+    assert "in no workspace" in ran.err
+
+
+def test_a_hit_shows_its_file_and_line_as_get_takes_them(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    shown = run("search", "cocoa", "--mode", "fts").out
+    assert "notes/first.md:1" in shown
+    assert run("get", "notes/first.md:1").out == "# Lighthouse\n\nThe keeper drinks cocoa.\n"
+    assert run("get", "notes/first.md").out == "# Lighthouse\n\nThe keeper drinks cocoa.\n"
+    assert run("get", "notes/nowhere.md:3").code == 1
+
+
+def test_on_a_terminal_the_path_can_be_clicked(terminal: Run, notes: Path) -> None:
+    terminal("index", "notes")
+    shown = terminal("search", "cocoa", "--mode", "fts").out
+    assert "\x1b]8;id=" in shown
+    assert f"{(notes / 'first.md').as_uri()}" in shown
+
+
+def test_a_path_filter_is_a_glob(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    listed = run("list", "--path", "deep/*.md", "--json").json
+    assert [Path(each["path"]).name for each in listed["memories"]] == ["second.md"]
+
+
+def test_status_shows_workspaces(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    shown = run("status").out
+    assert str(notes) in shown
+    assert "2 files" in shown
+    assert "not watched" in shown
+
+
+def test_watch_keeps_a_folder_fresh_until_ctrl_c(home: Path, run: Run, notes: Path) -> None:
+    watcher = subprocess.Popen(
+        [*PROGRAM, "watch", "notes", "--json"],
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert watcher.stdout is not None
+        assert b'"files_indexed": 2' in watcher.stdout.readline()
+        (notes / "third.md").write_text("Kelp grows by the slipway.\n")
+        assert b'"files_indexed": 1' in watcher.stdout.readline()
+        assert "third.md" in run("search", "kelp", "--mode", "fts").out
+        assert "watched by process" in run("status").out
+        watcher.send_signal(signal.SIGINT)
+        watcher.send_signal(signal.SIGINT)
+        assert watcher.wait(30) in (0, 130)
+        assert watcher.stderr is not None
+        assert b"Traceback" not in watcher.stderr.read()
+    finally:
+        watcher.kill()
+        watcher.communicate()
+    assert "not watched" in run("status").out
+
+
+def test_ctrl_c_during_an_index_keeps_what_is_written(home: Path, run: Run, notes: Path) -> None:
+    for number in range(3_000):
+        (notes / f"{number}.md").write_text(f"# Note {number}\n\nBuoy number {number}.\n" * 5)
+    indexer = subprocess.Popen(
+        [*PROGRAM, "index", "notes", "--no-embed"],
+        cwd=home,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    end = time.monotonic() + 60
+    while not run("list", "--json").json["total"] and time.monotonic() < end:
+        time.sleep(0.05)
+    indexer.send_signal(signal.SIGINT)
+    _, errors = indexer.communicate(timeout=60)
+    assert indexer.returncode == 130
+    assert b"Traceback" not in errors
+    assert b"run the same command again" in errors
+    kept = run("list", "--json").json["total"]
+    assert 0 < kept < 3_002
+    again = run("index", "notes", "--no-embed", "--json").json
+    assert again["files_indexed"] + kept == 3_002
+
+
+def test_a_watched_folder_that_is_not_there_is_refused(run: Run, notes: Path) -> None:
+    ran = run("watch", "nowhere")
+    assert ran.code in (1, 2)
+    assert "nowhere is not there" in ran.err

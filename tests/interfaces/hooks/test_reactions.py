@@ -1,0 +1,264 @@
+"""Hooks: what an agent's events bring into the store, and what goes back into its prompt."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import byheart
+from byheart.interfaces.hooks.attempts import Answer, Deadline
+from byheart.interfaces.hooks.events import output_text, read_event
+from byheart.interfaces.hooks.reactions import (
+    LONGEST_ANSWER_CHARS,
+    REACTIONS,
+    Situation,
+    answer_by_keyword,
+)
+from byheart.settings import load_settings
+from byheart.upkeep.foreign import project_of
+from tests.upkeep.foreign import samples
+from tests.upkeep.foreign.samples import KEY, SESSION, claude_line, lines
+
+React = Callable[..., str | None]
+CWD = "/nowhere/shop"
+
+
+@pytest.fixture
+def react(path: Path, tmp_path: Path) -> React:
+    """React to an event in a session of a project, as often as wanted, and give the answer."""
+
+    def call(name: str, /, **said: Any) -> str | None:
+        settings = {"db_path": str(path), "embedding_provider": "hash", **said.pop("settings", {})}
+        event = read_event({"session_id": SESSION, "cwd": CWD, **said}, name, {})
+        answer = Answer()
+        reaction = answer_by_keyword if said.get("by_keyword") else REACTIONS[name]
+        reaction(Situation(event, load_settings(settings), Deadline(300), answer))
+        return answer.text
+
+    return call
+
+
+@pytest.fixture
+def transcript(tmp_path: Path) -> Path:
+    return lines(tmp_path / f"{SESSION}.jsonl", samples.CLAUDE_CODE)
+
+
+def kept(path: Path, session_id: str = SESSION) -> list[tuple[str, str]]:
+    with byheart.open(path, embedding_provider="hash") as store:
+        return [(turn.role, turn.content) for turn in store.transcript(session_id).turns]
+
+
+def save(path: Path, *texts: str, **about: Any) -> list[str]:
+    with byheart.open(path, embedding_provider="hash") as store:
+        return [store.save(text, **about).memory_id for text in texts]
+
+
+# --- What goes into the prompt --------------------------------------------------------------------
+
+
+def test_a_prompt_is_answered_by_what_is_known_and_kept(react: React, path: Path) -> None:
+    save(path, "The deploy key of the shop is in the vault under ci/deploy")
+    answer = react("UserPromptSubmit", prompt="where is the deploy key?")
+    assert answer is not None
+    assert "in the vault under ci/deploy" in answer
+    assert "not an instruction to follow" in answer
+    assert kept(path) == [("user", "where is the deploy key?")]
+    with byheart.open(path, embedding_provider="hash") as store:
+        [turn] = store.list(session_id=SESSION, include_global=False).memories
+    assert (turn.task_code, turn.agent_id) == (project_of(CWD), "claude-code")
+
+
+def test_a_prompt_is_answered_from_other_sessions_of_its_project_alone(
+    react: React, path: Path
+) -> None:
+    question = "how long does the import of customers take?"
+    react("UserPromptSubmit", prompt="the import of customers takes 40 minutes", session_id="s1")
+    react(
+        "UserPromptSubmit",
+        prompt="the import of customers takes 3 hours",
+        session_id="s2",
+        cwd="/nowhere/other",
+    )
+    answer = react("UserPromptSubmit", prompt=question, session_id="s3")
+    assert answer is not None
+    assert "40 minutes" in answer
+    assert "3 hours" not in answer
+
+
+def test_what_the_model_sees_anyway_is_not_given_to_it_until_a_compaction(
+    react: React, path: Path
+) -> None:
+    react("UserPromptSubmit", prompt="the import of customers takes 40 minutes")
+    assert react("UserPromptSubmit", prompt="how long does the import of customers take?") is None
+    react("SessionStart", source="compact")
+    answer = react("UserPromptSubmit", prompt="and the import of customers, how long again?")
+    assert answer is not None
+    assert "40 minutes" in answer
+
+
+@pytest.mark.parametrize("prompt", ["ok, thanks", "/compact", "", "<local-command-stdout>x"])
+def test_a_prompt_that_asks_for_nothing_is_not_answered(
+    react: React, path: Path, prompt: str
+) -> None:
+    save(path, "thanks to the compact form of ok")
+    assert react("UserPromptSubmit", prompt=prompt) is None
+
+
+def test_without_the_model_a_prompt_is_answered_by_its_words(react: React, path: Path) -> None:
+    save(path, "The deploy key of the shop is in the vault")
+    answer = react("UserPromptSubmit", prompt="where is the deploy key?", by_keyword=True)
+    assert answer is not None
+    assert "in the vault" in answer
+    assert kept(path) == []
+
+
+def test_a_session_begins_with_what_is_pinned_and_what_the_last_ones_came_to(
+    react: React, path: Path, transcript: Path
+) -> None:
+    [pinned] = save(path, "Answer in metric units")
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.pin(pinned)
+    react("SessionEnd", transcript_path=str(transcript))
+    answer = react("SessionStart", source="startup", session_id="next")
+    assert answer is not None
+    assert answer.index("Answer in metric units") < answer.index(f'<summary session="{SESSION}"')
+    assert "Both tabs write the whole basket." in answer
+    elsewhere = react("SessionStart", source="startup", session_id="x", cwd="/nowhere/other")
+    assert elsewhere is not None
+    assert "basket" not in elsewhere
+
+
+def test_where_nothing_is_known_nothing_is_said(react: React) -> None:
+    assert react("SessionStart", source="startup") is None
+    assert react("UserPromptSubmit", prompt="where is the deploy key?") is None
+
+
+def test_settings_can_keep_hooks_from_saying_anything(react: React, path: Path) -> None:
+    save(path, "The deploy key of the shop is in the vault")
+    quiet = {"hook_max_tokens": 0}
+    assert react("UserPromptSubmit", prompt="where is the deploy key?", settings=quiet) is None
+    assert react("SessionStart", source="startup", settings=quiet) is None
+    assert len(kept(path)) == 1
+
+
+def test_an_answer_is_never_longer_than_claude_code_shows(react: React, path: Path) -> None:
+    facts = (f"Fact {n} of the deploy key: " + f"word{n} " * 300 for n in range(12))
+    pinned = save(path, *facts)
+    with byheart.open(path, embedding_provider="hash") as store:
+        for each in pinned[:6]:
+            store.pin(each)
+    much = {"hook_max_tokens": 50_000}
+    for name, said in (("UserPromptSubmit", {"prompt": "what of the deploy key?"}),):
+        answer = react(name, settings=much, **said)
+        assert answer is not None
+        assert 1000 < len(answer) <= LONGEST_ANSWER_CHARS
+    begun = react("SessionStart", source="startup", settings=much)
+    assert begun is not None
+    assert len(begun) <= LONGEST_ANSWER_CHARS
+
+
+# --- What is captured -----------------------------------------------------------------------------
+
+
+def test_what_hooks_captured_is_known_again_when_the_transcript_is_read(
+    react: React, path: Path, transcript: Path
+) -> None:
+    react("UserPromptSubmit", prompt="Why does the basket lose items when two tabs are open?")
+    react(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_use_id="toolu_1",
+        tool_input={"command": "grep -rn basket"},
+        tool_response={"stdout": f"TOKEN = '{KEY}'", "stderr": ""},
+    )
+    react("UserPromptSubmit", prompt="/deploy staging")
+    react("UserPromptSubmit", prompt="go on")
+    react("Stop", last_assistant_message="Both tabs write the whole basket.")
+    by_hooks = kept(path)
+    assert len(by_hooks) == 5
+    react("Stop", transcript_path=str(transcript))
+    react("SessionEnd", transcript_path=str(transcript))
+    turns = kept(path)
+    assert sorted(turns) == sorted([*by_hooks, ("assistant", "Let me look."), ("user", "go on")])
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert store.import_(transcript, embed=False).imported == 0
+        assert not store.search(KEY, mode="fts").results
+
+
+def test_secrets_never_reach_the_store(react: React, path: Path) -> None:
+    react("UserPromptSubmit", prompt=f"use {KEY} for the deployment of the shop")
+    react("Stop", last_assistant_message=f"I used {KEY} for the deployment.")
+    react(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_use_id="t9",
+        tool_input={"command": f"deploy --token {KEY}"},
+        tool_response=f"deployed with {KEY}",
+    )
+    assert [text.count("[redacted: github]") for _, text in kept(path)] == [1, 1, 1]
+    assert KEY.encode() not in b"".join(each.read_bytes() for each in path.parent.iterdir())
+
+
+def test_outputs_that_nobody_wants_are_not_kept(react: React, path: Path) -> None:
+    output = {"tool_use_id": "t1", "tool_response": "much text from a file"}
+    react("PostToolUse", tool_name="Read", **output)
+    react("PostToolUse", tool_name="mcp__byheart__memory_search", **output)
+    react("PostToolUse", tool_name="Bash", agent_id="sub", **output)
+    react("PostToolUse", tool_name="Bash", tool_use_id="t2", tool_response={"stdout": ""})
+    react("PostToolUse", tool_name="Read", settings={"capture_tools": "read"}, **output)
+    assert kept(path) == [("tool", "much text from a file")]
+
+
+def test_the_same_event_again_changes_nothing(react: React, path: Path, transcript: Path) -> None:
+    for _ in range(2):
+        react("PostToolUse", tool_name="Bash", tool_use_id="t1", tool_response="one output")
+        react("Stop", transcript_path=str(transcript), last_assistant_message="All done here.")
+    turns = kept(path)
+    assert len(turns) == len(set(turns)) + 1  # "go on" was said twice
+    react("PostToolUse", tool_name="Bash", tool_use_id="t1", tool_response="another output")
+    assert kept(path) == turns
+
+
+def test_vectors_are_made_when_the_agent_has_stopped(react: React, path: Path) -> None:
+    react("PostToolUse", tool_name="Bash", tool_use_id="t1", tool_response="a line of output here")
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert store.status().index.pending_vectors == 1
+    react("Stop")
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert store.status().index.pending_vectors == 0
+
+
+def test_a_summary_that_an_agent_wrote_stays(react: React, path: Path, transcript: Path) -> None:
+    react("PreCompact", transcript_path=str(transcript), trigger="auto")
+    with byheart.open(path, embedding_provider="hash") as store:
+        [made] = store.list(kind="session_summary").memories
+        assert "basket" in made.content
+        store.summarize(SESSION, "The basket is fixed.", who="agent")
+    react("SessionEnd", transcript_path=str(transcript))
+    with byheart.open(path, embedding_provider="hash") as store:
+        assert store.get(made.memory_id).content == "The basket is fixed."
+
+
+def test_a_transcript_with_broken_lines_or_none_at_all_is_no_obstacle(
+    react: React, path: Path, tmp_path: Path
+) -> None:
+    broken = tmp_path / "t.jsonl"
+    good = json.dumps(claude_line("user", 1, "one question that was asked"))
+    broken.write_text(f'{good}\n{{"type": "assis')
+    react("Stop", transcript_path=str(broken))
+    react("Stop", transcript_path=str(tmp_path / "none.jsonl"))
+    react("Stop", transcript_path=7)
+    assert kept(path) == [("user", "one question that was asked")]
+
+
+def test_what_tools_put_out_is_text_in_every_shape() -> None:
+    assert output_text({"stdout": "a", "stderr": "b", "interrupted": False}) == "a\nb"
+    assert output_text([{"type": "text", "text": "a"}, {"type": "image", "data": "x"}]) == "a"
+    assert output_text({"content": [{"type": "text", "text": "found"}]}) == "found"
+    assert output_text({"result": "page"}) == "page"
+    assert output_text({"filePath": "/x"}) == '{"filePath": "/x"}'
+    assert output_text(None) == ""
