@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -246,19 +247,23 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
     assert not standing_by.is_alive()
 
 
+@pytest.mark.parametrize(
+    "dead", ["elsewhere/1/1", f"{socket.gethostname()}/99999999/1"], ids=["silent", "gone"]
+)
 def test_a_watcher_that_died_is_replaced(
-    open_store: OpenStore, root: Path, monkeypatch: pytest.MonkeyPatch
+    open_store: OpenStore, root: Path, monkeypatch: pytest.MonkeyPatch, dead: str
 ) -> None:
     store = open_store()
     store.index(root)
     number = store.workspaces()[0].workspace_no
     # As a process leaves it that was killed: claimed, and no heartbeat any more.
     storage = store._storage
-    assert storage.workspaces.claim(number, "host/1/1", 20)
+    assert storage.workspaces.claim(number, dead, 20)
     assert not storage.workspaces.claim(number, "host/2/1", 20)
-    monkeypatch.setattr("byheart.watching.STALE_SECONDS", 0.0)
+    if dead.startswith("elsewhere"):
+        monkeypatch.setattr("byheart.watching.STALE_SECONDS", 0.0)
     with watching(store, root):
-        until(lambda: (store.workspaces()[0].watched_by or "host/1") != "host/1/1")
+        until(lambda: store.workspaces()[0].watched_by not in (None, dead))
         (root / "new.md").write_text("Puffins dig burrows.\n")
         until(lambda: found(store, "puffins") == ["new.md"])
 

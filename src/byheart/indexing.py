@@ -180,9 +180,7 @@ class Indexer:
             self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
         return tally
 
-    def _look(
-        self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool
-    ) -> _Look:
+    def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool) -> _Look:
         known: dict[str, KnownFile] = {}
         seen: list[SeenFile] = []
         unseen: list[Unseen] = []

@@ -161,9 +161,7 @@ def _choices(default: tuple[str, ...], doc: str, choices: tuple[str, ...]) -> An
     return _setting(default, Rule(doc, "a list of " + ", ".join(choices), parse))
 
 
-def _names(
-    doc: str, allowed: str, each: str, pattern: str, default: tuple[str, ...] = ()
-) -> Any:
+def _names(doc: str, allowed: str, each: str, pattern: str, default: tuple[str, ...] = ()) -> Any:
     def parse(given: _Given) -> tuple[str, ...]:
         names = given.raw.split(",") if isinstance(given.raw, str) else given.raw
         if not isinstance(names, list | tuple):

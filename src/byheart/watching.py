@@ -16,7 +16,7 @@ from collections.abc import Callable
 from threading import Event
 
 from byheart.contracts import Storage
-from byheart.errors import ByheartError, Unreadable
+from byheart.errors import ByheartError, StoreError, Unreadable
 from byheart.indexing import Indexer, Place, Tally, report
 from byheart.model import STALE_SECONDS, Indexed, IndexProgress
 from byheart.saving import Saver
@@ -61,17 +61,28 @@ class Watcher:
 
     def run(self, stop: Event) -> None:
         """Watch, or stand by for whoever does, until told to stop."""
-        number = self._place.workspace_no
         try:
             while not stop.is_set():
-                self._mine = self._workspaces.claim(number, self._name, STALE_SECONDS)
+                self._mine = self._claim()
                 if self._mine:
                     self._keep_fresh(stop)
                 else:
                     stop.wait(BEAT_SECONDS)
         finally:
             if self._mine:
-                self._workspaces.release(number, self._name)
+                self._workspaces.release(self._place.workspace_no, self._name)
+
+    def _claim(self) -> bool:
+        """Take the workspace on if nobody has, or who had has died; if that fails, not yet."""
+        number = self._place.workspace_no
+        try:
+            for each in self._workspaces.roots(self._place.space):
+                if each.workspace_no == number and has_died(each.watched_by):
+                    self._workspaces.release(number, each.watched_by or "")
+            return self._workspaces.claim(number, self._name, STALE_SECONDS)
+        except StoreError as error:
+            _log.warning("%s is not kept fresh yet: %s", self._place.root, error)
+            return False
 
     def _keep_fresh(self, stop: Event) -> None:
         rules = self._indexer.rules(self._place)
@@ -147,3 +158,19 @@ class Watcher:
             )
         except ByheartError as error:
             _log.warning("the heartbeat could not be written: %s", error)
+
+
+def has_died(watcher: str | None) -> bool:
+    """Say whether a process of this machine that watched is gone, before its heartbeat says so."""
+    if watcher is None or os.name != "posix":  # elsewhere, asking would end the process
+        return False
+    host, pid, _ = watcher.split("/")
+    if host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:  # it is there, and somebody else's
+        return False
+    return False

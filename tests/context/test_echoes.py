@@ -138,3 +138,12 @@ def test_chunks_set_apart_are_still_the_text(sentences: list[str], gap: str) -> 
         assert any(words in line for line in lines[chunk.start_line - 1 : chunk.end_line])
     apart = "".join(chunk.content for chunk in chunks if chunk.chunk_type == ECHO)
     assert apart.split() == " ".join(text[start:end] for start, end in echoes).split()
+
+
+def test_a_short_sentence_is_an_echo_as_a_whole_text_or_beside_another_one() -> None:
+    """A formula that many say ("Sounds good!") would cut every other reply into pieces."""
+    said = Emitted(["Anna likes tea.", "Sounds good! The ferry leaves at noon from the old pier."])
+    assert said.find_echoes("Anna likes tea.") == [(0, 15)]
+    assert said.find_echoes("Sounds good! I will book the hotel tomorrow.") == []
+    echoed = "Sounds good! The ferry leaves at noon from the old pier."
+    assert said.find_echoes(echoed) == [(0, len(echoed))]

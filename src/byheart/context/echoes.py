@@ -20,7 +20,7 @@ from byheart.context.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
 # their own words share a tenth of such runs; a quotation with one word in ten changed shares more
 # than two thirds.
 _RUN_WORDS, _ECHOED_SHARE = 3, 0.6
-# Fewer words are an echo only as a whole sentence.
+# Fewer words are an echo only as a whole text or beside another one: "Sounds good!" is a formula.
 _LEAST_WORDS = 4
 # A sentence counts as the source of another with so many of the runs found.
 _SOURCE_SHARE = 0.3
@@ -83,13 +83,17 @@ class Emitted:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts: list[str] = []
         self._whole: set[tuple[str, ...]] = set()
+        self._alone: set[tuple[str, ...]] = set()
         self._holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for text in texts:
             self.add(text)
 
     def add(self, text: str) -> None:
         """Take in another text that was put into it."""
-        for sentence in _sentences(text):
+        sentences = list(_sentences(text))
+        if len(sentences) == 1:
+            self._alone.add(sentences[0].words)
+        for sentence in sentences:
             self._whole.add(sentence.words)
             for run in set(_runs(sentence.words)):
                 self._holders[run].append(len(self._texts))
@@ -99,18 +103,20 @@ class Emitted:
         """Find the sentences of a text that repeat it, and what is quoted as such."""
         quoted = [span for span, _ in find_quotations(text)]
         sentences = _sentences(text[:_LONGEST]) if self._texts else ()
+        said = [each for each in sentences if not _lies_in(each.span, quoted)]
+        known = [self._has(each) for each in said]
         repeated = [
-            sentence.span
-            for sentence in sentences
-            if self._has(sentence) and not _lies_in(sentence.span, quoted)
+            each.span
+            for at, each in enumerate(said)
+            if known[at] or (each.words in self._whole and any(known[max(0, at - 1) : at + 2]))
         ]
         return _join(sorted((*quoted, *repeated)))
 
     def _has(self, sentence: _Sentence) -> bool:
+        if len(sentence.words) < _LEAST_WORDS:
+            return sentence.words in self._alone
         if sentence.words in self._whole:
             return True
-        if len(sentence.words) < _LEAST_WORDS:
-            return False
         runs = list(_runs(sentence.words))
         holders = [held for run in runs if (held := self._holders.get(run))]
         if len(holders) < _ECHOED_SHARE * len(runs):

@@ -74,15 +74,26 @@ def write_files_of_others(home: Path) -> None:
     samples.document(home / "event.json", {"session_id": "s1", "source": "startup"})
 
 
+def make_workspaces(run: Run, home: Path) -> None:
+    """Make the folders that the examples name, and index them."""
+    for name in ("notes/tea.md", "notes/.env", "src/app.py"):
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text("Anna likes tea.\n")
+    for name in ("notes", "src"):
+        assert run("index", name).code == 0
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_in_the_help_work(run: Run, home: Path, report: str, example: str) -> None:
     if example.startswith("byheart model") and "path" not in example:
         pytest.skip("needs the model: see test_model.py")
-    if {"mcp", "serve"} & set(example.split()) and "setup" not in example:
-        pytest.skip("they end with their clients: see tests/interfaces/mcp and rest")
+    if {"mcp", "serve", "watch"} & set(example.split()) and "setup" not in example:
+        pytest.skip("they end with their clients, or never: see the tests of each")
     (home / "report.md").write_text(REPORT)
     (home / "facts.jsonl").write_text('{"content": "Anna likes tea."}\n')
     write_files_of_others(home)
+    if "index" in example or "src/" in example:
+        make_workspaces(run, home)
     if "--rollback" in example:
         with byheart.open(embedding_model="hash-64") as other:
             other.reembed()

@@ -150,7 +150,10 @@ def test_status_shows_workspaces(run: Run, notes: Path) -> None:
     assert "not watched" in shown
 
 
-def test_watch_keeps_a_folder_fresh_until_ctrl_c(home: Path, run: Run, notes: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_watch_keeps_a_folder_fresh_until_ctrl_c(
+    home: Path, run: Run, notes: Path, ending: signal.Signals
+) -> None:
     watcher = subprocess.Popen(
         [*PROGRAM, "watch", "notes", "--json"],
         cwd=home,
@@ -165,8 +168,8 @@ def test_watch_keeps_a_folder_fresh_until_ctrl_c(home: Path, run: Run, notes: Pa
         assert b'"files_indexed": 1' in watcher.stdout.readline()
         assert "third.md" in run("search", "kelp", "--mode", "fts").out
         assert "watched by process" in run("status").out
-        watcher.send_signal(signal.SIGINT)
-        watcher.send_signal(signal.SIGINT)
+        watcher.send_signal(ending)
+        watcher.send_signal(ending)
         assert watcher.wait(30) in (0, 130)
         assert watcher.stderr is not None
         assert b"Traceback" not in watcher.stderr.read()

@@ -56,7 +56,9 @@ VERBS = {
     ),
     "dedupe": Entry("deduping", "Propose merges of memories that say almost the same."),
     "merge": Entry("deduping", "Keep one memory for several that say the same."),
-    "index": Entry("workspaces", "Make the files of a folder memories, and see what changed."),
+    "index": Entry(
+        "workspaces", "Make the files of a folder memories; again, only what has changed."
+    ),
     "watch": Entry("workspaces", "Index folders and keep them fresh until Ctrl-C."),
     "status": Entry("upkeep", "Show what the store holds and what it cannot do now."),
     "cleanup": Entry("forgetting", "Forget what nobody has needed for long."),
@@ -69,7 +71,9 @@ VERBS = {
         "reembedding", "Switch the store to the embedding model that the settings name."
     ),
     "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
-    "hook": Entry("hook", "Capture and recall when the hooks of an agent call."),
+    "hook": Entry(
+        "hook", "Capture what an agent does and recall what it needs, when its hooks call."
+    ),
     "setup": Entry("setup", "Let a client such as Claude Code use Byheart over MCP."),
     "serve": Entry("serve", "Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp."),
     "token": Entry("token", "Make, list and revoke the tokens that let programs in."),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 _SHOWN_ERRORS = 10
 # By then it is clear whether a folder can be watched at all.
 _SETTLING_SECONDS = 0.2
+_ENDINGS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
 
 
 @click.command(
@@ -35,7 +39,7 @@ _SETTLING_SECONDS = 0.2
     examples=(
         "byheart index ~/notes",
         "byheart index",
-        "byheart index ~/project --explain ~/project/.env",
+        "byheart index ~/notes --explain ~/notes/.env",
         "byheart index ~/notes --drop",
     ),
 )
@@ -48,7 +52,7 @@ _SETTLING_SECONDS = 0.2
 def index_command(
     ctx: click.Context, path: str | None, prune: bool, embed: bool, explain: str | None, drop: bool
 ) -> None:
-    """Make the files of a folder memories, and keep to what has changed the next time.
+    """Make the files of a folder memories; again, only what has changed.
 
     Without PATH every folder that was indexed before is looked at again. Hidden files, what
     .gitignore and .byheartignore name, secrets, binaries and files over 10 MB are left out.
@@ -236,24 +240,48 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
             stop.set()
 
     threads = [threading.Thread(target=watch, args=(path,), name="byheart-watch") for path in paths]
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    for thread in threads:
-        thread.start()
-    try:
-        stop.wait(_SETTLING_SECONDS)
-        if not failures:
-            remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
-        stop.wait()
-    except KeyboardInterrupt:
-        # It ends within a batch: a second Ctrl-C must not tear the store away meanwhile.
-        on_interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    finally:
-        stop.set()
+    with _ended_in_order() as ending:
         for thread in threads:
-            thread.join()
-        signal.signal(signal.SIGINT, on_interrupt)
+            thread.start()
+        try:
+            stop.wait(_SETTLING_SECONDS)
+            if not failures:
+                remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
+            stop.wait()
+        except KeyboardInterrupt:
+            ending()
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
     if failures:
         raise failures[0]
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[Callable[[], None]]:
+    """Let a closed terminal and a service that is stopped count as Ctrl-C.
+
+    What is given is called when the end has begun: it comes within a batch, and whoever asks for it
+    again must not tear the store away meanwhile.
+    """
+    # What runs in the background or under nohup ignores some of them, and is left so.
+    former = {
+        each: handler
+        for each in _ENDINGS
+        if (handler := signal.getsignal(each)) not in (signal.SIG_IGN, None)
+    }
+
+    def handle_with(handler: Any) -> None:
+        for each in former:
+            signal.signal(each, handler)
+
+    handle_with(signal.default_int_handler)
+    try:
+        yield lambda: handle_with(signal.SIG_IGN)
+    finally:
+        for each, handler in former.items():
+            signal.signal(each, handler)
 
 
 def _tell(invocation: Invocation, report: Indexed) -> None:

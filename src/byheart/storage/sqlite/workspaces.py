@@ -236,8 +236,8 @@ def _keep(
     memory_id = (
         memory_id
         or connection.execute(
-            "SELECT memory_id FROM memories WHERE space = ? AND session_id IS NULL AND client_id = ? "
-            "AND version_of IS NULL AND forgotten_at IS NULL",
+            "SELECT memory_id FROM memories WHERE space = ? AND session_id IS NULL "
+            "AND client_id = ? AND version_of IS NULL AND forgotten_at IS NULL",
             (memory.space, memory.client_id),
         ).get
     )
