@@ -220,6 +220,14 @@ class Ranked(NamedTuple):
     scores: NDArray[np.float64]
 
 
+class Background(NamedTuple):
+    """The cosines that a question has with chunks at large, and how many chunks there are."""
+
+    mean: float
+    deviation: float
+    chunks: int
+
+
 class Double(NamedTuple):
     """Two memories that say almost the same, by their ids, the older one first."""
 
@@ -349,6 +357,20 @@ class Reader(Protocol):
 
     def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
+        ...
+
+    def word_scores(
+        self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
+    ) -> NDArray[np.float64]:
+        """Give the BM25 score of each chunk; 0 if it has none of the terms."""
+        ...
+
+    def background(self, vector: Vectors, where: Filter) -> Background:
+        """Tell which cosines a question has with the chunks at large."""
+        ...
+
+    def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
+        """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
         ...
 
     def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:

@@ -30,6 +30,7 @@ from byheart.identity import parse_chunk_id, parse_text_id
 from byheart.importing import IMPORT_FORMATS, ON_ERROR, Importer
 from byheart.locating import find_text, locate
 from byheart.model import (
+    FUSIONS,
     GRANULARITIES,
     MODES,
     Backup,
@@ -100,7 +101,6 @@ _REFRESH_EVERY_CHUNKS = 20_000
 _LAST_LOOK_SECONDS = 10.0
 # How many memories a save names that say almost the same.
 _MOST_SIMILAR = 5
-FUSIONS = ("rrf",)
 
 Text = str | None
 Moment = datetime | str | None
@@ -631,7 +631,7 @@ class MemoryStore:
         raw: bool = False,
         explain: bool = False,
         similarity_threshold: float | None = None,
-        fusion: str = "rrf",
+        fusion: str = "evidence",
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
         space: Text = None,
@@ -644,7 +644,6 @@ class MemoryStore:
         """
         started = time.perf_counter()
         given = {name: value for name, value in locals().items() if name != "self"}
-        check.check_choice("fusion", fusion, FUSIONS)
         # What another name overrules, or nobody uses, is checked all the same.
         check.check_choice("mode", mode, MODES)
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
@@ -742,6 +741,7 @@ class MemoryStore:
             limit=check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
             offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
             mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
+            fusion=check.check_choice("fusion", given["fusion"], FUSIONS),
             granularity=granularity,
             raw=check.check_bool("raw", given["raw"]),
             explain=check.check_bool("explain", given["explain"]),

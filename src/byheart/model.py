@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
+Fusion = Literal["evidence", "rrf"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Access = Literal["read", "write"]
@@ -18,6 +19,7 @@ Operation = Literal["create", "update", "supersede", "forget", "restore", "pin",
 
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
+FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
 ACCESSES: tuple[Access, ...] = ("read", "write")
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "file", "import")
 HEADING_SEPARATOR = " > "
@@ -299,9 +301,9 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class LegExplanation:
-    """Where one leg of the search placed a hit."""
+    """Where one leg of the search placed a hit; a rank beyond the leg's first ones is not known."""
 
-    rank: int
+    rank: int | None
     score: float
     contribution: float
     terms: Mapping[str, float] = field(default_factory=dict)
@@ -309,12 +311,13 @@ class LegExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit stands where it stands."""
+    """Why a hit stands where it stands: what its legs and the turns around it contribute."""
 
     fusion: str
     final_score: float
     fts: LegExplanation | None = None
     vector: LegExplanation | None = None
+    neighbours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

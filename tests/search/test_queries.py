@@ -208,7 +208,7 @@ def test_hybrid_scores_are_rrf_of_the_two_legs(arrows: MemoryStore) -> None:
     arrows.save("zebra zebra zebra north", title="a")
     arrows.save("zebra east b", title="b")
     arrows.save("at 10 c", title="c")
-    found = arrows.search("zebra east", mode="hybrid", explain=True).results
+    found = arrows.search("zebra east", mode="hybrid", fusion="rrf", explain=True).results
     by_title = {hit.title: hit for hit in found}
     for hit in found:
         legs = [leg for leg in (hit.explanation.fts, hit.explanation.vector) if leg]
@@ -225,7 +225,7 @@ def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) ->
     arrows.save("pear at 1", title="both")
     for degrees in range(2, 60):
         arrows.save(f"at {degrees} degrees")
-    assert titles(arrows, "pear east", limit=1) == ["both"]
+    assert titles(arrows, "pear east", limit=1, fusion="rrf") == ["both"]
 
 
 def test_modes_answer_to_source_and_limit_to_top_k(filled: MemoryStore) -> None:
@@ -412,11 +412,20 @@ def test_header_path_has_no_marks_and_level_is_the_depth(store: MemoryStore) -> 
     assert hit.level == 3
 
 
+@pytest.mark.parametrize(
+    ("fusion", "named"), [("evidence", "evidence(1 bm25 + 0.6 z^2)"), ("rrf", "rrf(k=60)")]
+)
 @pytest.mark.parametrize("granularity", GRANULARITIES)
-def test_an_explanation_adds_up_to_the_score(filled: MemoryStore, granularity: str) -> None:
+def test_an_explanation_adds_up_to_the_score(
+    filled: MemoryStore, granularity: str, fusion: str, named: str
+) -> None:
     for mode in MODES:
         answer = filled.search(
-            "user authentication token", mode=mode, explain=True, granularity=granularity
+            "user authentication token",
+            mode=mode,
+            explain=True,
+            granularity=granularity,
+            fusion=fusion,
         )
         assert answer.results
         for hit in answer.results:
@@ -424,10 +433,11 @@ def test_an_explanation_adds_up_to_the_score(filled: MemoryStore, granularity: s
             legs = {"fts": why.fts, "vector": why.vector}
             shown = {name: leg for name, leg in legs.items() if leg is not None}
             assert why.final_score == hit.score
-            assert sum(leg.contribution for leg in shown.values()) == pytest.approx(hit.score)
+            legs_give = sum(leg.contribution for leg in shown.values())
+            assert legs_give + why.neighbours == pytest.approx(hit.score, abs=1e-5)
             assert set(shown) <= ({mode} if mode != "hybrid" else {"fts", "vector"})
             if mode == "hybrid":
-                assert why.fusion == "rrf(k=60)"
+                assert why.fusion == named
             if why.fts is not None:
                 assert sum(why.fts.terms.values()) == pytest.approx(why.fts.score)
 
@@ -486,7 +496,7 @@ def test_hybrid_is_the_fusion_of_at_least_three_times_the_limit_of_each_leg(
     for mode in ("fts", "vector"):
         for rank, hit in enumerate(store.search(query, mode=mode, limit=depth).results):
             scores[hit.chunk_id] = scores.get(hit.chunk_id, 0) + 1 / (60 + rank + 1)
-    fused = store.search(query, mode="hybrid", limit=limit).results
+    fused = store.search(query, mode="hybrid", limit=limit, fusion="rrf").results
     worst = min(hit.score for hit in fused)
     # Nothing that the legs, looked at that far, put before the last hit may be missing.
     assert {each for each, score in scores.items() if score > worst + 1e-9} <= {

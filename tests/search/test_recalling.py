@@ -75,22 +75,22 @@ def test_frequency_grows_with_the_logarithm_and_ends_at_one(accesses: int, expec
     [(0, 0.0), (1e-6, 1e-6), (1, 0.5), (1.28, 0.5614), (6.51, 0.8668), (13.64, 0.9317)],
 )
 def test_keyword_relevance_is_x_over_one_plus_x(score: float, expected: float) -> None:
-    assert relevance_of(score, "fts") == pytest.approx(expected, abs=5e-5)
+    assert relevance_of(score, "fts", 20) == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize(
-    ("score", "expected"),
-    [(2 / 61, 1.0), (1 / 61, 0.5), (1 / 61 + 1 / 62, 0.991935), (1 / 62, 0.491935), (0, 0)],
+    ("score", "best", "expected"),
+    [(20, 20, 1.0), (5, 20, 0.25), (0.3, 0.3, 1.0), (0, 20, 0), (0, 0, 0)],
 )
-def test_hybrid_relevance_is_the_share_of_the_best_fused_score(
-    score: float, expected: float
+def test_hybrid_relevance_is_the_share_of_the_best_evidence(
+    score: float, best: float, expected: float
 ) -> None:
-    assert relevance_of(score, "hybrid") == pytest.approx(expected, abs=1e-6)
+    assert relevance_of(score, "hybrid", best) == expected
 
 
 @pytest.mark.parametrize(("cosine", "expected"), [(1, 1), (0.3, 0.3), (0, 0), (-0.7, 0)])
 def test_vector_relevance_is_the_cosine_and_never_negative(cosine: float, expected: float) -> None:
-    assert relevance_of(cosine, "vector") == expected
+    assert relevance_of(cosine, "vector", 1) == expected
 
 
 def test_the_weights_are_forty_thirty_twenty_ten() -> None:

@@ -21,19 +21,20 @@ class Tier(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a chunk stood in one leg, from rank 0, and what that brought it."""
+    """Where a chunk stood in one leg, from rank 0 if it was found there, and what that brought."""
 
-    rank: int
+    rank: int | None
     score: float
     contribution: float
 
 
 class Fused(NamedTuple):
-    """A chunk with its final score and its place in each leg that found it."""
+    """A chunk with its final score, its place in each leg, and the share of its neighbours."""
 
     chunk_no: int
     score: float
     places: Mapping[str, Place]
+    beside: float = 0.0
 
 
 def reciprocal_rank(rank: int) -> float:

@@ -9,7 +9,7 @@ What another memory has superseded comes after everything that still holds, rank
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from byheart.contracts import Ranked, Reader, Vectors
 from byheart.model import Filter
-from byheart.search.fusion import Fused, Tier, fuse, keep_order
+from byheart.search.evidence import VECTOR_WEIGHT, Evidence
+from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
 from byheart.words import query_terms, raw_query_terms
 
@@ -25,6 +26,7 @@ FIRST_TIER = 300
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], Ranked]
+Union = Callable[[Mapping[str, Tier]], Iterator[Fused]]
 
 
 class Ranking:
@@ -37,6 +39,8 @@ class Ranking:
         self._superseded: set[int] = set()
         self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
         self.legs = tuple(self._legs(request.where))
+        # How the final scores are made, with the weights.
+        self.method = self.legs[0]
 
     def _legs(self, where: Filter) -> dict[str, Leg]:
         request, reader, vector = self._request, self._reader, self._vector
@@ -49,6 +53,19 @@ class Ranking:
         if vector is not None:
             legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
         return legs
+
+    def _union(self, where: Filter, found: Mapping[str, Ranked]) -> Union:
+        """Choose how the rankings of the legs become one."""
+        if len(self.legs) == 1:
+            return lambda tier: keep_order(*next(iter(tier.items())))
+        if self._request.fusion == "rrf":
+            self.method = f"rrf(k={RRF_K})"
+            return fuse
+        assert self._vector is not None, "there are two legs"
+        highest = float(found["fts"].scores.max(initial=0.0))
+        evidence = Evidence(self._reader, self.terms, self._vector, where, highest)
+        self.method = f"evidence({evidence.words_weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
+        return evidence.rank
 
     def where_of(self, fused: Fused) -> Filter:
         """Give the filter under which a chunk was ranked."""
@@ -64,7 +81,9 @@ class Ranking:
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank what still holds, or what does not, tier by tier."""
-        legs = self._legs(replace(self._request.where, superseded=superseded))
+        where = replace(self._request.where, superseded=superseded)
+        legs = self._legs(where)
+        unite: Union | None = None
         seen: set[int] = set()
         placed = {leg: np.empty(0, np.int64) for leg in legs}
         depth = FIRST_TIER
@@ -72,8 +91,9 @@ class Ranking:
             found = {leg: rank(depth) for leg, rank in legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.
             tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
-            fused = keep_order(*next(iter(tier.items()))) if len(tier) == 1 else fuse(tier)
-            yield _unseen(fused, seen)
+            # As the first tier says, in which the best are.
+            unite = unite or self._union(where, found)
+            yield _unseen(unite(tier), seen)
             if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return
             placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}

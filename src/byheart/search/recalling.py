@@ -24,22 +24,24 @@ from byheart.model import (
     RecallExplanation,
 )
 from byheart.search.budget import Budget
-from byheart.search.fusion import Fused, reciprocal_rank
+from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 from byheart.search.request import RecallRequest, Weights
 
 RECENCY_DAYS = 30
 # A long document can fill the first tier alone: below so many memories, one more is looked at.
 _FEW_MEMORIES, _MOST_TIERS = 100, 2
-_BEST_FUSED = 2 * reciprocal_rank(0)
 _DIGITS = 6
 _DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
 
 
-def relevance_of(score: float, mode: Mode) -> float:
-    """Map a chunk's score to 0…1; a better one is never less relevant."""
+def relevance_of(score: float, mode: Mode, best: float) -> float:
+    """Map a chunk's score to 0…1; a better one is never less relevant.
+
+    Evidence grows with the size of the store: it is measured by that of the best answer.
+    """
     if mode == "hybrid":
-        return min(1.0, score / _BEST_FUSED)
+        return score / best if best > 0 else 0.0
     if mode == "vector":
         return max(0.0, score)
     return score / (1 + score)
@@ -110,11 +112,12 @@ def _weigh(
 ) -> Iterator[_Match]:
     moment = request.question.where.as_of or now
     best = _best_chunks(ranking, reader, superseded=superseded)
+    highest = max((fused.score for fused in best.values()), default=0.0)
     for rank, (standing, fused) in enumerate(
         zip(reader.standings(list(best)), best.values(), strict=True)
     ):
         parts = Weights(
-            relevance=relevance_of(fused.score, request.question.mode),
+            relevance=relevance_of(fused.score, request.question.mode, highest),
             importance=standing.importance / 10,
             recency=recency_of(moment - standing.used_at),
             frequency=frequency_of(standing.access_count),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from byheart.model import Filter, Granularity, Mode
+from byheart.model import Filter, Fusion, Granularity, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,7 @@ class SearchRequest:
     limit: int = 10
     offset: int = 0
     mode: Mode = "hybrid"
+    fusion: Fusion = "evidence"
     granularity: Granularity = "fine"
     raw: bool = False
     explain: bool = False

@@ -21,7 +21,7 @@ from byheart.model import (
     SectionHit,
     section_of,
 )
-from byheart.search.fusion import RRF_K, Fused
+from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.snippets import make_snippet
@@ -184,8 +184,7 @@ class _Answer:
             )
             for leg, place in fused.places.items()
         }
-        fusion = f"rrf(k={RRF_K})" if len(self._ranking.legs) > 1 else self._ranking.legs[0]
-        return Explanation(fusion, fused.score, **legs)
+        return Explanation(self._ranking.method, fused.score, **legs, neighbours=fused.beside)
 
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
         if leg != "fts" or self._request.raw:

@@ -122,11 +122,15 @@ def test_a_short_text_is_not_shown_twice(run: Run, stocked: byheart.MemoryStore)
 
 
 def test_explain_shows_each_leg(run: Run, stocked: byheart.MemoryStore) -> None:
-    ran = run("search", "tea", "--explain", "--limit", "1")
+    ran = run("search", "tea", "--explain", "--limit", "1", "--fusion", "rrf")
     assert re.search(r"fts     rank 1  score [\d.]+  adds 0\.016393  \(tea [\d.]+\)", ran.out)
     assert re.search(r"vector  rank 1  score [\d.]+  adds 0\.016393", ran.out)
     assert re.search(r"rrf\S*  final score 0\.032787", ran.out)
     assert "vector  did not find it" in run("search", "tea", "--explain", "-m", "fts").out
+    ran = run("search", "tea", "--explain", "--limit", "1")
+    adds = [float(each) for each in re.findall(r"rank 1  score [\d.]+  adds ([\d.]+)", ran.out)]
+    assert f"final score {sum(adds):.6f}" in ran.out
+    assert re.search(r"evidence\(1 bm25 \+ 0\.6 z\^2\)  final score [\d.]+", ran.out)
 
 
 def test_full_shows_the_whole_section_or_memory(

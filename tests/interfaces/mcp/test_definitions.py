@@ -19,7 +19,7 @@ LEFT_OUT = {
     "topK": "another name of limit",
     "source": "another name of mode",
     "similarity_threshold": "drops nothing",
-    "fusion": "there is one",
+    "fusion": "the default is the better one",
     "include_task": "for hooks, which know the task; a model searches by task_code",
 }
 # What few calls need, in a list that every conversation pays for.

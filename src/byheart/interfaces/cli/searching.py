@@ -24,6 +24,7 @@ from byheart.interfaces.cli.screen import (
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import (
+    FUSIONS,
     GRANULARITIES,
     MODES,
     ChunkHit,
@@ -66,7 +67,13 @@ from byheart.model import (
 @flag("--full", is_flag=True, help="Show the whole passage, section or memory.")
 @flag("--explain", is_flag=True, help="Show why each hit stands where it stands.")
 @flag("--raw", is_flag=True, help="QUERY is in FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
-@flag("--fusion", type=click.Choice(["rrf"]), default="rrf", help="How hybrid unites its legs.")
+@flag(
+    "--fusion",
+    type=click.Choice(FUSIONS),
+    default="evidence",
+    show_default=True,
+    help="How hybrid unites its legs.",
+)
 @flag("--similarity-threshold", type=float, metavar="0-1", help="Accepted; drops no result.")
 @filters
 @click.pass_obj
@@ -176,14 +183,21 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
         terms = ", ".join(f"{term} {weight:.3f}" for term, weight in leg.terms.items())
         screen.line(
             Part(
-                f"{name:6}  rank {leg.rank + 1}  score {leg.score:.4f}  "
+                f"{name:6}  {_rank(leg.rank)}  score {leg.score:.4f}  "
                 f"adds {leg.contribution:.6f}" + (f"  ({terms})" if terms else ""),
                 "dim",
             ),
             indent=1,
         )
+    if explanation.neighbours:
+        beside = f"turns around it add {explanation.neighbours:.6f}"
+        screen.line(Part(beside, "dim"), indent=1)
     final = f"{explanation.fusion}  final score {explanation.final_score:.6f}"
     screen.line(Part(final, "dim"), indent=1)
+
+
+def _rank(rank: int | None) -> str:
+    return "beyond the first" if rank is None else f"rank {rank + 1}"
 
 
 def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any]) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from byheart import fields as check
-from byheart.memory_store import FUSIONS
-from byheart.model import GRANULARITIES, MODES, ORIGINS
+from byheart.model import FUSIONS, GRANULARITIES, MODES, ORIGINS
 from byheart.prompting import LARGEST_TOP_K
 
 Schema = dict[str, Any]

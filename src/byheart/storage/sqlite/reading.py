@@ -12,8 +12,18 @@ from typing import Any
 
 import apsw
 import numpy as np
+from numpy.typing import NDArray
 
-from byheart.contracts import Double, FoundChunk, Model, Ranked, SaidTurn, Standing, Vectors
+from byheart.contracts import (
+    Background,
+    Double,
+    FoundChunk,
+    Model,
+    Ranked,
+    SaidTurn,
+    Standing,
+    Vectors,
+)
 from byheart.identity import parse_text_id
 from byheart.model import (
     Entity,
@@ -29,7 +39,9 @@ from byheart.model import (
 from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
+from byheart.storage.sqlite.index.background import look_around
 from byheart.storage.sqlite.index.index import Index
+from byheart.storage.sqlite.index.turns import find_neighbours
 from byheart.storage.sqlite.index.view import Selection, View
 from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
@@ -47,6 +59,7 @@ class SqliteReader:
         self._index = index
         self._now = now_micros()
         self._selections: dict[Filter, Selection] = {}
+        self._scores: dict[tuple[tuple[str, ...], Filter], NDArray[np.float32]] = {}
 
     @cached_property
     def _view(self) -> View:
@@ -67,11 +80,32 @@ class SqliteReader:
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        return self._view.rank_by_words(terms, self._select(where), limit)
+        return self._view.rank_by_words(self._score_words(terms, where), limit)
+
+    def word_scores(
+        self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
+    ) -> NDArray[np.float64]:
+        """Give the BM25 score of each chunk; 0 if it has none of the terms."""
+        return self._view.word_scores(self._score_words(terms, where), chunk_nos)
+
+    def _score_words(self, terms: Sequence[str], where: Filter) -> NDArray[np.float32]:
+        """Score all chunks once, however deep and often a search looks."""
+        asked = (tuple(terms), where)
+        if asked not in self._scores:
+            self._scores[asked] = self._view.score_words(terms, self._select(where))
+        return self._scores[asked]
 
     def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         return self._view.rank_by_vector(vector, self._select(where), limit)
+
+    def background(self, vector: Vectors, where: Filter) -> Background:
+        """Tell which cosines a question has with the chunks at large."""
+        return look_around(self._view, vector, self._select(where))
+
+    def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
+        """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
+        return find_neighbours(self._view, chunk_nos, self._select(where))
 
     def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that a raw FTS5 query matches, best first."""

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MAGIC = b"BYHEART INDEX 4\n"
+_MAGIC = b"BYHEART INDEX 5\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
 _LONGEST_WRITE_SECONDS = 3600

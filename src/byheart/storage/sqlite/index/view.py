@@ -33,6 +33,8 @@ OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
 MOST_TERMS = 256
 # What a space holds takes about five bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
+# Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
@@ -77,6 +79,7 @@ class View:
     codes: Mapping[str, Codes]
     segments: tuple[Segment, ...]
     _spaces: dict[str, Space] = field(default_factory=dict)
+    _scattered: dict[int, Slots] = field(default_factory=dict)
 
     def space(self, name: str, now: int) -> Space:
         """Give what a space holds now; kept, because every search asks for it."""
@@ -169,11 +172,14 @@ class View:
         at = at[at < len(self.memories.memory_nos)]
         return at[np.isin(self.memories.memory_nos[at], memory_nos)]
 
-    def rank_by_words(self, terms: Sequence[str], selection: Selection, limit: int) -> Ranked:
-        """Rank chunks by BM25 over the allowed chunks alone: a wall also stops statistics."""
-        scores = self._score(terms, selection)
+    def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
+        """Rank chunks by what `score_words` gave them."""
         slots = np.flatnonzero(scores)
         return self._best(slots, scores.take(slots), limit)
+
+    def word_scores(self, scores: Scores, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Pick the scores of some chunks out of what `score_words` gave to all."""
+        return _shown(scores.take(np.searchsorted(self.chunks.chunk_nos, chunk_nos)))
 
     def rank_matches(
         self,
@@ -185,9 +191,10 @@ class View:
         """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
         slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
         slots = slots[selection.chunks[slots]]
-        return self._best(slots, self._score(terms, selection)[slots], limit)
+        return self._best(slots, self.score_words(terms, selection)[slots], limit)
 
-    def _score(self, terms: Sequence[str], selection: Selection) -> Scores:
+    def score_words(self, terms: Sequence[str], selection: Selection) -> Scores:
+        """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
         scores = np.zeros(len(selection.chunks), np.float32)
         for slots, weights in self._weigh(terms, selection).values():
             weights += scores.take(slots)
@@ -259,7 +266,7 @@ class View:
                 rows = allowed
             else:
                 rows = self._near_by_signs(vector, allowed, wanted)
-            slots, scores = self._best_windows(vector, rows)
+            slots, scores = self.best_windows(vector, rows)
             complete = sum(map(len, rows)) >= available
             if complete or len(slots) >= limit:
                 return self._best(slots, scores, limit)
@@ -292,9 +299,10 @@ class View:
             for rows, each in zip(allowed, distances, strict=True)
         ]
 
-    def _best_windows(
+    def best_windows(
         self, vector: NDArray[np.float32], rows: Sequence[Slots]
     ) -> tuple[Slots, Scores]:
+        """Give the chunks that some rows of each segment belong to, with their best cosines."""
         slots, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
         for segment, here in zip(self.segments, rows, strict=True):
             if len(here):
@@ -318,10 +326,21 @@ class View:
     ) -> dict[int, float]:
         """Give the cosine of each chunk's best window, for those that have vectors."""
         slots = np.searchsorted(self.chunks.chunk_nos, np.array(chunk_nos, np.int64))
-        rows = [_rows_of(each.vector_slots, slots) for each in self.segments]
-        found, scores = self._best_windows(vector, rows)
+        rows = [rows_of(each.vector_slots, slots) for each in self.segments]
+        found, scores = self.best_windows(vector, rows)
         numbers = self.chunks.chunk_nos[found]
         return dict(zip(numbers.tolist(), _shown(scores).tolist(), strict=True))
+
+    def scattered(self, halvings: int) -> Slots:
+        """List chunks that stand for all, half as many with each halving; kept, like the spaces.
+
+        Chosen by their own numbers, so that another chunk does not change the whole choice.
+        """
+        if halvings not in self._scattered:
+            mixed = self.chunks.chunk_nos.astype(np.uint64) * _SCATTER
+            chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
+            self._scattered[halvings] = np.flatnonzero(chosen)
+        return self._scattered[halvings]
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Give the number of the memory that each chunk belongs to."""
@@ -348,9 +367,12 @@ def _shown(scores: Scores) -> NDArray[np.float64]:
     return scores.astype(np.float64).round(6)
 
 
-def _rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
+def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
+    """List the rows of a segment's vectors that belong to some chunks."""
     sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
     first = np.searchsorted(vector_slots, sought, side="left")
-    last = np.searchsorted(vector_slots, sought, side="right")
-    ranges = [np.arange(low, high) for low, high in zip(first, last, strict=True)]
-    return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+    lengths = np.searchsorted(vector_slots, sought, side="right") - first
+    # As if each range were laid out behind the one before it.
+    starts = np.cumsum(lengths) - lengths
+    rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
+    return rows

@@ -1,0 +1,116 @@
+"""Quality: how well are questions of public retrieval sets answered, through the product itself?
+
+    python benchmarks/quality run --data FOLDER --stores FOLDER --out RUN.jsonl [--before OLD.jsonl]
+    python benchmarks/quality compare OLD.jsonl NEW.jsonl [--system hybrid] [--against fts]
+
+FOLDER holds one folder per set; docs/quality.md says where to get them. Every document is saved as
+a memory, each conversation in its own session; stores are kept between runs. `run` asks every
+question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and hit@1,
+with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two systems
+of one, gave question by question, and the worst losses.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from measures import measure
+from runs import Outcome, mean, read_run, render, show_losses, write_run
+from sets import RetrievalSet, find_sets, read_set
+from systems import MODES, PEERS, Byheart, System, make_peers, open_store
+
+
+def ask(whole: RetrievalSet, system: System) -> list[Outcome]:
+    """Ask a system every question of a set."""
+    started = time.perf_counter()
+    outcomes = []
+    for each in whole.questions:
+        found = system.find(each)
+        outcomes.append(
+            Outcome(
+                whole.name,
+                system.name,
+                each.name,
+                each.text,
+                each.category,
+                found,
+                list(each.gains),
+                measure(found, each.gains),
+            )
+        )
+    milliseconds = (time.perf_counter() - started) / len(outcomes) * 1000
+    print(
+        f"{whole.name}  {system.name}  nDCG@10 {mean(outcomes, 'ndcg@10'):.4f}  "
+        f"{milliseconds:.1f} ms a question",
+        file=sys.stderr,
+        flush=True,
+    )
+    return outcomes
+
+
+def run_set(folder: Path, options: argparse.Namespace) -> Iterator[Outcome]:
+    """Ask all systems about one set."""
+    whole = read_set(folder)
+    with open_store(options.stores, whole) as (store, names):
+        print(file=sys.stderr)
+        for mode in options.modes.split(","):
+            for granularity in options.granularities.split(","):
+                yield from ask(whole, Byheart(store, names, mode, granularity))
+        if "hybrid" in options.modes and options.rrf:
+            yield from ask(whole, Byheart(store, names, "hybrid", fusion="rrf"))
+    wanted = options.peers.split(",") if options.peers else ()
+    for peer in make_peers(wanted, whole, options.stores / f"{whole.name}.db", names):
+        yield from ask(whole, peer)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the evaluation and print its table."""
+    options.stores.mkdir(parents=True, exist_ok=True)
+    outcomes: list[Outcome] = []
+    for folder in find_sets(options.data, options.sets.split(",") if options.sets else None):
+        outcomes += run_set(folder, options)
+        write_run(options.out, outcomes)  # after each set: a long run may be stopped
+    print(render(outcomes, read_run(options.before) if options.before else ()))
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Print the differences of two runs."""
+    before, after = read_run(options.old), read_run(options.new)
+    against = options.against or options.system
+    print(show_losses(before, after, options.system, against, options.losses))
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        prog="quality", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(required=True)
+    running = commands.add_parser("run", help="ask every question")
+    running.add_argument("--data", type=Path, required=True)
+    running.add_argument("--stores", type=Path, required=True)
+    running.add_argument("--out", type=Path, required=True)
+    running.add_argument("--before", type=Path)
+    running.add_argument("--sets", help="names, with commas; all by default")
+    running.add_argument("--modes", default=",".join(MODES))
+    running.add_argument("--granularities", default="coarse")
+    running.add_argument("--peers", default=",".join(PEERS))
+    running.add_argument("--rrf", action=argparse.BooleanOptionalAction, default=True)
+    running.set_defaults(command=run)
+    comparing = commands.add_parser("compare", help="compare two runs question by question")
+    comparing.add_argument("old", type=Path)
+    comparing.add_argument("new", type=Path)
+    comparing.add_argument("--system", default="hybrid")
+    comparing.add_argument("--against", help="another system of the old run")
+    comparing.add_argument("--losses", type=int, default=5, help="how many to show of each set")
+    comparing.set_defaults(command=compare)
+    options = parser.parse_args()
+    options.command(options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Retrieval sets: folders with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text to be found; `group` is the conversation that it belongs to."""
+
+    name: str
+    title: str | None
+    text: str
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked, within which conversation, and which documents answer it how well."""
+
+    name: str
+    text: str
+    group: str | None
+    category: str | None
+    gains: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalSet:
+    """Documents and the questions that are asked about them."""
+
+    name: str
+    documents: Sequence[Document]
+    questions: Sequence[Question]
+
+
+def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:
+    """List the folders of the sets that are wanted."""
+    folders = [path.parent for path in sorted(data.glob("*/qrels.tsv"))]
+    return [each for each in folders if names is None or each.name in names]
+
+
+def read_set(folder: Path) -> RetrievalSet:
+    """Read a set; questions that nothing answers, or that are to be left unanswered, are left out.
+
+    Of documents with the same text, which a store keeps once, the first stands for all.
+    """
+    first: dict[tuple[str | None, str], str] = {}
+    same: dict[str, str] = {}
+    documents = []
+    for row in _read_lines(folder / "corpus.jsonl"):
+        document = _document(row)
+        key = (document.group, document.text)
+        if key not in first:
+            documents.append(document)
+        same[document.name] = first.setdefault(key, document.name)
+    gains = _read_gains(folder / "qrels.tsv")
+    questions = [
+        Question(
+            row["_id"],
+            row["text"],
+            row.get("conv"),
+            row.get("category"),
+            {same[name]: gain for name, gain in gains[row["_id"]].items()},
+        )
+        for row in _read_lines(folder / "queries.jsonl")
+        if row["_id"] in gains and not row.get("abstention")
+    ]
+    return RetrievalSet(folder.name, documents, questions)
+
+
+def _document(row: Mapping[str, Any]) -> Document:
+    title = (row.get("title") or "").strip()[:200] or None
+    text = row["text"] if row["text"].strip() else title or row["_id"]
+    return Document(row["_id"], title, text, row.get("conv"))
+
+
+def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as lines:
+        yield from map(json.loads, lines)
+
+
+def _read_gains(path: Path) -> dict[str, dict[str, float]]:
+    gains: dict[str, dict[str, float]] = defaultdict(dict)
+    with path.open(encoding="utf-8", newline="") as lines:
+        for row in csv.reader(lines, delimiter="\t"):
+            if len(row) == 3 and row[2].replace(".", "").isdigit() and float(row[2]) > 0:
+                gains[row[0]][row[1]] = float(row[2])
+    return gains

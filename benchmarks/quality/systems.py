@@ -1,0 +1,186 @@
+"""Systems under test: Byheart in each of its ways, and peers on the same texts and vectors."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Protocol
+
+import apsw
+import numpy as np
+from measures import DEPTH
+from sets import Document, Question, RetrievalSet
+
+import byheart
+
+# How many passages or windows are asked for where several can be of one document.
+_DEEPER = 5 * DEPTH
+MODES = ("fts", "vector", "hybrid")
+PEERS = ("bm25s", "lancedb")
+
+
+class System(Protocol):
+    """Something that can be asked."""
+
+    name: str
+
+    def find(self, question: Question) -> list[str]:
+        """Name the documents found, best first."""
+
+
+@contextmanager
+def open_store(
+    folder: Path, whole: RetrievalSet
+) -> Iterator[tuple[byheart.MemoryStore, dict[str, str]]]:
+    """Open the store of a set, saving what is not in it yet; name the document of each memory."""
+    with byheart.open(folder / f"{whole.name}.db", space=whole.name) as store:
+        items = [
+            {"content": each.text, "title": each.title, "session_id": each.group}
+            for each in whole.documents
+        ]
+        saved = store.save_many(items, _show(len(items)))
+        names = [each.name for each in whole.documents]
+        yield store, {each.memory_id: name for each, name in zip(saved, names, strict=True)}
+
+
+def _show(total: int) -> Any:
+    def show(progress: byheart.Progress) -> None:
+        print(f"\r{progress.memories:,} of {total:,} ", end="", file=sys.stderr, flush=True)
+
+    return show
+
+
+class Byheart:
+    """The product, through its own front door, with default settings."""
+
+    def __init__(
+        self,
+        store: byheart.MemoryStore,
+        names: Mapping[str, str],
+        mode: str,
+        granularity: str = "coarse",
+        fusion: str = "evidence",
+    ) -> None:
+        shown = mode if fusion == "evidence" else f"{mode}, {fusion}"
+        self.name = shown if granularity == "coarse" else f"{shown}, {granularity}"
+        self._store = store
+        self._names = names
+        self._how = {"mode": mode, "granularity": granularity, "fusion": fusion}
+
+    def find(self, question: Question) -> list[str]:
+        """Search as anyone would; a question about a conversation, within its session."""
+        scope: dict[str, Any] = (
+            {"session_id": question.group, "include_global": False} if question.group else {}
+        )
+        limit = DEPTH if self._how["granularity"] == "coarse" else _DEEPER
+        answer = self._store.search(question.text, limit=limit, **self._how, **scope)
+        found = dict.fromkeys(self._names[hit.memory_id] for hit in answer.results)
+        return list(found)[:DEPTH]
+
+
+class Bm25s:
+    """bm25s with its English stop words and a Snowball stemmer, on whole documents."""
+
+    name = "bm25s"
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        import bm25s
+        import Stemmer
+
+        self._library = bm25s
+        self._stemmer = Stemmer.Stemmer("english")
+        self._groups: dict[str | None, tuple[list[str], Any]] = {}
+        for group in {each.group for each in documents}:
+            mine = [each for each in documents if each.group == group]
+            texts = [f"{each.title or ''} {each.text}" for each in mine]
+            index = bm25s.BM25()
+            index.index(self._tokens(texts), show_progress=False)
+            self._groups[group] = ([each.name for each in mine], index)
+
+    def _tokens(self, texts: list[str]) -> Any:
+        return self._library.tokenize(
+            texts, stopwords="en", stemmer=self._stemmer, show_progress=False
+        )
+
+    def find(self, question: Question) -> list[str]:
+        """Give the documents of the highest scores."""
+        names, index = self._groups[question.group]
+        found, scores = index.retrieve(
+            self._tokens([question.text]), k=min(DEPTH, len(names)), show_progress=False
+        )
+        ranked = zip(found[0].tolist(), scores[0].tolist(), strict=True)
+        return [names[at] for at, score in ranked if score > 0]
+
+
+class LanceDb:
+    """LanceDB's own hybrid query with RRF, on Byheart's passages and vectors."""
+
+    name = "lancedb hybrid"
+
+    def __init__(
+        self, folder: Path, store_path: Path, names: Mapping[str, str], embed: Any
+    ) -> None:
+        import lancedb
+        from lancedb.index import FTS
+
+        rows = [
+            {
+                "document": names[memory_id],
+                "group": group or "",
+                "text": f"{title or ''}\n{content}",
+                "vector": np.frombuffer(vector, "<f4"),
+            }
+            for memory_id, group, title, content, vector in _read_windows(store_path)
+            if memory_id in names
+        ]
+        self._table: Any = lancedb.connect(folder).create_table("passages", rows)
+        self._table.create_index("text", config=FTS(stem=True, remove_stop_words=True))
+        self._embed = embed
+
+    def find(self, question: Question) -> list[str]:
+        """Ask by text and vector at once; exact among vectors, since there is no index of them."""
+        query = (
+            self._table.search(query_type="hybrid", vector_column_name="vector")
+            .vector(self._embed(question.text))
+            .text(_plain(question.text))
+            .distance_type("cosine")
+            .limit(_DEEPER)
+        )
+        if question.group:
+            group = question.group.replace("'", "''")
+            query = query.where(f"`group` = '{group}'", prefilter=True)
+        found = dict.fromkeys(row["document"] for row in query.to_list())
+        return list(found)[:DEPTH]
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isalnum() else " " for char in text)
+
+
+def _read_windows(path: Path) -> list[tuple[Any, ...]]:
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    rows = connection.execute(
+        "SELECT memory_id, session_id, title, content, embedding FROM vectors "
+        "JOIN chunks USING (chunk_no) JOIN memories USING (memory_no) ORDER BY vector_no"
+    ).fetchall()
+    connection.close()
+    return list(rows)
+
+
+def make_peers(
+    wanted: Sequence[str], whole: RetrievalSet, store_path: Path, names: Mapping[str, str]
+) -> Iterator[System]:
+    """Set up the peers that are installed."""
+    if "bm25s" in wanted and find_spec("bm25s"):
+        yield Bm25s(whole.documents)
+    if "lancedb" in wanted and find_spec("lancedb"):
+        from byheart.opening import embedder_for
+        from byheart.settings import load_settings
+
+        with tempfile.TemporaryDirectory() as folder:
+            embed = embedder_for(load_settings()).embed_query
+            yield LanceDb(Path(folder), store_path, names, embed)

@@ -1,0 +1,30 @@
+"""The background of a question: which cosines does it have with chunks at large?
+
+A cosine means little by itself: unrelated passages have 0.1 with one model and 0.7 with another,
+and a question in a language the model does not know is near to everything. How far a chunk stands
+above the background says what its cosine is worth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.contracts import Background
+from byheart.storage.sqlite.index.view import Selection, View, rows_of
+
+# Between half as many and so many. With ten times as many, quality is the same within 0.002.
+_MOST_SAMPLED = 512
+
+
+def look_around(view: View, vector: NDArray[np.float32], selection: Selection) -> Background:
+    """Compare a question with a sample of the chunks that are selected, the same ones each time."""
+    halvings = max(0, (max(selection.total, 1) - 1).bit_length() - _MOST_SAMPLED.bit_length() + 1)
+    slots = view.scattered(halvings)
+    slots = slots.take(np.flatnonzero(selection.chunks.take(slots)))
+    rows = [rows_of(each.vector_slots, slots) for each in view.segments]
+    _, cosines = view.best_windows(vector, rows)
+    if not len(cosines):
+        return Background(0.0, 0.0, selection.total)
+    exact = cosines.astype(np.float64)
+    return Background(float(exact.mean()), float(exact.std()), selection.total)
