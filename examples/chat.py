@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import byheart
@@ -143,7 +144,11 @@ def main() -> None:
         store.save_many({"content": fact, "kind": "fact"} for fact in FACTS)
         for line in sys.stdin if sys.stdin.isatty() else QUESTIONS:
             print(f"you: {line.strip()}")
-            print(f"it:  {chat(store, given.session_id, line.strip(), given.url or stand_in)}")
+            try:
+                reply = chat(store, given.session_id, line.strip(), given.url or stand_in)
+            except URLError as error:
+                sys.exit(f"{given.url} does not answer: {error.reason}")
+            print(f"it:  {reply}")
 
 
 if __name__ == "__main__":

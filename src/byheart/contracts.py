@@ -447,6 +447,10 @@ class Reader(Protocol):
         """Give what a session, or nobody's in particular, was given lately and still finds."""
         ...
 
+    def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
+        """Name the chunks that a session itself was given lately, since a moment."""
+        ...
+
     def pinned(self, where: Filter) -> list[Memory]:
         """List what is pinned, in the order in which it was."""
         ...

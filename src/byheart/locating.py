@@ -49,4 +49,8 @@ def _text_of(name: str) -> str:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(os.path.expanduser(path)).replace(os.sep, "/")  # noqa: PTH100, PTH111
+    try:
+        whole = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+    except FileNotFoundError:  # the working folder was deleted
+        return path
+    return whole.replace(os.sep, "/")

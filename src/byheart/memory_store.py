@@ -73,7 +73,7 @@ from byheart.model import (
     WrittenFile,
 )
 from byheart.observing import Observer
-from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest
+from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.reembedding import Reembedder
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
@@ -421,6 +421,49 @@ class MemoryStore:
             recent=check.check_int("recent", recent, 0, check.LARGEST_LIMIT),
             top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
         )
+        return self._prompted(request, started)
+
+    def remind(
+        self,
+        session_id: str,
+        query: str,
+        max_tokens: int = 1000,
+        top_k: int = 6,
+        include_task: Text = None,
+        mode: str = "hybrid",
+        since: datetime | str | None = None,
+        min_similarity: float = 0.3,
+        max_chars: int = 10_000,
+    ) -> ContextAnswer:
+        """Put together what a session should know about a query that did not ask for it.
+
+        Other than `context`, it gives only what is near the query: `min_similarity` as a cosine,
+        or half of its words; and nothing that this session was given, or that was kept, `since`.
+        """
+        started = time.perf_counter()
+        moment = check.check_moment("since", since)
+        given = {"session_id": session_id, "created_before": moment}
+        check.check_label("session_id", session_id)
+        where = make_filter(given, self.space)
+        task = check.check_optional_label("include_task", include_task)
+        self._storage.settle_emitted()
+        request = PromptRequest(
+            where=where,
+            also=None if task is None else replace(where, session_id=None, task_code=task),
+            query=check.check_query(query),
+            mode=check.check_choice("mode", mode, MODES),
+            max_tokens=check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS),
+            recent=0,
+            top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
+            reminder=Reminder(
+                since=moment,
+                least_similarity=check.check_number("min_similarity", min_similarity, 0, 1),
+                max_chars=check.check_int("max_chars", max_chars, 1, check.MOST_TOKENS),
+            ),
+        )
+        return self._prompted(request, started)
+
+    def _prompted(self, request: PromptRequest, started: float) -> ContextAnswer:
         answer, state = self._prompter.context(request)
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(request.where.space, "context", answer.query, elapsed_ms)

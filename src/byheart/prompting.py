@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from byheart.context import (
     ContextRequest,
@@ -16,9 +17,10 @@ from byheart.context import (
 from byheart.contracts import Candidate, Storage
 from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
-from byheart.search import SearchRequest, gather
+from byheart.search import SearchRequest, gather, is_relevant
 from byheart.settings import Settings
-from byheart.vectorizing import Vectorizer
+from byheart.vectorizing import Asked, Vectorizer
+from byheart.words import query_terms
 
 # Passages are chosen among twice as many chunks and these: each costs a twentieth of a millisecond.
 _MORE_CANDIDATES = 4
@@ -27,6 +29,15 @@ LARGEST_TOP_K = 100
 _LONGEST_QUESTION = 4000
 # How far back a question is looked for if the last message asks for nothing.
 _QUESTION_TURNS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """What nobody asked for: only what answers, and was not given in this conversation before."""
+
+    since: datetime | None
+    least_similarity: float
+    max_chars: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +52,7 @@ class PromptRequest:
     top_k: int
     # Another filter for what is retrieved as well.
     also: Filter | None = None
+    reminder: Reminder | None = None
 
 
 class Prompter:
@@ -77,15 +89,23 @@ class Prompter:
                 pinned=pinned,
                 recent=recent,
                 question_id=question.memory_id if question else None,
-                candidates=_best_first(
-                    gather(replace(search, where=where), reader, asked.vector, there)
-                    for where in filter(None, (request.where, request.also))
+                candidates=_worth_giving(
+                    request,
+                    _best_first(
+                        gather(replace(search, where=where), reader, asked.vector, there)
+                        for where in filter(None, (request.where, request.also))
+                    ),
+                    query,
+                    asked,
                 ),
                 identity=list(read_identity_files(self._settings, own.space)),
             )
             state = reader.state(own.space)
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
         answer = assemble(asked_for, materials, measure)
+        while request.reminder is not None and _too_long(answer, request.reminder):
+            asked_for = replace(asked_for, max_tokens=asked_for.max_tokens // 2)
+            answer = assemble(asked_for, materials, measure)
         given = [
             name
             for item in answer.receipt.items
@@ -122,6 +142,28 @@ def _name_missing(answer: ContextAnswer) -> str | None:
         return f"nothing fits: max_tokens {answer.receipt.max_tokens} is too few"
     missing = [each.memory_id for each in dropped if each.part == "pinned"]
     return f"pinned, but too long for max_tokens: {', '.join(missing)}" if missing else None
+
+
+def _worth_giving(
+    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked
+) -> list[Candidate]:
+    """Leave out of a reminder what is far from the question, and what was given before."""
+    if request.reminder is None:
+        return candidates
+    about, session_id = request.reminder, request.where.session_id
+    assert session_id is not None, "a context is of one session"
+    given = asked.reader.given_since(request.where.space, session_id, about.since)
+    words = query_terms(query)
+    return [
+        each
+        for each in candidates
+        if each.found.chunk_no not in given
+        and is_relevant(each, words, asked.vector, about.least_similarity)
+    ]
+
+
+def _too_long(answer: ContextAnswer, reminder: Reminder) -> bool:
+    return len(answer.text) > reminder.max_chars and answer.receipt.max_tokens > 1
 
 
 def _best_first(gathered: Iterable[Sequence[Candidate]]) -> list[Candidate]:

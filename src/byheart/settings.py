@@ -349,6 +349,14 @@ class Settings:
     hook_max_tokens: int = _number(
         1_000, "How much `byheart hook` puts into a prompt, in tokens; 0 means nothing.", 0, 100_000
     )
+    hook_min_similarity: float = _number(
+        0.3,
+        "How near a passage must be to a prompt to be put there, as a cosine, unless it has half of "
+        "its words.",
+        0,
+        1,
+        float,
+    )
     collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
     slow_query_ms: float = _number(
         500.0, "A query that takes longer counts as slow, in milliseconds.", 0, 3_600_000, float

@@ -12,6 +12,7 @@ from byheart.context.delimiting import PREAMBLE, quote
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.model import ECHO
 
+MEMORY = "mem_01m7hr138g6rt3zfd573zyyp6m"
 EMITTED = (
     "The deploy key is kept in the vault under ci/deploy. It is rotated every March by Olga.",
     "Anna prefers tea to coffee and never drinks milk.",
@@ -85,7 +86,7 @@ def test_only_the_repeated_sentences_of_a_reply_are_echoes() -> None:
 
 
 def test_a_block_of_ours_is_known_by_its_delimiters() -> None:
-    passage = quote("passage", "A text that\n\nno store knows.", (("id", "mem_x#0"),))
+    passage = quote("passage", "A text that\n\nno store knows.", (("id", f"{MEMORY}#0"),))
     message = quote("message", "Who said this?", (("role", "user"),))
     block = f"{PREAMBLE}{passage}{message}"
     text = f"{block}\nMy question is another one."
@@ -104,8 +105,10 @@ def test_a_block_of_ours_is_known_by_its_delimiters() -> None:
         "<summary>\nA fold-out of HTML.\n</summary>",
         '<message role="user">\nAn XML of others.\n</message>',
         "<passage>\nFrom a book.\n</passage>",
-        '<passage id="1">\nwithout an end',
-        '<passage id="x">no line of its own</passage>',
+        '<passage id="1">\nThe old bakery in Lisbon opens at six.\n</passage>',
+        '<passage id="mem_1#0">\nFrom a program with ids like ours.\n</passage>',
+        f'<passage id="{MEMORY}">\nwithout an end',
+        f'<passage id="{MEMORY}">no line of its own</passage>',
     ],
 )
 def test_tags_of_others_are_not_taken_for_ours(text: str) -> None:
@@ -127,17 +130,17 @@ def test_a_block_is_known_by_its_delimiters_whatever_its_attributes_say(name: st
 
 
 def test_unclosed_tags_by_the_thousand_do_not_take_for_ever() -> None:
-    assert find_quotations('<passage id="a">\n' * 10_000) == []
+    assert find_quotations(f'<passage id="{MEMORY}">\n' * 10_000) == []
 
 
-@pytest.mark.parametrize("piece", [".", " ", "\n", "id: ", "(", "mem_", '<passage id="a" '])
+@pytest.mark.parametrize("piece", [".", " ", "\n", "id: ", "(", "mem_", f'<passage id="{MEMORY}" '])
 def test_a_text_of_one_piece_by_the_thousand_does_not_take_for_ever(piece: str) -> None:
     assert Emitted(EMITTED).find_echoes(piece * (200_000 // len(piece)) + "x") == []
 
 
 def test_sentences_among_quotations_by_the_thousand_do_not_take_for_ever() -> None:
     """Looking through all quotations for each sentence took minutes."""
-    block = '<passage id="a">\nx\n</passage>\n' * 2_000
+    block = f'<passage id="{MEMORY}">\nx\n</passage>\n' * 2_000
     assert Emitted(EMITTED).find_echoes(block + "ab.\n" * 30_000) == [(0, len(block))]
 
 

@@ -72,11 +72,11 @@ def _cut(
             end_char=chunk.start_char + end,
             start_line=line,
             end_line=max(line, line + lines),
-            chunk_type=ECHO
-            if echo
-            else ASIDE
-            if is_short(content, least_words)
-            else chunk.chunk_type,
+            chunk_type=ECHO if echo else _type_of(chunk, content, least_words),
             token_count=len(tokens.token_starts(content)),
         )
         waiting = end
+
+
+def _type_of(chunk: Chunk, content: str, least_words: int) -> str:
+    return ASIDE if is_short(content, least_words) else chunk.chunk_type

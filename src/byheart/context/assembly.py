@@ -137,8 +137,8 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     holds = [memory for memory in materials.pinned if memory.superseded_by is None]
     identity = [identity_entry(file) for file in materials.identity if file.trouble is None]
     unreadable = tuple(
-        identity_entry(file).left_out("unreadable", f"{file.path}: {file.trouble}")
-        for file in materials.identity
+        entry.left_out("unreadable", f"{entry.item.path}: {file.trouble}")
+        for file, entry in zip(materials.identity, map(identity_entry, materials.identity))
         if file.trouble is not None
     )
     summary = [] if materials.summary is None else [summary_entry(materials.summary)]

@@ -36,16 +36,15 @@ _SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
 )
 # How a passage is cited: its id, and what people put around one.
+_ID = r"mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?"
 _CITATION = re.compile(
     r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
-    r"\"?mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?\"?\s{0,2}[\])】]?",
+    rf"\"?{_ID}\"?\s{{0,2}}[\])】]?",
     re.IGNORECASE,
 )
 # Others have tags of these names too: ours stand behind our preamble, or have an id as we write it.
 _OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=\"[^\"\n]*\"){{0,12}}>(?=\n)")
-_BEGINS = re.compile(
-    rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"[^\"\n]{{1,240}}\")"
-)
+_BEGINS = re.compile(rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"{_ID}\")")
 
 
 class Span(NamedTuple):

@@ -77,7 +77,8 @@ class Entry:
 
 
 def identity_entry(file: IdentityFile) -> Entry:
-    """Make an entry of an identity file."""
+    """Make an entry of an identity file; where it lies is the owner's alone to know."""
+    name = file.path.replace("\\", "/").rpartition("/")[2]
     item = ContextItem(
         part="identity",
         memory_id="",
@@ -86,7 +87,7 @@ def identity_entry(file: IdentityFile) -> Entry:
         role=None,
         origin="file",
         title=None,
-        path=file.path,
+        path=name,
         start_line=None,
         end_line=None,
         session_id=None,
@@ -95,7 +96,6 @@ def identity_entry(file: IdentityFile) -> Entry:
         tokens=0,
         cut=False,
     )
-    name = file.path.replace("\\", "/").rpartition("/")[2]
     return Entry("identity", IDENTITY, (("file", name),), file.text, item)
 
 

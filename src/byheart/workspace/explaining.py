@@ -20,9 +20,8 @@ def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -
     """Say why a file or folder is memory or not, looking at the file itself too."""
     rules = rules or IgnoreRules(root)
     device, _ = identify(rules.root)
-    relative = _place_below(rules.root, path)
     try:
-        return _explain_found(rules, relative, device)
+        return _explain_found(rules, _place_below(rules.root, path), device)
     except OSError as error:
         raise Unreadable(f"{path} {describe(error)}", "check who may read it") from error
 
@@ -55,11 +54,10 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
 def _place_below(root: Path, path: str | Path) -> str:
     """Give the path below the root of a file named from here or from the root."""
     given = Path(path).expanduser()
-    candidates = [given] if given.is_absolute() else [Path.cwd() / given, root / given]
-    existing = [each for each in candidates if os.path.lexists(each)]
+    existing = [each for each in (given, root / given) if os.path.lexists(each)]
     # The links on the way to the root do not matter; those on the way from it do.
     for candidate in existing:
-        normal = Path(os.path.normpath(candidate))
+        normal = Path(os.path.abspath(candidate))  # noqa: PTH100 - links must stay
         for base in (root, *_other_names(root, normal)):
             if normal.is_relative_to(base):
                 relative = normal.relative_to(base).as_posix()

@@ -81,7 +81,7 @@ def test_a_bad_line_is_named_and_what_came_before_it_is_kept(
     ran = run("save", "--jsonl", "f.jsonl")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {reason}")
-    assert "1 memory before it kept: correct it and run this again" in ran.err
+    assert "1 memory before it kept: correct it, then run the same command again" in ran.err
     assert [each.content for each in library.list().memories] == ["one"]
 
 

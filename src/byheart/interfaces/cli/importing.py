@@ -26,12 +26,15 @@ class Way(NamedTuple):
     verb: Literal["save_many", "log_many"]
     done: str
     noun: str
-    # What is to be known before the same lines are given again.
-    beware: str = ""
+    # How to go on behind what is kept.
+    again: str = "run the same command again to go on"
 
 
 SAVING = Way("save_many", "saved", "memory")
-LOGGING = Way("log_many", "logged", "turn", "; turns without a client_id would be logged twice")
+LOGGING = Way(
+    *("log_many", "logged", "turn"),
+    "go on with the lines behind them: those without a client_id would be logged twice",
+)
 
 
 def import_lines(
@@ -133,8 +136,7 @@ class Import:
                 self._bar.close()
                 remark(
                     self._invocation,
-                    f"\ninterrupted: {count(self._kept, self._way.noun)} kept; "
-                    f"run the same command again to go on{self._way.beware}",
+                    f"\ninterrupted: {count(self._kept, self._way.noun)} kept; {self._way.again}",
                 )
                 raise
             except ByheartError as error:
@@ -158,7 +160,7 @@ class Import:
         if error is not self._lines.bad and item.startswith("item "):
             place = self._lines.place_of(int(item.removeprefix("item ")))
             error.message = f"{place}: {message}"
-        kept = f"{count(self._kept, self._way.noun)} before it kept: correct it and run this again"
-        kept += self._way.beware if self._kept else ""
+        kept = f"{count(self._kept, self._way.noun)} before it kept: correct it"
+        kept += f", then {self._way.again}" if self._kept else " and run this again"
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         return error

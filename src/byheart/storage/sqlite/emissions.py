@@ -95,6 +95,17 @@ def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) 
     return [str(row[0]) for row in rows]
 
 
+def given_since(
+    connection: apsw.Connection, space: str, session_id: str, since: int
+) -> frozenset[int]:
+    """Name the passages that a session itself was given since a moment."""
+    rows = connection.execute(
+        "SELECT chunk_no FROM emitted WHERE space = ? AND session_id = ? AND at >= ?",
+        (space, session_id, since),
+    )
+    return frozenset(int(row[0]) for row in rows)
+
+
 def forget(connection: apsw.Connection, space: str, session_id: str) -> None:
     """Let go of what a session was given."""
     connection.execute(

@@ -273,6 +273,11 @@ class SqliteReader:
         """Give the texts that a session was given lately and still finds, the latest first."""
         return emissions.emitted(self._connection, space, session_id, self._now)
 
+    def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
+        """Name the chunks that a session itself was given lately, since a moment."""
+        at = 0 if since is None else to_micros(since)
+        return emissions.given_since(self._connection, space, session_id, at)
+
     def pinned(self, where: Filter) -> list[Memory]:
         """List what is pinned, in the order in which it was."""
         return conversation.pinned(self._connection, where, self._now)

@@ -15,6 +15,17 @@ from byheart.storage.sqlite.filters import where_clause
 from byheart.storage.sqlite.rows import MEMORY, to_memory
 from byheart.storage.sqlite.times import from_micros
 
+# The running summary is of the session: it counts as the work of whoever spoke last.
+_AGENT = (
+    "CASE WHEN m.client_id = '' THEN (SELECT o.agent_id FROM memories o WHERE o.space = m.space "
+    "AND o.session_id = m.session_id AND o.client_id IS NOT '' ORDER BY o.created_at DESC LIMIT 1) "
+    "ELSE m.agent_id END"
+)
+# A turn was active when it was said, not when it was imported; a summary is made by itself.
+_LATEST = (
+    "ifnull(max(CASE WHEN m.client_id = '' THEN NULL WHEN m.role IS NULL THEN m.updated_at "
+    "ELSE m.created_at END), max(m.updated_at))"
+)
 _CHARS = "(SELECT max(end_char) FROM chunks c WHERE c.memory_no = m.memory_no)"
 
 
@@ -27,16 +38,19 @@ def list_sessions(
     now: int,
 ) -> tuple[list[Session], int]:
     """List sessions by agent, latest activity first, and count them all."""
-    clause, values = where_clause(Filter(space=space, agent_id=agent_id), now)
+    clause, values = where_clause(Filter(space=space), now)
     grouped = (
-        "SELECT session_id, agent_id, count(*) AS memory_count, max(session_iter), "
-        "min(created_at), max(updated_at) AS latest, json_group_array(DISTINCT kind) "
+        f"SELECT session_id, {_AGENT} AS agent, count(*) AS memory_count, max(session_iter), "
+        f"min(created_at), {_LATEST} AS latest, json_group_array(DISTINCT kind) "
         f"FROM memories m WHERE {clause} AND session_id IS NOT NULL "
-        "GROUP BY session_id, agent_id"
+        "GROUP BY session_id, agent"
     )
+    if agent_id is not None:
+        grouped += " HAVING agent = ?"
+        values.append(agent_id)
     total = connection.execute(f"SELECT count(*) FROM ({grouped})", values).get
     rows: Any = connection.execute(
-        f"{grouped} ORDER BY latest DESC, session_id, agent_id LIMIT ? OFFSET ?",
+        f"{grouped} ORDER BY latest DESC, session_id, agent LIMIT ? OFFSET ?",
         [*values, limit, offset],
     )
     return [_to_session(row) for row in rows], total
@@ -62,7 +76,7 @@ def stats(connection: apsw.Connection, where: Filter, now: int) -> SessionStats:
     row: Any = connection.execute(
         "SELECT count(*), count(role), count(pinned_at), count(DISTINCT agent_id), "
         "count(DISTINCT session_id), count(DISTINCT task_code), max(session_iter), "
-        f"avg(ifnull({_CHARS}, 0)), sum(access_count), min(created_at), max(updated_at) {own}",
+        f"avg(ifnull({_CHARS}, 0)), sum(access_count), min(created_at), {_LATEST} {own}",
         values,
     ).get
     first, latest = row[9:]
