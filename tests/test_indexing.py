@@ -727,6 +727,16 @@ def test_a_path_filter_is_a_glob_seen_from_any_folder(
     assert [Path(each.path or "").name for each in listed] == names
 
 
+def test_a_working_folder_that_was_deleted_cannot_become_a_workspace(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(InvalidInput, match="working folder was deleted"):
+        store.index(".")
+
+
 def test_a_passage_is_found_by_path_and_line(store: MemoryStore, root: Path) -> None:
     parts = [f"# Part {number}\n\n" + "Words. " * 300 + "\n\n" for number in range(6)]
     file = write(root, "book.md", "".join(parts))

@@ -118,10 +118,7 @@ class Indexer:
     def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
         """Find the workspace that a path is in, or make the folder one."""
         given = Path(path).expanduser()
-        try:
-            target = given.resolve(strict=True)
-        except (OSError, RuntimeError):
-            target = Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk
+        target = whole_path(given)
         found = innermost(self._storage.workspaces.roots(space), target)
         if found is not None:
             root = Path(found.root)
@@ -449,6 +446,20 @@ def _known_errors(look: _Look) -> Iterator[FileError]:
         known = look.known.get(seen.path)
         if known is not None and known.trouble is not None and _is_unchanged(seen, look.known):
             yield FileError(seen.path, known.trouble)
+
+
+def whole_path(given: Path) -> Path:
+    """Give a path from the root of the file system on, without links as far as it is there."""
+    try:
+        return given.resolve(strict=True)
+    except (OSError, RuntimeError):
+        pass
+    try:
+        return Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"{given} is not there: the working folder was deleted", "change to another folder"
+        ) from error
 
 
 def innermost(workspaces: Iterable[Workspace], path: Path) -> Workspace | None:

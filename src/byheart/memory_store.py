@@ -434,17 +434,17 @@ class MemoryStore:
         since: datetime | str | None = None,
         min_similarity: float = 0.3,
         max_chars: int = 10_000,
+        **filters: Unpack[ContextFilters],
     ) -> ContextAnswer:
-        """Put together what a session should know about a query that did not ask for it.
+        """Put together what a session should know, though nobody asked for it.
 
-        Other than `context`, it gives only what is near the query: `min_similarity` as a cosine,
-        or half of its words; and nothing that this session was given, or that was kept, `since`.
+        Unlike `context` it gives only what is near the query (`min_similarity` as a cosine, or half
+        of its words), and nothing that this session was given `since` a moment, or ever.
         """
         started = time.perf_counter()
-        moment = check.check_moment("since", since)
-        given = {"session_id": session_id, "created_before": moment}
+        check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
         check.check_label("session_id", session_id)
-        where = make_filter(given, self.space)
+        where = make_filter({**filters, "session_id": session_id}, self.space)
         task = check.check_optional_label("include_task", include_task)
         self._storage.settle_emitted()
         request = PromptRequest(
@@ -456,7 +456,7 @@ class MemoryStore:
             recent=0,
             top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
             reminder=Reminder(
-                since=moment,
+                since=check.check_moment("since", since),
                 least_similarity=check.check_number("min_similarity", min_similarity, 0, 1),
                 max_chars=check.check_int("max_chars", max_chars, 1, check.MOST_TOKENS),
             ),

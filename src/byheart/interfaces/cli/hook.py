@@ -16,8 +16,14 @@ from byheart.errors import InvalidInput
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.hooks import journal
-from byheart.interfaces.hooks.attempts import Answer, Deadline, attempt, seconds_since_start
-from byheart.settings import load_settings
+from byheart.interfaces.hooks.attempts import (
+    Answer,
+    Deadline,
+    attempt,
+    read_within,
+    seconds_since_start,
+)
+from byheart.settings import Settings, load_settings
 
 # Written out here, so that help is there before the engine is.
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd")
@@ -25,9 +31,21 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop
 ANSWERED = ("SessionStart", "UserPromptSubmit")
 
 
+class _HookVerb(Verb):
+    """A verb whose command line is never wrong: some exit codes make an agent drop a prompt."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the command line; what cannot be read is written down."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            journal.note(" ".join(args[:1]), error.format_message())
+            raise click.exceptions.Exit(0) from error
+
+
 @click.command(
     "hook",
-    cls=Verb,
+    cls=_HookVerb,
     # An agent takes some exit codes for a refusal of what it was about to do.
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     examples=("byheart setup claude-code --hooks", "cat event.json | byheart hook SessionStart"),
@@ -46,7 +64,7 @@ def hook_command(invocation: Invocation, event: str) -> None:
     ended = True
     try:
         logging.basicConfig(handlers=[journal.JournalHandler(event)], force=True)
-        text, ended = _react(invocation, event, sys.stdin.buffer.read())
+        text, ended = _react(invocation, event)
         if text is not None:
             click.echo(text)
             sys.stdout.flush()
@@ -64,18 +82,25 @@ def _let_go_of_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _react(invocation: Invocation, name: str, data: bytes) -> tuple[str | None, bool]:
+def _react(invocation: Invocation, name: str) -> tuple[str | None, bool]:
     """Give what to print, and say whether all work has ended."""
     settings = load_settings(overrides(invocation))
+    seconds = _limit(name, settings)
+    data = read_within(Deadline(seconds - seconds_since_start()), sys.stdin.buffer.read)
+    if data is None:
+        journal.note(name, f"no event came within {seconds:g} s")
+        return None, False
     said = json.loads(data)
     if not isinstance(said, dict):
         raise InvalidInput("the event is no object")
     name = name or str(said.get("hook_event_name"))
-    if name not in EVENTS or not settings.enabled:
+    if name not in EVENTS:
+        raise InvalidInput("nothing is known of such an event")
+    if not settings.enabled:
         return None, True
     if name == "PostToolUse" and not is_wanted(str(said.get("tool_name")), settings):
         return None, True
-    seconds = settings.hook_timeout_seconds if name in ANSWERED else settings.hook_capture_seconds
+    seconds = _limit(name, settings)
     deadline, answer = Deadline(seconds - seconds_since_start()), Answer()
 
     def work(by_keyword: bool) -> None:
@@ -93,6 +118,12 @@ def _react(invocation: Invocation, name: str, data: bytes) -> tuple[str | None, 
         journal.note(name, f"not done within {seconds:g} s")
     text = answer.text
     return (None if text is None else _answer(name, text)), ended
+
+
+def _limit(name: str, settings: Settings) -> float:
+    """Say how many seconds an event has; one without a name is perhaps waited for."""
+    waited_for = name in ANSWERED or name not in EVENTS
+    return settings.hook_timeout_seconds if waited_for else settings.hook_capture_seconds
 
 
 def _answer(event: str, text: str) -> str:

@@ -188,10 +188,10 @@ def _explain(invocation: Invocation, path: str | None, file: str) -> None:
 
 def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
     """Find the folder whose rules count: the workspace around it, or else the one named."""
-    from byheart.indexing import innermost
+    from byheart.indexing import innermost, whole_path
 
     named = Path(path or ".").expanduser()
-    meant = (named if path else Path(file).expanduser().parent).resolve()
+    meant = whole_path(named if path else Path(file).expanduser().parent)
     try:
         with open_store(invocation) as store:
             around = innermost(store.workspaces(), meant)

@@ -13,6 +13,7 @@ from byheart.interfaces.hooks.journal import note
 
 # How much of the time the first attempt has to itself, before a quicker one is made beside it.
 _HEAD_START = 0.6
+_LEAST_READING_SECONDS = 0.1
 _STARTED = 19  # which field of /proc/self/stat says when a process began, after its name
 
 
@@ -56,6 +57,16 @@ class Answer:
             if not self.given.is_set():
                 self._text = text or None
                 self.given.set()
+
+
+def read_within(deadline: Deadline, read: Callable[[], bytes]) -> bytes | None:
+    """Read what somebody else writes, unless that takes too long; a pipe may never end."""
+    data: list[bytes] = []
+    reader = threading.Thread(target=lambda: data.append(read()), daemon=True)
+    reader.start()
+    # What is there already is read even if no time is left: it tells what is not done.
+    reader.join(max(deadline.left, _LEAST_READING_SECONDS))
+    return data[0] if data else None
 
 
 Work = Callable[[], None]

@@ -39,6 +39,8 @@ def read_event(said: Mapping[str, Any], name: str, environ: Mapping[str, str]) -
     """Read an event; `name` is what the hook was called for."""
     if not isinstance(said.get("session_id"), str):
         raise InvalidInput("the event names no session_id")
+    if name == "UserPromptSubmit" and not isinstance(said.get("prompt"), str):
+        raise InvalidInput("the event has no prompt that is text")
     transcript = said.get("transcript_path")
     # The agent may have gone into another folder since; the project is where it was started.
     folder = environ.get(PROJECT_VARIABLE) or said.get("cwd")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -26,8 +27,13 @@ def note(event: str, error: BaseException | str) -> None:
         if path.exists() and path.stat().st_size > _LARGEST_BYTES:
             path.replace(path.with_suffix(".log.1"))
         told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        with path.open("a", encoding="utf-8", errors="replace") as file:
+        # What went wrong may quote what was said: it is nobody else's.
+        with open(path, "a", encoding="utf-8", errors="replace", opener=_open_private) as file:  # noqa: PTH123
             file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {event} {' '.join(told.split())}\n")
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 class JournalHandler(logging.Handler):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from itertools import filterfalse, islice
 
-from byheart.capturing import capture, is_wanted, name_turn
+from byheart.capturing import capture, capture_title, is_wanted, name_turn
 from byheart.context import says_nothing
 from byheart.context.delimiting import PREAMBLE, SUMMARY, quote
 from byheart.errors import Conflict, EmbeddingError, NotFound
@@ -24,10 +24,10 @@ from byheart.upkeep.foreign.transcripts import describe_call
 LONGEST_ANSWER_CHARS = 9_500
 # How many passages answer a prompt, and how many sessions before this one are told of.
 _TOP_K, _EARLIER_SESSIONS = 6, 3
-_LOOKED_AT = 200
+_LOOKED_AT = 50
 _SUMMARY, _COMPACTION = "session_summary", "compaction"
 # So many times may the same words be said in a session.
-_MOST_REPETITIONS = 10_000
+_MOST_REPETITIONS, _MOST_TURNS = 10_000, 1000
 # Vectors are made a few at a time, so that what was made is kept when time is up.
 _EMBEDDED_AT_ONCE, _LAST_MOMENT_SECONDS = 8, 0.3
 
@@ -70,27 +70,41 @@ def start_session(situation: Situation) -> None:
             store.log(event.session_id, "system", "compacted", _COMPACTION, agent_id=AGENT)
         if not budget:
             return
-        answer = store.context(event.session_id, max_tokens=budget, recent=0, top_k=0, mode="fts")
-        text = answer.text if answer.receipt.items else ""
+        text = _what_stays(store, event, budget)
         for summary in _earlier_summaries(store, event):
             about = (("session", summary.session_id), ("date", f"{summary.updated_at:%Y-%m-%d}"))
             told = quote(SUMMARY, summary.content, about)
             if len(text) + len(told) <= LONGEST_ANSWER_CHARS:
                 text = (text or PREAMBLE) + told
                 store.note_shown(summary.memory_id, event.session_id)
-        situation.answer.say(text[:LONGEST_ANSWER_CHARS])
+        situation.answer.say(text)
+
+
+def _what_stays(store: MemoryStore, event: Event, budget: int) -> str:
+    while budget:
+        answer = store.context(event.session_id, max_tokens=budget, recent=0, top_k=0, mode="fts")
+        # Never cut: what follows would stand inside of a quotation that does not end.
+        if len(answer.text) <= LONGEST_ANSWER_CHARS:
+            return answer.text if answer.receipt.items else ""
+        budget //= 2
+    return ""
 
 
 def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
     if event.project is None:
         return
-    latest = store.list(limit=_LOOKED_AT, task_code=event.project, kind="message").memories
-    sessions = dict.fromkeys(each.session_id for each in latest)
-    sessions.pop(event.session_id, None)
-    for session_id in list(sessions)[:_EARLIER_SESSIONS]:
+    latest = dict.fromkeys(each.session_id for each in store.sessions(AGENT, _LOOKED_AT))
+    latest.pop(event.session_id, None)
+    of_project = (name for name in latest if _is_of(store, name, event.project))
+    for session_id in islice(of_project, _EARLIER_SESSIONS):
         summary = _summary_of(store, session_id)
         if summary is not None:
             yield summary
+
+
+def _is_of(store: MemoryStore, session_id: str, project: str) -> bool:
+    own = store.list(limit=1, task_code=project, session_id=session_id, include_global=False)
+    return own.total > 0
 
 
 def answer_prompt(situation: Situation) -> None:
@@ -116,37 +130,32 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
             situation.answer.say(_retrieved(store, situation, prompt, embedding=embedding))
         else:
             situation.answer.say("")
-        if embedding:
+        # The transcript may have been read when the prompt stood in it already.
+        last = store.transcript(event.session_id, limit=1, latest=True).turns
+        is_there = bool(last) and (last[0].role, last[0].content) == ("user", prompt)
+        if embedding and not is_there:
             _keep_said(store, event, "user", prompt)
 
 
 def _retrieved(store: MemoryStore, situation: Situation, prompt: str, *, embedding: bool) -> str:
-    """Retrieve what the model does not see anyway: nothing since this conversation began."""
-    event, budget = situation.event, situation.settings.hook_max_tokens
-    text = ""
-    while budget:
-        answer = store.context(
-            event.session_id,
-            prompt,
-            max_tokens=budget,
-            recent=0,
-            top_k=_TOP_K,
-            include_task=event.project,
-            mode="hybrid" if embedding else "fts",
-            created_before=_window_began(store, event.session_id),
-        )
-        text = answer.text.removeprefix(answer.stable)
-        if len(text) + len(PREAMBLE) <= LONGEST_ANSWER_CHARS:
-            break
-        budget //= 2
+    """Retrieve what answers and is not before the model's eyes: what was said or given there."""
+    event, settings = situation.event, situation.settings
+    compacted = store.transcript(event.session_id, limit=1, latest=True, kind=_COMPACTION).turns
+    began = compacted or store.transcript(event.session_id, limit=1).turns
+    answer = store.remind(
+        event.session_id,
+        prompt,
+        max_tokens=settings.hook_max_tokens,
+        top_k=_TOP_K,
+        include_task=event.project,
+        mode="hybrid" if embedding else "fts",
+        since=compacted[0].created_at if compacted else None,
+        min_similarity=settings.hook_min_similarity,
+        max_chars=LONGEST_ANSWER_CHARS,
+        created_before=began[0].created_at if began else None,
+    )
+    text = answer.text.removeprefix(answer.stable)
     return PREAMBLE + text if text.strip() else ""
-
-
-def _window_began(store: MemoryStore, session_id: str) -> datetime | None:
-    """Find out since when the model sees all that is said: the beginning, or a compaction."""
-    compacted = store.transcript(session_id, limit=1, latest=True, kind=_COMPACTION).turns
-    turns = compacted or store.transcript(session_id, limit=1).turns
-    return turns[0].created_at if turns else None
 
 
 # --- What is captured -----------------------------------------------------------------------------
@@ -161,7 +170,7 @@ def keep_output(situation: Situation) -> None:
     kept = capture(output_text(event.said.get("tool_response")), settings, is_output=True)
     if not kept.text.strip():
         return
-    about = capture(describe_call(tool, event.said.get("tool_input")), settings).text
+    about = capture_title(describe_call(tool, event.said.get("tool_input")), settings)
     with situation.store(embedding=False) as store, contextlib.suppress(Conflict):
         store.log(
             event.session_id,
@@ -210,14 +219,12 @@ def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
 
 def _keep_said(store: MemoryStore, event: Event, role: str, text: str) -> None:
     """Log words under the name that they will have when the transcript is read."""
-    for number in range(_MOST_REPETITIONS):
+    said = store.transcript(event.session_id, limit=_MOST_TURNS, latest=True, role=role).turns
+    taken = {turn.client_id for turn in said}
+    names = (name_turn(role, text, number) for number in range(_MOST_REPETITIONS))
+    for name in filterfalse(taken.__contains__, names):
         kept = store.log(
-            event.session_id,
-            role,
-            text,
-            client_id=name_turn(role, text, number),
-            agent_id=AGENT,
-            task_code=event.project,
+            event.session_id, role, text, client_id=name, agent_id=AGENT, task_code=event.project
         )
         if kept.status == "created":
             return
