@@ -169,8 +169,8 @@ def test_a_turn_that_was_changed_since_can_be_given_again_in_its_first_words(
     [
         ({"session_id": ""}, "session_id is blank"),
         ({"role": "The User"}, "role 'The User' is not a lower-case slug"),
-        ({"role": None}, "role must be text"),
-        ({"content": None}, "content must be text"),
+        ({"role": None}, "role is missing"),
+        ({"content": None}, "content is missing"),
         ({"kind": "Tool Output"}, "kind"),
         ({"client_id": ""}, "client_id is blank"),
         ({"created_at": "soon"}, "created_at 'soon' is not a date"),

@@ -191,6 +191,35 @@ def test_the_record_is_bounded_and_goes_with_its_session(path: Path, open_store:
         assert reader.emitted("default", "s1") == []
 
 
+def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> None:
+    store = open_store()
+    facts = [store.save(f"Fact number {number} of many.").memory_id for number in range(200)]
+    for memory_id in facts:
+        store.note_shown(memory_id, "s1")
+    with store._storage.reading() as reader:
+        remembered = reader.emitted("default", "s1")
+    assert "Fact number 199 of many." in remembered
+    assert "Fact number 0 of many." not in remembered
+
+
+def test_an_echo_is_not_noted_as_given_out_again(asked: MemoryStore) -> None:
+    """Else a reply that was an echo would make echoes after its source is gone."""
+    asked.context("s1")
+    reply = asked.log("s1", "assistant", f"{KEY} {NEW}")
+    asked.note_shown(reply.memory_id, "s2")
+    with asked._storage.reading() as reader:
+        assert [text.strip() for text in reader.emitted("default", "s2")] == [NEW]
+
+
+def test_a_summary_is_not_made_of_echoes(asked: MemoryStore) -> None:
+    asked.context("s1")
+    asked.log("s1", "assistant", KEY)
+    asked.log("s1", "assistant", f"{KEY} {NEW}")
+    summary = asked.summarize("s1").content
+    assert KEY not in summary
+    assert NEW in summary
+
+
 def test_what_is_erased_is_not_remembered_as_given_out(asked: MemoryStore) -> None:
     asked.context("s1")
     asked.forget(asked.search("deploy key vault").results[0].memory_id, hard=True)

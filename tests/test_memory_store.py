@@ -390,7 +390,7 @@ def test_a_memory_expires_at_its_moment_without_anyone_writing(store: MemoryStor
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"content": ""}, "content is blank"),
     ({"content": " \n\t\u2003"}, "content is blank"),
-    ({"content": None}, "content must be text"),
+    ({"content": None}, "content is missing"),
     ({"content": 5}, "content must be text"),
     ({"content": b"bytes"}, "content must be text"),
     ({"content": "x" * 2001}, "2,001 bytes; at most 2,000"),

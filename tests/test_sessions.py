@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,28 @@ def test_what_a_session_holds_is_counted(worked: MemoryStore) -> None:
     assert stats.first_activity is not None
     assert stats.latest_activity is not None
     assert stats.first_activity <= stats.latest_activity
+
+
+def test_a_session_whose_summary_made_itself_is_listed_once(open_store: OpenStore) -> None:
+    store = open_store(summary_every_turns=2)
+    for number in range(4):
+        store.log("s1", "user", f"Crane number {number} lifts a lot.", agent_id="coder")
+    assert store.session_stats("s1").kinds["session_summary"] == 1
+    [listed] = store.sessions()
+    assert (listed.agent_id, listed.memory_count) == ("coder", 5)
+    assert store.sessions(agent_id="coder") == (listed,)
+    store.summarize("alone", "Nobody has said anything here.")
+    assert {each.session_id for each in store.sessions()} == {"s1", "alone"}
+
+
+def test_a_session_was_active_when_its_turns_were_said(open_store: OpenStore) -> None:
+    store = open_store(summary_every_turns=1)
+    store.log("now", "user", "The crane is red today.")
+    store.log("then", "user", "The crane was blue.", created_at="2023-05-01T10:00:00Z")
+    assert [each.session_id for each in store.sessions()] == ["now", "then"]
+    said = datetime(2023, 5, 1, 10, tzinfo=UTC)
+    assert store.sessions()[1].latest_activity == said
+    assert store.session_stats("then").latest_activity == said
 
 
 def test_all_sessions_are_counted_together_without_what_is_global(worked: MemoryStore) -> None:
@@ -164,6 +187,26 @@ def test_what_cannot_be_promoted_is_named(worked: MemoryStore) -> None:
     theirs = worked.list(session_id="s2", include_global=False).memories[0].memory_id
     with pytest.raises(InvalidInput, match="belongs to the session 's2'"):
         worked.promote("s1", memory_id=[theirs])
+
+
+def test_what_changed_since_it_was_promoted_holds_instead(worked: MemoryStore) -> None:
+    fact = worked.save("The crane weighs six tons.", kind="fact", session_id="s1").memory_id
+    [first] = worked.promote(memory_id=fact).promotions
+    worked.update(fact, content="The crane weighs seven tons.")
+    [second] = worked.promote(memory_id=fact).promotions
+    assert first.promoted_id is not None
+    assert (second.status, second.promoted_id != first.promoted_id) == ("created", True)
+    assert worked.get(first.promoted_id).superseded_by == second.promoted_id
+    assert [each.status for each in worked.promote(memory_id=fact).promotions] == ["unchanged"]
+
+
+def test_what_was_superseded_is_not_promoted(worked: MemoryStore) -> None:
+    old = worked.save("Cranes are yellow.", kind="fact", session_id="s1").memory_id
+    new = worked.save("Cranes are orange by now.", kind="fact", session_id="s1").memory_id
+    worked.supersede(old, new)
+    promoted = {each.memory_id for each in worked.promote("s1").promotions}
+    assert new in promoted
+    assert old not in promoted
 
 
 def test_what_has_run_out_is_not_promoted(worked: MemoryStore) -> None:
@@ -294,6 +337,18 @@ def test_identity_files_are_of_the_owners_space_alone(
     store = open_store(identity_files=[str(user)])
     assert "Berlin" in store.context("s1", "tea").text
     assert "Berlin" not in store.context("s1", "tea", space="tenant").text
+
+
+def test_where_an_identity_file_lies_is_not_told(open_store: OpenStore, tmp_path: Path) -> None:
+    """Whoever has a token reads the receipt."""
+    (tmp_path / "USER.md").write_text("Anna, in Berlin.", "utf-8")
+    names = ("USER.md", "none.md")
+    answer = open_store(identity_files=[str(tmp_path / name) for name in names]).context("s1", "x")
+    assert [item.path for item in answer.receipt.items] == ["USER.md"]
+    assert [each.tells for each in answer.receipt.left_out] == [
+        "none.md: no such file or directory"
+    ]
+    assert str(tmp_path) not in str(answer)
 
 
 @pytest.mark.parametrize("content", [b"", b"\0\1\2", None])

@@ -493,6 +493,10 @@ class Reader(Protocol):
         """List memories, the latest first; with a task, its own and those of none."""
         ...
 
+    def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
+        """List what memories were promoted to and still holds: the copy, and its source."""
+        ...
+
     def sessions(
         self, space: str, agent_id: str | None, limit: int, offset: int
     ) -> tuple[list[Session], int]:

@@ -98,7 +98,8 @@ class Sessions:
                 known = self._storage.known([request.key for request in requests])
                 saved = [known.get(request.key) for request in requests]
             else:
-                saved = self._saver.save(requests)
+                made = saved = self._saver.save(requests)
+                self._supersede_copies(batch, made, space, who)
             for memory, request, result in zip(batch, requests, saved, strict=True):
                 # In a dry run, of two with the same text the first would be there by then.
                 again = request.key in copied
@@ -113,6 +114,23 @@ class Sessions:
                     )
                 )
         return Promoted(session_id, tuple(promotions), dry_run)
+
+    def _supersede_copies(
+        self, memories: Sequence[Memory], made: Sequence[SaveResult], space: str, who: str
+    ) -> None:
+        """Let what changed since it was promoted hold instead of the copy that was made then."""
+        fresh = {
+            memory.memory_id: result.memory_id
+            for memory, result in zip(memories, made, strict=True)
+            if memory.version > 1 and result.status == "created"
+        }
+        if not fresh:
+            return
+        with self._storage.reading() as reader:
+            copies = reader.copies_of(list(fresh), space)
+        for copy, source in copies:
+            if copy != fresh[source]:
+                self._storage.supersede(copy, fresh[source], space, who, "promoted again")
 
 
 def _all_of(left: ResumedSession) -> Iterator[Memory]:

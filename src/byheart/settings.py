@@ -351,8 +351,8 @@ class Settings:
     )
     hook_min_similarity: float = _number(
         0.3,
-        "How near a passage must be to a prompt to be put there, as a cosine, unless it has half of "
-        "its words.",
+        "How near a passage must be to a prompt to be put there, as a cosine; one that has half "
+        "of its words is.",
         0,
         1,
         float,

@@ -118,7 +118,7 @@ def test_tags_of_others_are_not_taken_for_ours(text: str) -> None:
 @pytest.mark.parametrize("name", ["under", "title"])
 def test_a_block_is_known_by_its_delimiters_whatever_its_attributes_say(name: str) -> None:
     about = (
-        ("id", "mem_x#0"),
+        ("id", f"{MEMORY}#0"),
         (name, 'Guide > Birds -> "Kestrels" <here>'),
         ("date", "2026-03-01"),
     )

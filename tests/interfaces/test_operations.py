@@ -29,6 +29,7 @@ LOCAL = {
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",
     "sessions_of": "what grants are checked with",
+    "remind": "what hooks put into prompts",
     "note_shown": "who makes prompts without `context` does so in Python",
     "uses_earlier_model": "part of status",
 }

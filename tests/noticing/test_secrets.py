@@ -189,6 +189,7 @@ HOSTILE = [
         "sk-",
         "-u a:",
     ),
+    *('password="', "password='\\", "--token ", "mysql ", "cookie: a=", "?sig=", "1:A\n"),
     *("bearer ", "authorization: ", "a", " ", "a:", f"-----BEGIN PRIVATE{' KEY-----'}", "deadbeef"),
 ]
 

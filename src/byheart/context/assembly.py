@@ -138,8 +138,9 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     identity = [identity_entry(file) for file in materials.identity if file.trouble is None]
     unreadable = tuple(
         entry.left_out("unreadable", f"{entry.item.path}: {file.trouble}")
-        for file, entry in zip(materials.identity, map(identity_entry, materials.identity))
+        for file in materials.identity
         if file.trouble is not None
+        for entry in (identity_entry(file),)
     )
     summary = [] if materials.summary is None else [summary_entry(materials.summary)]
     pinned = [

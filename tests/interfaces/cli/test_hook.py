@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,10 @@ def test_a_prompt_is_answered_in_the_form_of_claude_code(
     [
         (("UserPromptSubmit",), b"{not json"),
         (("UserPromptSubmit", "--such-an-option", "more"), b'{"prompt": "no session"}'),
+        (("UserPromptSubmit",), event(prompt=["no", "text"])),
         (("Stop", "--db", "/dev/null/x/memory.db"), event()),
+        (("SomethingNew",), event()),
+        (("SessionStart", "--db"), event()),
     ],
 )
 def test_what_goes_wrong_goes_into_the_log_and_nowhere_else(
@@ -56,12 +60,15 @@ def test_what_goes_wrong_goes_into_the_log_and_nowhere_else(
     assert arguments[0] in journal(home)
 
 
-def test_events_of_other_versions_and_outputs_nobody_wants_do_nothing(
-    process: Run, home: Path
-) -> None:
-    assert process("hook", "SomethingNew", stdin=event()) == process(
-        "hook", "PostToolUse", stdin=event(tool_name="Read", tool_response="x")
-    )
+def test_what_went_wrong_is_for_the_eyes_of_its_owner(process: Run, home: Path) -> None:
+    process("hook", "Stop", stdin=b"{not json")
+    written = home / "state" / "byheart" / "hooks.log"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+
+
+def test_outputs_that_nobody_wants_do_nothing(process: Run, home: Path) -> None:
+    ran = process("hook", "PostToolUse", stdin=event(tool_name="Read", tool_response="x"))
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert not (home / "state").exists()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from byheart.interfaces.hooks import journal
-from byheart.interfaces.hooks.attempts import Answer, Deadline, attempt
+from byheart.interfaces.hooks.attempts import Answer, Deadline, attempt, read_within
 
 
 @pytest.fixture(autouse=True)
@@ -49,6 +49,13 @@ def test_a_deadline_that_has_passed_leaves_no_time() -> None:
     assert not attempt("E", Deadline(-1), answer, lambda: never.wait(60) and None)
     never.set()
     assert answer.text is None
+
+
+def test_what_never_comes_is_not_waited_for() -> None:
+    never = threading.Event()
+    assert read_within(Deadline(0.01), lambda: b"late" if never.wait(60) else b"") is None
+    never.set()
+    assert read_within(Deadline(60), lambda: b"{}") == b"{}"
 
 
 def test_the_journal_does_not_grow_for_ever_and_may_be_missing(

@@ -100,6 +100,74 @@ def test_what_the_model_sees_anyway_is_not_given_to_it_until_a_compaction(
     assert "40 minutes" in answer
 
 
+def test_what_has_nothing_to_do_with_a_prompt_is_not_put_there(react: React, path: Path) -> None:
+    save(
+        path, "PATH=/usr/bin LANG=C.UTF-8 TERM=xterm", "The deploy key of the shop is in the vault"
+    )
+    assert react("UserPromptSubmit", prompt="how do monad transformers work in Haskell?") is None
+    answer = react("UserPromptSubmit", prompt="where is the deploy key of the shop?")
+    assert answer is not None
+    assert "in the vault" in answer
+    assert "xterm" not in answer
+    everything = {"hook_min_similarity": 0}
+    answer = react("UserPromptSubmit", prompt="and in Lisp?", settings=everything, session_id="s2")
+    assert answer is not None
+    assert "xterm" in answer
+
+
+def test_a_passage_is_given_once_in_a_session_until_a_compaction(react: React, path: Path) -> None:
+    save(path, "The deploy key of the shop is in the vault")
+    asked = {"prompt": "where is the deploy key of the shop?"}
+    assert react("UserPromptSubmit", **asked) is not None
+    assert react("UserPromptSubmit", prompt="which vault has the deploy key?") is None
+    assert react("UserPromptSubmit", session_id="s2", **asked) is not None
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.search("deploy key")  # the owner looks, which shows it to no session
+    assert react("UserPromptSubmit", session_id="s3", **asked) is not None
+    react("SessionStart", source="compact")
+    assert react("UserPromptSubmit", prompt="the deploy key again, please?") is not None
+
+
+def test_a_prompt_that_the_transcript_had_already_is_not_kept_twice(
+    react: React, path: Path, tmp_path: Path
+) -> None:
+    said = [claude_line("user", 1, "why is it slow?"), claude_line("user", 2, "go on with it")]
+    react("Stop", transcript_path=str(lines(tmp_path / "t.jsonl", said)))
+    react("UserPromptSubmit", prompt="go on with it")
+    assert kept(path) == [("user", "why is it slow?"), ("user", "go on with it")]
+
+
+def test_the_same_words_are_kept_as_often_as_they_are_said(react: React, path: Path) -> None:
+    for number in range(3):
+        react("UserPromptSubmit", prompt="go on with it")
+        react("Stop", last_assistant_message=f"Step {number} is done.")
+    assert [text for role, text in kept(path) if role == "user"] == ["go on with it"] * 3
+
+
+def test_one_long_session_does_not_hide_the_others(react: React, path: Path) -> None:
+    about = {"agent_id": "claude-code", "task_code": project_of(CWD)}
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.log("old", "user", "where does the basket live?", **about)
+        store.summarize("old", "The basket lives in the session.")
+        store.log_many(
+            [
+                {"session_id": "long", "role": "user", "content": f"step {n}", **about}
+                for n in range(205)
+            ]
+        )
+    answer = react("SessionStart", source="startup")
+    assert answer is not None
+    assert "The basket lives in the session." in answer
+
+
+def test_a_pin_that_is_too_long_for_the_agent_is_never_cut_open(react: React, path: Path) -> None:
+    [pinned] = save(path, " ".join(f"word{n} is here" for n in range(1500)))
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.pin(pinned)
+    answer = react("SessionStart", source="startup", settings={"hook_max_tokens": 12_000}) or ""
+    assert answer.count("<pinned") == answer.count("</pinned>")
+
+
 @pytest.mark.parametrize("prompt", ["ok, thanks", "/compact", "", "<local-command-stdout>x"])
 def test_a_prompt_that_asks_for_nothing_is_not_answered(
     react: React, path: Path, prompt: str
@@ -201,6 +269,22 @@ def test_secrets_never_reach_the_store(react: React, path: Path) -> None:
     )
     assert [text.count("[redacted: github]") for _, text in kept(path)] == [1, 1, 1]
     assert KEY.encode() not in b"".join(each.read_bytes() for each in path.parent.iterdir())
+
+
+def test_a_secret_that_reaches_beyond_the_title_is_no_part_of_it(react: React, path: Path) -> None:
+    command = f"echo {'x' * 175} {KEY}"
+    react(
+        "PostToolUse",
+        tool_name="Bash",
+        tool_use_id="t1",
+        tool_input={"command": command},
+        tool_response="some output",
+    )
+    with byheart.open(path, embedding_provider="hash") as store:
+        [turn] = store.transcript(SESSION).turns
+    assert turn.title is not None
+    assert KEY[:12] not in turn.title
+    assert len(turn.title) <= 201
 
 
 def test_outputs_that_nobody_wants_are_not_kept(react: React, path: Path) -> None:

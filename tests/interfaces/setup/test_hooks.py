@@ -47,6 +47,29 @@ def test_every_event_calls_its_own_command_and_tools_only_those_that_matter() ->
         assert hook.get("async", False) == (event in ("PostToolUse", "Stop"))
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd ~/src/byheart && ./lint.sh hook",
+        "cd ~/src/byheart && ./lint.sh hook Stop",
+        "byheart-lint hook Stop",
+        "byheart search hook",
+    ],
+)
+def test_hooks_of_others_that_mention_the_name_stay(command: str) -> None:
+    text = json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command}]}]}})
+    assert HOOKS.read(text) is None
+    assert json.loads(HOOKS.remove(HOOKS.put(text, ENTRY))) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "program", [["uvx", "byheart"], ["pipx", "run", "byheart"], ["/a/python", "-m", "byheart"]]
+)
+def test_hooks_are_known_however_the_program_is_started(program: list[str]) -> None:
+    entry = {"command": program[0], "args": [*program[1:], "hook", "--db", "/a b/hook"]}
+    assert json.loads(HOOKS.remove(HOOKS.put("{}", entry))) == {}
+
+
 def test_hooks_that_are_not_all_there_are_put_in_anew() -> None:
     held = json.loads(HOOKS.put("", ENTRY))
     del held["hooks"]["Stop"]

@@ -243,6 +243,10 @@ def test_a_refresh_is_asked_for_only_if_a_marker_changes_something(tmp_path: Pat
     assert rules.refresh("sub/package.json") is None
 
 
+def test_a_marker_where_nobody_may_look_changes_nothing(tmp_path: Path) -> None:
+    assert IgnoreRules(tmp_path).refresh("x" * 300 + "/package.json") is None
+
+
 def test_the_store_itself_is_never_read(tmp_path: Path) -> None:
     rules = IgnoreRules(tmp_path, store=tmp_path / "sub" / "notes.memory")
     for name in ("notes.memory", "notes.memory-wal", "notes.memory-index"):

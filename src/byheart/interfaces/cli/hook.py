@@ -36,10 +36,11 @@ class _HookVerb(Verb):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line; what cannot be read is written down."""
+        event = " ".join(args[:1])
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            journal.note(" ".join(args[:1]), error.format_message())
+            journal.note(event, error.format_message())
             raise click.exceptions.Exit(0) from error
 
 

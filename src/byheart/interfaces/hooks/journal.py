@@ -28,7 +28,7 @@ def note(event: str, error: BaseException | str) -> None:
             path.replace(path.with_suffix(".log.1"))
         told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         # What went wrong may quote what was said: it is nobody else's.
-        with open(path, "a", encoding="utf-8", errors="replace", opener=_open_private) as file:  # noqa: PTH123
+        with open(path, "a", encoding="utf-8", errors="replace", opener=_open_private) as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {event} {' '.join(told.split())}\n")
 
 

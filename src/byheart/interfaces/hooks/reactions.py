@@ -93,7 +93,7 @@ def _what_stays(store: MemoryStore, event: Event, budget: int) -> str:
 def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
     if event.project is None:
         return
-    latest = dict.fromkeys(each.session_id for each in store.sessions(AGENT, _LOOKED_AT))
+    latest = dict.fromkeys(each.session_id for each in store.sessions(limit=_LOOKED_AT))
     latest.pop(event.session_id, None)
     of_project = (name for name in latest if _is_of(store, name, event.project))
     for session_id in islice(of_project, _EARLIER_SESSIONS):

@@ -354,6 +354,10 @@ class SqliteReader:
         """List memories, the latest first; with a task, its own and those of none."""
         return sessions.latest(self._connection, where, task_code, limit, self._now)
 
+    def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
+        """List what memories were promoted to and still holds: the copy, and its source."""
+        return sessions.copies_of(self._connection, memory_ids, space, self._now)
+
     def model(self) -> Model | None:
         """Name the model whose vectors are ranked."""
         row = self._connection.execute(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import apsw
@@ -123,6 +124,19 @@ def latest(
         [*values, limit],
     )
     return [to_memory(row) for row in rows]
+
+
+def copies_of(
+    connection: apsw.Connection, memory_ids: Sequence[str], space: str, now: int
+) -> list[tuple[str, str]]:
+    """Find the global copies of memories by what their metadata says of where they are from."""
+    clause, values = where_clause(Filter(space=space, superseded=False), now)
+    rows: Any = connection.execute(
+        "SELECT m.memory_id, m.metadata ->> 'promoted_from' AS original FROM memories m "
+        f"WHERE {clause} AND m.session_id IS NULL AND original IN (SELECT value FROM json_each(?))",
+        [*values, json.dumps(list(memory_ids))],
+    )
+    return list(rows)
 
 
 def restore(connection: apsw.Connection, session_id: str, space: str, who: str) -> list[str]:

@@ -80,7 +80,8 @@ def _without_inserted(text: str) -> str:
 
 def _within(text: str, tag: str) -> str:
     """Give what stands in the first element of a name, or nothing."""
-    return text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].strip()
+    inside, closed, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
+    return inside.strip() if closed else ""
 
 
 class _Transcript:
