@@ -118,6 +118,13 @@ def test_a_session_is_taken_up_with_what_it_left(worked: MemoryStore) -> None:
     assert len(worked.resume("s1", limit=2).reports) == 2
 
 
+def test_the_latest_iteration_comes_first_whenever_it_was_saved(worked: MemoryStore) -> None:
+    worked.save("Back to plans.", kind="session_context", session_id="s1", session_iter=1)
+    context = worked.resume("s1").context
+    assert context is not None
+    assert context.content == "We build the harbour."
+
+
 def test_for_a_task_what_is_of_another_is_left_out(worked: MemoryStore) -> None:
     left = worked.resume("s1", task_code="T1")
     assert {each.task_code for each in left.reports} == {"T1"}
@@ -187,6 +194,8 @@ def test_what_cannot_be_promoted_is_named(worked: MemoryStore) -> None:
     theirs = worked.list(session_id="s2", include_global=False).memories[0].memory_id
     with pytest.raises(InvalidInput, match="belongs to the session 's2'"):
         worked.promote("s1", memory_id=[theirs])
+    with pytest.raises(InvalidInput, match="is a report, not a fact; nothing was promoted"):
+        worked.promote(memory_id=[theirs], kind="fact")
 
 
 def test_what_changed_since_it_was_promoted_holds_instead(worked: MemoryStore) -> None:

@@ -402,9 +402,10 @@ class MemoryStore:
     ) -> ContextAnswer:
         """Put together what goes into the prompt, within a token budget, with a receipt.
 
-        First the running summary and what is pinned, then what answers the query (by default the
-        last user message), then the recent messages. The filters hold for what is retrieved; with
-        `include_task`, what other sessions kept under that task code is retrieved too.
+        First identity files, the running summary and what is pinned, then what answers the query
+        (by default the last user message), then the recent messages. The filters hold for what is
+        retrieved; with `include_task`, what other sessions kept under that task code is retrieved
+        too.
         """
         started = time.perf_counter()
         given = {**filters, "session_id": session_id, "include_global": include_global}

@@ -85,7 +85,7 @@ class Sessions:
             )
         with self._storage.reading() as reader:
             if memory_ids:
-                chosen = _named(reader, memory_ids, session_id, space)
+                chosen = _named(reader, memory_ids, session_id, kinds, space)
             else:
                 chosen = list(_lasting(reader, of_session(session_id, space), kinds))
         promotions: list[Promotion] = []
@@ -139,7 +139,11 @@ def _all_of(left: ResumedSession) -> Iterator[Memory]:
 
 
 def _named(
-    reader: Reader, memory_ids: Sequence[str], session_id: str | None, space: str
+    reader: Reader,
+    memory_ids: Sequence[str],
+    session_id: str | None,
+    kinds: tuple[str, ...],
+    space: str,
 ) -> list[Memory]:
     found = []
     for memory_id in dict.fromkeys(memory_ids):
@@ -151,6 +155,11 @@ def _named(
             )
         if memory.session_id is None:
             raise InvalidInput(f"{memory_id} is global already", "name memories of a session")
+        if kinds and memory.kind not in kinds:
+            raise InvalidInput(
+                f"{memory_id} is a {memory.kind}, not a {' or '.join(kinds)}; nothing was promoted",
+                "leave kind out, or name memories of that kind",
+            )
         if memory.expires_at is not None and memory.expires_at <= datetime.now(UTC):
             raise InvalidInput(
                 f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",

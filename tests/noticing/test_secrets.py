@@ -76,6 +76,8 @@ SECRETS = [
     ("password", 'password = "', "correct horse" + " battery staple", '"'),
     ("password", '"password": "', "ab,cdefgh" + "1x", '", "user": "bob"'),
     ("password", "password='", "it\\'s" + "4ever", "'"),
+    ("password", 'os.environ["DB_PASSWORD"] = "', "hunter" + "2hunter2", '"'),
+    ("key", "cfg['api_key']='", made_up(20), "'"),
     ("password", "PASSWORD_ADMIN=", "Tr0ub" + "4dor", ""),
     ("password", "DB_PASSWORD_MAIN=", "Hunter2" + "Hunter2", ""),
     ("password", "JENKINS_PASS=", "zzz" + "12345", ""),

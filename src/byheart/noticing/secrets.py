@@ -90,7 +90,7 @@ _NAMES = (
 # characters of which none separates things in any program.
 _ASSIGNMENT = re.compile(
     rf"(?i)({_NAMES})([a-z0-9_]{{0,30}})"
-    r"(\\?[\"']?[ \t]{0,3}(?:=>|:=|[:=\uff1a]|[ \t]is[ \t])[ \t]{0,3}(?:\x1b\[[0-9;]{0,9}m)?"
+    r"(\\?[\"']?\]?[ \t]{0,3}(?:=>|:=|[:=\uff1a]|[ \t]is[ \t])[ \t]{0,3}(?:\x1b\[[0-9;]{0,9}m)?"
     r"|>(?=[^<>\s]{4,200}</))"
     r"(?:(?P<escaped>\\[\"'`])(?P<a>(?:(?!(?P=escaped))[^\r\n]){4,500})(?=(?P=escaped))"
     r"|(?P<quote>[\"'`])(?P<b>(?:\\.|(?!(?P=quote))[^\r\n\\]){4,500})(?=(?P=quote))"

@@ -76,7 +76,7 @@ def test_lines_are_logged_in_order_and_a_bad_one_is_named(
     assert bad.code == 2
     assert "stdin line 2: " in bad.err
     assert "1 turn before it kept" in bad.err
-    assert "those without a client_id would be logged twice" in bad.err
+    assert "a turn without a client_id, given again, is logged twice" in bad.err
 
 
 def test_the_line_whose_client_id_has_another_text_is_named(run: Run, library: MemoryStore) -> None:

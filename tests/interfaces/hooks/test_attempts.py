@@ -24,11 +24,17 @@ def test_the_first_answer_counts() -> None:
 
 def test_while_the_first_attempt_takes_long_the_other_answers() -> None:
     answer, never = Answer(), threading.Event()
-    ended = attempt(
-        "E", Deadline(0.2), answer, lambda: never.wait(60) and None, lambda: answer.say("b")
-    )
-    never.set()
-    assert (ended, answer.text) == (False, "b")
+
+    def quicker() -> None:
+        answer.say("b")
+        never.set()
+
+    def slower() -> None:
+        never.wait(60)
+        answer.say("a")
+
+    assert attempt("E", Deadline(60), answer, slower, quicker, head_start=0)
+    assert answer.text == "b"
 
 
 def test_what_fails_gives_way_to_the_other_and_is_written_down(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import byheart
+from byheart.interfaces.cli.hook import EVENTS
 from byheart.interfaces.hooks.attempts import Answer, Deadline
 from byheart.interfaces.hooks.events import output_text, read_event
 from byheart.interfaces.hooks.reactions import (
@@ -142,6 +143,34 @@ def test_the_same_words_are_kept_as_often_as_they_are_said(react: React, path: P
         react("UserPromptSubmit", prompt="go on with it")
         react("Stop", last_assistant_message=f"Step {number} is done.")
     assert [text for role, text in kept(path) if role == "user"] == ["go on with it"] * 3
+
+
+def test_a_prompt_that_is_very_long_or_begins_with_a_path_is_answered_and_kept(
+    react: React, path: Path
+) -> None:
+    save(path, "The deploy key of the shop is in the vault")
+    long = "where is the deploy key of the shop? " + "error\n" * 20_000
+    for number, prompt in enumerate(
+        ("/srv/shop/deploy.py wants the deploy key, where is it?", long)
+    ):
+        answer = react("UserPromptSubmit", prompt=prompt, session_id=f"s{number}")
+        assert answer is not None
+        assert "in the vault" in answer
+        assert kept(path, f"s{number}") == [("user", prompt.strip())]
+
+
+def test_a_session_that_was_imported_is_told_of_too(
+    react: React, path: Path, transcript: Path
+) -> None:
+    with byheart.open(path, embedding_provider="hash") as store:
+        store.import_(transcript)
+    answer = react("SessionStart", source="startup", session_id="next")
+    assert answer is not None
+    assert "basket" in answer
+
+
+def test_every_event_has_a_reaction() -> None:
+    assert set(REACTIONS) == set(EVENTS)
 
 
 def test_one_long_session_does_not_hide_the_others(react: React, path: Path) -> None:
@@ -291,7 +320,8 @@ def test_outputs_that_nobody_wants_are_not_kept(react: React, path: Path) -> Non
     output = {"tool_use_id": "t1", "tool_response": "much text from a file"}
     react("PostToolUse", tool_name="Read", **output)
     react("PostToolUse", tool_name="mcp__byheart__memory_search", **output)
-    react("PostToolUse", tool_name="Bash", agent_id="sub", **output)
+    of_subagent = {"tool_use_id": "t9", "tool_response": "what a sub-agent was told"}
+    react("PostToolUse", tool_name="Bash", agent_id="sub", **of_subagent)
     react("PostToolUse", tool_name="Bash", tool_use_id="t2", tool_response={"stdout": ""})
     react("PostToolUse", tool_name="Read", settings={"capture_tools": "read"}, **output)
     assert kept(path) == [("tool", "much text from a file")]

@@ -59,6 +59,28 @@ def test_an_output_that_is_there_counts_though_it_is_not_looked_through_again(
     assert (second.turns, second.sessions) == (first.turns, first.sessions)
 
 
+def test_a_transcript_that_is_being_written_is_read_as_far_as_it_goes(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    path = lines(tmp_path / "t.jsonl", [claude_line("user", 1, "a question that was asked")])
+    path.write_text(path.read_text() + '{"type": "user", "sess')
+    imported = store.import_(path)
+    assert (imported.imported, imported.left_out) == (1, {"unfinished line": 1})
+
+
+def test_a_secret_of_a_command_is_not_kept_in_a_title(store: MemoryStore, tmp_path: Path) -> None:
+    call = tool_use("Bash", 1, command=f"echo {'x' * 180} {samples.KEY}")
+    path = lines(
+        tmp_path / "t.jsonl",
+        [claude_line("assistant", 1, [call]), claude_line("user", 2, [tool_result(1, "put out")])],
+    )
+    store.import_(path)
+    [turn] = store.transcript(SESSION).turns
+    assert turn.title is not None
+    assert turn.title.startswith("Bash: echo x")
+    assert samples.KEY[:10] not in turn.title
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -97,7 +119,7 @@ def test_an_element_that_a_user_pasted_into_codex_is_said(
 
 def test_memories_on_lines_are_all_read(store: MemoryStore, tmp_path: Path) -> None:
     path = lines(tmp_path / "m.jsonl", [{"id": str(n), "memory": f"fact {n}"} for n in range(5)])
-    assert store.import_(path, format="mem0").imported == 5
+    assert (store.import_(path).imported, store.import_(path).format) == (5, "mem0")
     path.write_text(path.read_text() + "not json at all")
     with pytest.raises(InvalidInput, match="after element 5"):
         store.import_(path, format="mem0")
@@ -187,6 +209,21 @@ def test_a_note_whose_front_matter_changed_changes_here(store: MemoryStore, tmp_
     store.update(memory.memory_id, tags=["mine"])
     note.write_text("---\ntags: [three]\n---\nThe body of the note.")
     assert store.import_(vault).unchanged == 1
+
+
+def test_what_was_forgotten_here_does_not_follow_its_note(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "a.md").write_text("The first text of the note.")
+    store.import_(vault)
+    [memory] = store.list().memories
+    store.forget(memory.memory_id)
+    (vault / "a.md").write_text("The second text of the note.")
+    assert store.import_(vault).unchanged == 1
+    store.restore(memory.memory_id)
+    assert store.get(memory.memory_id).content == "The first text of the note."
 
 
 def test_data_among_notes_is_no_export(store: MemoryStore, tmp_path: Path) -> None:

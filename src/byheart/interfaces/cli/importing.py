@@ -33,7 +33,7 @@ class Way(NamedTuple):
 SAVING = Way("save_many", "saved", "memory")
 LOGGING = Way(
     *("log_many", "logged", "turn"),
-    "go on with the lines behind them: those without a client_id would be logged twice",
+    "give the lines from there on: a turn without a client_id, given again, is logged twice",
 )
 
 

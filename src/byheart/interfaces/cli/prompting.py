@@ -79,9 +79,10 @@ def context_command(
 ) -> None:
     """Print what goes into the prompt of a session, within a token budget.
 
-    First the running summary and what is pinned: the same bytes until they change. Then what
-    answers QUERY (by default the last user message), then the recent messages. The filters hold for
-    what is retrieved. Only the block itself goes to stdout; --json adds the receipt.
+    First identity files, the running summary and what is pinned: the same bytes until they change.
+    Then what answers QUERY (by default the last user message), then the recent messages. The
+    filters hold for what is retrieved. Only the block itself goes to stdout; --json adds the
+    receipt.
     """
     asked = read_query(query) if query else None
     with open_embedding_store(invocation) as store:

@@ -73,7 +73,12 @@ Work = Callable[[], None]
 
 
 def attempt(
-    event: str, deadline: Deadline, answer: Answer, work: Work, otherwise: Work | None = None
+    event: str,
+    deadline: Deadline,
+    answer: Answer,
+    work: Work,
+    otherwise: Work | None = None,
+    head_start: float = _HEAD_START,
 ) -> bool:
     """Do some work, and if that gives no answer for long, other work beside it; say if all ended.
 
@@ -81,7 +86,7 @@ def attempt(
     """
     ended = [_start(event, answer, work, gives_up=otherwise is None)]
     if otherwise is not None:
-        waiting = deadline.left * _HEAD_START
+        waiting = deadline.left * head_start
         _wait_for_either(answer.given, ended[0], waiting)
         if not answer.given.is_set():
             ended.append(_start(event, answer, otherwise, gives_up=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import filterfalse, islice
@@ -10,7 +11,7 @@ from itertools import filterfalse, islice
 from byheart.capturing import capture, capture_title, is_wanted, name_turn
 from byheart.context import says_nothing
 from byheart.context.delimiting import PREAMBLE, SUMMARY, quote
-from byheart.errors import Conflict, EmbeddingError, NotFound
+from byheart.errors import ByheartError, Conflict, EmbeddingError, NotFound
 from byheart.interfaces.hooks.attempts import Answer, Deadline
 from byheart.interfaces.hooks.events import Event, output_text
 from byheart.memory_store import MemoryStore
@@ -25,6 +26,8 @@ LONGEST_ANSWER_CHARS = 9_500
 # How many passages answer a prompt, and how many sessions before this one are told of.
 _TOP_K, _EARLIER_SESSIONS = 6, 3
 _LOOKED_AT = 50
+# What a long prompt asks stands in its beginning; a path is no command.
+_LONGEST_QUESTION, _COMMAND = 4000, re.compile(r"/[\w:-]+(?:\s|$)")
 _SUMMARY, _COMPACTION = "session_summary", "compaction"
 # So many times may the same words be said in a session.
 _MOST_REPETITIONS, _MOST_TURNS = 10_000, 1000
@@ -98,6 +101,10 @@ def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
     of_project = (name for name in latest if _is_of(store, name, event.project))
     for session_id in islice(of_project, _EARLIER_SESSIONS):
         summary = _summary_of(store, session_id)
+        if summary is None:  # it was imported
+            with contextlib.suppress(ByheartError):
+                store.summarize(session_id, who="byheart")
+                summary = _summary_of(store, session_id)
         if summary is not None:
             yield summary
 
@@ -125,7 +132,7 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
         return
     prompt = capture(said, settings).text
     with situation.store(embedding=embedding) as store:
-        asks = not prompt.startswith("/") and not says_nothing(prompt)
+        asks = not _COMMAND.match(prompt) and not says_nothing(prompt)
         if asks and settings.hook_max_tokens:
             situation.answer.say(_retrieved(store, situation, prompt, embedding=embedding))
         else:
@@ -144,7 +151,7 @@ def _retrieved(store: MemoryStore, situation: Situation, prompt: str, *, embeddi
     began = compacted or store.transcript(event.session_id, limit=1).turns
     answer = store.remind(
         event.session_id,
-        prompt,
+        prompt[:_LONGEST_QUESTION],
         max_tokens=settings.hook_max_tokens,
         top_k=_TOP_K,
         include_task=event.project,

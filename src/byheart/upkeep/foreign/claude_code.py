@@ -48,7 +48,7 @@ def is_record(line: Record) -> bool:
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give what was said, and what tools put out."""
-    return read_lines(source, stream, _Transcript(source).read)
+    return read_lines(source, stream, _Transcript(source).read, may_grow=True)
 
 
 def said_by_user(text: str) -> str | None:

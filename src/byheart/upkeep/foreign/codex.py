@@ -42,7 +42,7 @@ def _is_early_header(line: Record) -> bool:
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give what was said, and what tools put out."""
-    return read_lines(source, stream, _Rollout(source).read)
+    return read_lines(source, stream, _Rollout(source).read, may_grow=True)
 
 
 class _Rollout:

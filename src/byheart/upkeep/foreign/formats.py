@@ -69,7 +69,9 @@ FORMATS: Mapping[str, Format] = {
             claude_export.read,
             members=(("chat_messages",), ("conversations_memory",), ("prompt_template", "docs")),
         ),
-        Format("mem0", mem0.read, members=(("memory", "id"), ("results", "memory"))),
+        Format(
+            "mem0", mem0.read, mem0.is_record, members=(("memory", "id"), ("results", "memory"))
+        ),
         Format(
             "mcp-memory",
             memory_graph.read,
@@ -158,7 +160,7 @@ def _in_folder(folder: Path, name: str | None) -> Found | None:
         found = _among(list(data_files(folder)), name, str(folder), must=name is not None)
         if found is not None:
             notes = sum(1 for _ in note_files(folder))
-            if name is None and found.format.is_record is None and notes > len(found.sources):
+            if name is None and found.format.members and notes > len(found.sources):
                 raise InvalidInput(
                     f"{folder} holds {notes:,} notes, and data that looks like {found.format.name}",
                     f"say what to import with --format markdown or --format {found.format.name}",

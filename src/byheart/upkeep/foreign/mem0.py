@@ -15,6 +15,11 @@ _TEXTS = ("memory", "content", "text", "data")
 _KNOWN = (*_TEXTS, "id", "hash", "score", "metadata", "categories", "created_at", "run_id")
 
 
+def is_record(line: Mapping[str, Any]) -> bool:
+    """Say whether a line is such a memory."""
+    return isinstance(line.get("memory"), str) and "id" in line
+
+
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give each memory as a fact."""
     number = 0

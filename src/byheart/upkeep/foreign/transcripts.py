@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign.pieces import Item, Unreadable
+from byheart.upkeep.foreign.pieces import Item, LeftOut, Unreadable
 from byheart.upkeep.foreign.sources import Source
 from byheart.upkeep.lines import parse_object
 
@@ -83,9 +83,16 @@ def text_of(content: object, *kinds: str) -> str:
 
 
 def read_lines(
-    source: Source, stream: BinaryIO, read: Callable[[str, Record], Iterator[Item]]
+    source: Source,
+    stream: BinaryIO,
+    read: Callable[[str, Record], Iterator[Item]],
+    *,
+    may_grow: bool = False,
 ) -> Iterator[Item]:
-    """Give what each line holds; one that cannot be read does not keep the others from it."""
+    """Give what each line holds; one that cannot be read does not keep the others from it.
+
+    Of a file that may grow, the last line may be half there.
+    """
     for number, line in enumerate(stream, start=1):
         place = f"{source.name} line {number}"
         if not line.strip():
@@ -93,4 +100,5 @@ def read_lines(
         try:
             yield from read(place, parse_object(line, "it"))
         except InvalidInput as error:
-            yield Unreadable(place, error)
+            is_half = may_grow and not line.endswith(b"\n")
+            yield LeftOut(place, "unfinished line") if is_half else Unreadable(place, error)
