@@ -36,6 +36,7 @@ def test_every_field_can_be_given(run: Run, library: byheart.MemoryStore) -> Non
         "task_code": "T-7",
         "path": "notes/anna.md",
         "importance": 7.5,
+        "origin": "tool",
     }
     flags = [
         part
