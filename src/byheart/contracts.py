@@ -228,6 +228,14 @@ class Background(NamedTuple):
     chunks: int
 
 
+class Coverage(NamedTuple):
+    """How rare the words are that a chunk has of a question, all of its words, and the rarest."""
+
+    found: float
+    asked: float
+    rarest: float
+
+
 class Double(NamedTuple):
     """Two memories that say almost the same, by their ids, the older one first."""
 
@@ -363,6 +371,10 @@ class Reader(Protocol):
         self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
     ) -> NDArray[np.float64]:
         """Give the BM25 score of each chunk; 0 if it has none of the terms."""
+        ...
+
+    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
+        """Tell how much of a question's words a chunk has, by their rarity."""
         ...
 
     def background(self, vector: Vectors, where: Filter) -> Background:

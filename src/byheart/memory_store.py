@@ -650,7 +650,7 @@ class MemoryStore:
             given, limit if topK is None else topK, mode if source is None else source
         )
         with self._asking(request) as (request, asked):
-            hits, more = find(request, asked.reader, asked.vector)
+            hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
             state = asked.reader.state(request.where.space)
         if request.query:
             given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
@@ -668,7 +668,10 @@ class MemoryStore:
             degraded=asked.degraded or _incomplete(request.mode, state),
             index=state,
             elapsed_ms=round(elapsed_ms, 3),
+            verdict=judgement.verdict,
+            confidence=judgement.confidence,
             remark=asked.remark,
+            grounds=judgement.grounds if request.explain else None,
         )
 
     def recall(
@@ -704,7 +707,8 @@ class MemoryStore:
         tokens.token_starts(question.query)
         with self._asking(question) as (question, asked):
             request = replace(request, question=question)
-            answer = recall(request, asked.reader, asked.vector, tokens, datetime.now(UTC))
+            now = datetime.now(UTC)
+            answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
             state = asked.reader.state(question.where.space)
         if question.where.as_of is None and answer.details:
             given = [each.id for each in answer.details]
@@ -757,7 +761,7 @@ class MemoryStore:
         where = Filter(space, include_expired=True)
         for mode in MODES:
             with self._asking(SearchRequest(text, where, mode=mode)) as (request, asked):
-                hits, _ = find(request, asked.reader, asked.vector)
+                hits = find(request, asked.reader, asked.vector).hits
             found += (hit.memory_id for hit in hits)
         return found
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
 Fusion = Literal["evidence", "rrf"]
+Verdict = Literal["answered", "weak", "none"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Access = Literal["read", "write"]
@@ -416,8 +417,30 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictExplanation:
+    """What a verdict goes by: figures of the best hit; null where that leg was not asked.
+
+    `coverage` is the share of the question's words that it has, by rarity, `weight` how rare these
+    are together, `similarity` its cosine above that of unrelated texts.
+    """
+
+    coverage: float | None
+    weight: float | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the best hit answers a question, how probable that is, and why."""
+
+    verdict: Verdict
+    confidence: float
+    grounds: VerdictExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The envelope around the hits."""
+    """The envelope around the hits; `verdict` and `confidence` are about the best of them all."""
 
     query: str
     mode: Mode
@@ -428,7 +451,10 @@ class SearchAnswer:
     degraded: str | None
     index: IndexState
     elapsed_ms: float
+    verdict: Verdict
+    confidence: float
     remark: str | None = None
+    grounds: VerdictExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,9 +507,12 @@ class RecallAnswer:
     total_count: int
     has_more: bool
     tokens_used: int
+    verdict: Verdict
+    confidence: float
     degraded: str | None = None
     explanations: tuple[RecallExplanation, ...] | None = None
     remark: str | None = None
+    grounds: VerdictExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
-from byheart.embedding import window_texts
+from byheart.embedding import measure_unrelated, window_texts
 from byheart.errors import (
     EmbedderUnavailable,
     EmbeddingError,
@@ -74,12 +74,16 @@ class Made(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question's vector beside the reader it may be put to, and what the answer should say."""
+    """A question's vector beside the reader it may be put to, and what the answer should say.
+
+    `unrelated` is the cosine that its model has for texts with nothing in common.
+    """
 
     reader: Reader
     vector: Vectors | None
     degraded: str | None
     remark: str | None
+    unrelated: float
 
 
 class Counter(NamedTuple):
@@ -177,6 +181,7 @@ class Vectorizer:
         self._reopen = reopen
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
+        self._unrelated: dict[Model | None, float] = {}
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
@@ -235,7 +240,7 @@ class Vectorizer:
                 if vector is None or reader.model() in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
-            yield Asked(reader, vector, degraded, remark)
+            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
@@ -251,13 +256,20 @@ class Vectorizer:
             chosen = self._choose()
             reason = chosen.foreign()
             if reason is None:
-                vector = chosen.embedder.embed_query(text)
-                return vector, model_of(chosen.embedder), None, chosen.remark
+                vector, model = chosen.embedder.embed_query(text), model_of(chosen.embedder)
+                self._measure_unrelated(chosen.embedder, model)
+                return vector, model, None, chosen.remark
         except EmbeddingError as error:
             reason = str(error)
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
         return None, None, reason, None
+
+    def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
+        """Learn once which cosine means nothing; if that fails, the next question tries again."""
+        if model not in self._unrelated:
+            with suppress(EmbeddingError, ValueError):
+                self._unrelated[model] = measure_unrelated(embedder)
 
     def windows(self, wanted: Sequence[Passage]) -> Made:
         """Embed passages, or say why vectors are missing from what is returned."""
