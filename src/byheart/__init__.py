@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from byheart.model import (
         AnthropicPrompt,
         Backup,
+        Bench,
+        BenchFigures,
+        BenchRun,
         Chunk,
         ChunkHit,
         ChunkWindow,
@@ -98,6 +101,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "AnthropicPrompt": "byheart.model",
     "Backup": "byheart.model",
+    "Bench": "byheart.model",
+    "BenchFigures": "byheart.model",
+    "BenchRun": "byheart.model",
     "ByheartError": "byheart.errors",
     "Chunk": "byheart.model",
     "ChunkHit": "byheart.model",
@@ -185,6 +191,9 @@ _HOMES = {
 __all__ = [
     "AnthropicPrompt",
     "Backup",
+    "Bench",
+    "BenchFigures",
+    "BenchRun",
     "ByheartError",
     "Chunk",
     "ChunkHit",

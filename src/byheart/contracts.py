@@ -18,6 +18,7 @@ from typing import (
 )
 
 from byheart.model import (
+    BenchRun,
     Chunk,
     Entity,
     Filter,
@@ -169,6 +170,10 @@ class RemembersQueries(Protocol):
 
     def query_cache(self) -> tuple[int, int]:
         """Count the questions that were remembered, and those that were not."""
+        ...
+
+    def embed_once(self, text: str) -> Vectors:
+        """Embed a question that nobody asked: neither remembered nor counted."""
         ...
 
 
@@ -413,6 +418,10 @@ class Reader(Protocol):
         """Fetch chunks with their memories' fields, in the order asked."""
         ...
 
+    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
+        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
+        ...
+
     def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order."""
         ...
@@ -602,6 +611,14 @@ class Ledger(Protocol):
 
     def clear_queries(self) -> None:
         """Leave no text of any query behind, also of those that other processes add later."""
+        ...
+
+    def keep_run(self, run: BenchRun) -> None:
+        """Keep the figures of a bench, and the latest ones before it."""
+        ...
+
+    def runs(self, space: str) -> Sequence[BenchRun]:
+        """Give the figures of benches that are kept, oldest first."""
         ...
 
 
@@ -907,6 +924,10 @@ class Storage(Protocol):
 
     def report_work(self, to: Callable[[str, float], None]) -> None:
         """Have work on the index reported as it is done: what it was, and its seconds."""
+        ...
+
+    def inspect(self) -> list[Finding]:
+        """Check what searches go by, in little time; change nothing."""
         ...
 
     def examine(self, fix: bool = False) -> list[Finding]:

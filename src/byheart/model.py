@@ -777,6 +777,52 @@ class Stats:
 
 
 @dataclass(frozen=True, slots=True)
+class BenchFigures:
+    """How questions made of the store's own passages were answered in one mode.
+
+    `recall` is the share found among the first k, `called_none` counts those of which the verdict
+    said there was nothing, `called_answered` the unrelated ones of which it said there was.
+    """
+
+    mode: Mode
+    questions: int
+    recall: float
+    mrr: float
+    called_none: int
+    unrelated: int
+    called_answered: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRun:
+    """The figures of one run, as they are kept to be compared with."""
+
+    at: datetime
+    space: str
+    chunks: int
+    model: str | None
+    seed: int
+    k: int
+    figures: tuple[BenchFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a bench found: figures, those of the run before, and in a line if anything is wrong."""
+
+    store: str
+    run: BenchRun
+    before: BenchRun | None
+    runs_kept: int
+    ok: bool
+    message: str
+    findings: tuple[Finding, ...]
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class TransferProgress:
     """How far an export or import has come: `done` of `total` memories, bytes, files or chunks."""
 

@@ -19,6 +19,7 @@ from byheart.contracts import (
     Model,
     NamesCounter,
     Reader,
+    RemembersQueries,
     Reopenable,
     Storage,
     TokenCounter,
@@ -231,11 +232,11 @@ class Vectorizer:
         return Counter(tokens, tokens.name, by_word=False)
 
     @contextmanager
-    def asking(self, question: str | None) -> Iterator[Asked]:
+    def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
         """Open the store for a search, with the question's vector under the model it holds then."""
         with ExitStack() as stack:
             while True:
-                vector, model, degraded, remark = self._embed_question(question)
+                vector, model, degraded, remark = self._embed_question(question, remember)
                 reader = stack.enter_context(self._storage.searching())
                 if vector is None or reader.model() in (None, model):
                     break
@@ -244,11 +245,11 @@ class Vectorizer:
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
-        vector, _, reason, _ = self._embed_question(text)
+        vector, _, reason, _ = self._embed_question(text, True)
         return vector, reason
 
     def _embed_question(
-        self, text: str | None
+        self, text: str | None, remember: bool
     ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
         if not text:
             return None, None, None, None
@@ -256,7 +257,8 @@ class Vectorizer:
             chosen = self._choose()
             reason = chosen.foreign()
             if reason is None:
-                vector, model = chosen.embedder.embed_query(text), model_of(chosen.embedder)
+                vector = _embed_query(chosen.embedder, text, remember)
+                model = model_of(chosen.embedder)
                 self._measure_unrelated(chosen.embedder, model)
                 return vector, model, None, chosen.remark
         except EmbeddingError as error:
@@ -358,6 +360,12 @@ class Vectorizer:
                 if self._storage.generations.spec_of(model) != spec:
                     self._storage.generations.note(model, spec)
                 self._noted.add(model)
+
+
+def _embed_query(embedder: Embedder, text: str, remember: bool) -> Vectors:
+    if not remember and isinstance(embedder, RemembersQueries):
+        return embedder.embed_once(text)
+    return embedder.embed_query(text)
 
 
 def model_of(embedder: Embedder) -> Model:

@@ -190,6 +190,13 @@ class SqliteReader:
         )
         return [to_found_chunk(row) for row in rows]
 
+    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
+        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
+        slots = np.flatnonzero(self._select(where).chunks)
+        few = min(count, len(slots))
+        chosen = np.random.default_rng(seed).choice(slots, few, replace=False, shuffle=True)
+        return self.chunks(self._view.chunks.chunk_nos[chosen].tolist())
+
     def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order."""
         rows = self._connection.execute(
