@@ -92,9 +92,8 @@ class SqliteReader:
 
     def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
         """Tell how much of a question's words a chunk has, by their rarity."""
-        rarities = self._score_words(terms, where).rarities
-        view, total = self._view, self._select(where).total
-        return view.cover(terms, view.slot_of(chunk_no), rarities, total)
+        scored, view = self._score_words(terms, where), self._view
+        return view.cover(terms, view.slot_of(chunk_no), scored, self._select(where).total)
 
     def _score_words(self, terms: Sequence[str], where: Filter) -> WordScores:
         """Score all chunks once, however deep and often a search looks."""

@@ -43,19 +43,19 @@ Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class WordScores(NamedTuple):
-    """The BM25 score of every chunk, and how rare each word is that any of them has."""
-
-    scores: Scores
-    rarities: Mapping[str, float]
-
-
-class _Weighed(NamedTuple):
+class Weighed(NamedTuple):
     """The chunks that have a word, what it adds to the score of each, and how rare it is."""
 
     slots: Slots
     weights: Scores
     rarity: float
+
+
+class WordScores(NamedTuple):
+    """The BM25 score of every chunk, and the words that any of them has."""
+
+    scores: Scores
+    found: Mapping[str, Weighed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,28 +217,19 @@ class View:
         for slots, weights, _ in weighed.values():
             weights += scores.take(slots)
             scores[slots] = weights
-        return WordScores(scores, {term: each.rarity for term, each in weighed.items()})
+        return WordScores(scores, weighed)
 
-    def cover(
-        self, terms: Sequence[str], slot: int, rarities: Mapping[str, float], total: int
-    ) -> Coverage:
+    def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
         """Add up how rare the words are that a chunk has of a question, and all that were asked.
 
-        What is rare is said by `score_words`; what no chunk has is as rare as can be.
+        What no chunk has is as rare as can be.
         """
         unseen = _rarity(0, total)
-        asked = {term: rarities.get(term, unseen) for term in terms}
-        found = (asked[term] for term in rarities if self._has(term, slot))
-        return Coverage(sum(found), sum(asked.values()), unseen)
-
-    def _has(self, term: str, slot: int) -> bool:
-        for segment in self.segments:
-            slots, _ = segment.postings(hash_term(term))
-            # Of the same type, or all of them are converted.
-            at = int(np.searchsorted(slots, np.uint32(slot)))
-            if at < len(slots) and slots[at] == slot:
-                return True
-        return False
+        # Of a very long question only the rarest words were looked for.
+        missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
+        asked = sum(each.rarity for each in scored.found.values())
+        here = sum(each.rarity for each in scored.found.values() if _holds(each.slots, slot))
+        return Coverage(here, asked + missing, unseen)
 
     def weigh_terms(
         self, terms: Sequence[str], slot: int, selection: Selection
@@ -251,7 +242,7 @@ class View:
                 shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, _Weighed]:
+    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, Weighed]:
         total = selection.total
         asked = Counter(terms)
         postings = {}
@@ -273,7 +264,7 @@ class View:
             norms += counts
             counts *= weight
             counts /= norms
-            weighed[term] = _Weighed(slots, counts, rarity)
+            weighed[term] = Weighed(slots, counts, rarity)
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
@@ -404,6 +395,12 @@ class View:
 def _rarity(chunks: int, total: int) -> float:
     """Tell how much a word says that so many of all chunks have."""
     return math.log1p((total - chunks + 0.5) / (chunks + 0.5))
+
+
+def _holds(slots: Slots, slot: int) -> bool:
+    """Look up a chunk among those that have a word, which are in ascending order."""
+    at = int(slots.searchsorted(slot))
+    return at < len(slots) and int(slots[at]) == slot
 
 
 def _shown(scores: Scores) -> NDArray[np.float64]:
