@@ -22,8 +22,8 @@ from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 
 # In the mean over ten sets, of questions that have an answer one in a hundred is below the first by
-# words alone, and three in a thousand in hybrid; of unrelated ones 41 and 21 in a thousand are above
-# the second.
+# words alone, and three in a thousand in hybrid; of unrelated ones 41 and 21 in a thousand are
+# above the second.
 NONE_BELOW, ANSWERED_FROM = 0.05, 0.35
 # What more rare words have in common with a long question proves nothing further.
 _MOST_WEIGHT = 3.0

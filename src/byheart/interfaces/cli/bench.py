@@ -22,10 +22,11 @@ from byheart.model import Bench, BenchFigures
 @flag("--seed", type=int, default=0, show_default=True, help="Which questions are made.")
 @click.pass_context
 def bench_command(ctx: click.Context, questions: int, k: int, seed: int) -> None:
-    """Ask the store questions made of its own passages, and say whether anything is wrong.
+    """Try out whether the store finds what it holds, and how fast.
 
-    Nothing of it is counted in stats. The figures are kept beside the store and compared with those
-    of the next run. The exit code is 1 if anything is wrong.
+    It is asked questions made of its own passages, and unrelated ones, which are not counted in
+    stats. The figures are kept beside the store and compared with those of the next run. The exit
+    code is 1 if anything is wrong.
     """
     invocation: Invocation = ctx.obj
     with open_store(invocation) as store:
