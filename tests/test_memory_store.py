@@ -536,7 +536,8 @@ def test_an_interrupted_save_many_goes_on_later_without_doing_anything_twice(
     saved = again.save_many({"content": text} for text in texts)
     assert [each.status for each in saved] == ["unchanged"] * kept + ["created"] * (700 - kept)
     assert again.list().total == 700
-    assert sorted(watched.embedded) == sorted(texts)  # every text once, none twice
+    items = [each for each in watched.embedded if each.startswith("item")]
+    assert sorted(items) == sorted(texts)  # every text once, none twice
 
 
 def test_saving_nothing_is_fine(store: MemoryStore) -> None:

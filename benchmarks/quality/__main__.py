@@ -2,12 +2,14 @@
 
     python benchmarks/quality run --data FOLDER --stores FOLDER --out RUN.jsonl [--before OLD.jsonl]
     python benchmarks/quality compare OLD.jsonl NEW.jsonl [--system hybrid] [--against fts]
+    python benchmarks/quality verdict --data FOLDER --stores FOLDER
 
 FOLDER holds one folder per set; docs/quality.md says where to get them. Every document is saved as
 a memory, each conversation in its own session; stores are kept between runs. `run` asks every
 question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and hit@1,
 with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two systems
-of one, gave question by question, and the worst losses.
+of one, gave question by question, and the worst losses. `verdict` asks every set its own questions
+and some of the others': how often is each verdict given, and how far is `confidence` right?
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from measures import measure
 from runs import Outcome, mean, read_run, render, show_losses, write_run
 from sets import RetrievalSet, find_sets, read_set
 from systems import MODES, PEERS, Byheart, System, make_peers, open_store
+from verdicts import Judged, fit_again, judge_set, render_reliability, render_verdicts
 
 
 def ask(whole: RetrievalSet, system: System) -> list[Outcome]:
@@ -84,6 +87,22 @@ def compare(options: argparse.Namespace) -> None:
     print(show_losses(before, after, options.system, against, options.losses))
 
 
+def verdict(options: argparse.Namespace) -> None:
+    """Judge answerable and unrelated questions, and print what was said of them."""
+    options.stores.mkdir(parents=True, exist_ok=True)
+    folders = find_sets(options.data, options.sets.split(",") if options.sets else None)
+    sets = [read_set(folder) for folder in folders]
+    modes = options.modes.split(",")
+    judged: list[Judged] = []
+    for whole in sets:
+        with open_store(options.stores, whole) as (store, names):
+            judged += judge_set(whole, sets, store, names, modes, options.unrelated)
+        print(f"{whole.name} {len(judged):,}", file=sys.stderr, flush=True)
+    print(render_verdicts(judged), render_reliability(judged), sep="\n\n")
+    for mode in modes:
+        print(f"\n{fit_again(judged, mode)}")
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(
@@ -108,6 +127,13 @@ def main() -> None:
     comparing.add_argument("--against", help="another system of the old run")
     comparing.add_argument("--losses", type=int, default=5, help="how many to show of each set")
     comparing.set_defaults(command=compare)
+    judging = commands.add_parser("verdict", help="judge answerable and unrelated questions")
+    judging.add_argument("--data", type=Path, required=True)
+    judging.add_argument("--stores", type=Path, required=True)
+    judging.add_argument("--sets", help="names, with commas; all by default")
+    judging.add_argument("--modes", default=",".join(MODES))
+    judging.add_argument("--unrelated", type=int, default=50, help="how many of each other set")
+    judging.set_defaults(command=verdict)
     options = parser.parse_args()
     options.command(options)
 

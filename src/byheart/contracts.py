@@ -18,6 +18,7 @@ from typing import (
 )
 
 from byheart.model import (
+    BenchRun,
     Chunk,
     Entity,
     Filter,
@@ -171,6 +172,10 @@ class RemembersQueries(Protocol):
         """Count the questions that were remembered, and those that were not."""
         ...
 
+    def embed_once(self, text: str) -> Vectors:
+        """Embed a question that nobody asked: neither remembered nor counted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -226,6 +231,14 @@ class Background(NamedTuple):
     mean: float
     deviation: float
     chunks: int
+
+
+class Coverage(NamedTuple):
+    """How rare the words are that a chunk has of a question, all of its words, and the rarest."""
+
+    found: float
+    asked: float
+    rarest: float
 
 
 class Double(NamedTuple):
@@ -365,6 +378,10 @@ class Reader(Protocol):
         """Give the BM25 score of each chunk; 0 if it has none of the terms."""
         ...
 
+    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
+        """Tell how much of a question's words a chunk has, by their rarity."""
+        ...
+
     def background(self, vector: Vectors, where: Filter) -> Background:
         """Tell which cosines a question has with the chunks at large."""
         ...
@@ -399,6 +416,10 @@ class Reader(Protocol):
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
+        ...
+
+    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
+        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
         ...
 
     def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
@@ -598,6 +619,14 @@ class Ledger(Protocol):
 
     def clear_queries(self) -> None:
         """Leave no text of any query behind, also of those that other processes add later."""
+        ...
+
+    def keep_run(self, run: BenchRun) -> None:
+        """Keep the figures of a bench, and the latest ones before it."""
+        ...
+
+    def runs(self, space: str) -> Sequence[BenchRun]:
+        """Give the figures of benches that are kept, oldest first."""
         ...
 
 
@@ -908,6 +937,10 @@ class Storage(Protocol):
 
     def report_work(self, to: Callable[[str, float], None]) -> None:
         """Have work on the index reported as it is done: what it was, and its seconds."""
+        ...
+
+    def inspect(self) -> list[Finding]:
+        """Check what searches go by, in little time; change nothing."""
         ...
 
     def examine(self, fix: bool = False) -> list[Finding]:

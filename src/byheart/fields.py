@@ -24,6 +24,7 @@ LARGEST_LIMIT = 1000
 LARGEST_OFFSET = 1_000_000
 MOST_TOKENS = 1_000_000
 LARGEST_VERSION = 10**9
+LARGEST_SEED = 2**32 - 1
 LONGEST_QUERY = 100_000
 LONGEST_TTL_DAYS = 365_000
 # Below this, memories are about the same things, but say something else.

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
@@ -34,6 +35,7 @@ from byheart.model import (
     GRANULARITIES,
     MODES,
     Backup,
+    Bench,
     ChunkHit,
     ChunkWindow,
     ContextAnswer,
@@ -697,7 +699,7 @@ class MemoryStore:
             given, limit if topK is None else topK, mode if source is None else source
         )
         with self._asking(request) as (request, asked):
-            hits, more = find(request, asked.reader, asked.vector)
+            hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
             state = asked.reader.state(request.where.space)
         if request.query:
             given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
@@ -715,7 +717,10 @@ class MemoryStore:
             degraded=asked.degraded or _incomplete(request.mode, state),
             index=state,
             elapsed_ms=round(elapsed_ms, 3),
+            verdict=judgement.verdict,
+            confidence=judgement.confidence,
             remark=asked.remark,
+            grounds=judgement.grounds if request.explain else None,
         )
 
     def recall(
@@ -751,7 +756,8 @@ class MemoryStore:
         tokens.token_starts(question.query)
         with self._asking(question) as (question, asked):
             request = replace(request, question=question)
-            answer = recall(request, asked.reader, asked.vector, tokens, datetime.now(UTC))
+            now = datetime.now(UTC)
+            answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
             state = asked.reader.state(question.where.space)
         if question.where.as_of is None and answer.details:
             given = [each.id for each in answer.details]
@@ -763,10 +769,13 @@ class MemoryStore:
         return replace(answer, degraded=degraded, remark=asked.remark)
 
     @contextlib.contextmanager
-    def _asking(self, request: SearchRequest) -> Iterator[tuple[SearchRequest, Asked]]:
+    def _asking(
+        self, request: SearchRequest, *, remember: bool = True
+    ) -> Iterator[tuple[SearchRequest, Asked]]:
         """Open the store with the vector of a question that wants one; else, ask by keyword."""
         wants_vector = request.mode != "fts" and bool(request.query)
-        with self._vectorizer.asking(request.query if wants_vector else None) as asked:
+        question = request.query if wants_vector else None
+        with self._vectorizer.asking(question, remember=remember) as asked:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked
@@ -804,7 +813,7 @@ class MemoryStore:
         where = Filter(space, include_expired=True)
         for mode in MODES:
             with self._asking(SearchRequest(text, where, mode=mode)) as (request, asked):
-                hits, _ = find(request, asked.reader, asked.vector)
+                hits = find(request, asked.reader, asked.vector).hits
             found += (hit.memory_id for hit in hits)
         return found
 
@@ -1271,6 +1280,24 @@ class MemoryStore:
 
     def _mend(self, fix: bool) -> Callable[[], int] | None:
         return self.embed_pending if fix else None
+
+    def bench(self, questions: int = 50, k: int = 10, seed: int = 0, space: Text = None) -> Bench:
+        """Ask the store questions made of its own passages, and say whether anything is wrong.
+
+        The same seed makes the same questions while nothing changes. They are not counted, and what
+        they find does not count as used. The figures are kept, and compared the next time.
+        """
+        # Imported here: whoever only saves and searches need not know how stores are tried out.
+        from byheart.benching import MOST_QUESTIONS, Bencher
+
+        ask = partial(self._asking, remember=False)
+        keeps = self._settings.collect_stats
+        return Bencher(self._storage, self._vectorizer, ask, keeps).run(
+            self._space(space),
+            check.check_int("questions", questions, 1, MOST_QUESTIONS),
+            check.check_int("k", k, 1, check.LARGEST_LIMIT),
+            check.check_int("seed", seed, 0, check.LARGEST_SEED),
+        )
 
     def reembed(
         self,

@@ -11,6 +11,7 @@ from typing import Any, Literal
 Mode = Literal["hybrid", "vector", "fts"]
 Granularity = Literal["fine", "medium", "coarse"]
 Fusion = Literal["evidence", "rrf"]
+Verdict = Literal["answered", "weak", "none"]
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Access = Literal["read", "write"]
@@ -421,8 +422,30 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictExplanation:
+    """What a verdict goes by: figures of the best hit; null where that leg was not asked.
+
+    `coverage` is the share of the question's words that it has, by rarity, `weight` how rare these
+    are together, `similarity` its cosine above that of unrelated texts.
+    """
+
+    coverage: float | None
+    weight: float | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the best hit answers a question, how probable that is, and why."""
+
+    verdict: Verdict
+    confidence: float
+    grounds: VerdictExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The envelope around the hits."""
+    """The envelope around the hits; `verdict` and `confidence` are about the best of them all."""
 
     query: str
     mode: Mode
@@ -433,7 +456,10 @@ class SearchAnswer:
     degraded: str | None
     index: IndexState
     elapsed_ms: float
+    verdict: Verdict
+    confidence: float
     remark: str | None = None
+    grounds: VerdictExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -486,9 +512,12 @@ class RecallAnswer:
     total_count: int
     has_more: bool
     tokens_used: int
+    verdict: Verdict
+    confidence: float
     degraded: str | None = None
     explanations: tuple[RecallExplanation, ...] | None = None
     remark: str | None = None
+    grounds: VerdictExplanation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -750,6 +779,52 @@ class Stats:
     saves: SaveStats
     index_work: Mapping[str, WorkStats]
     caches: Mapping[str, CacheStats]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchFigures:
+    """How questions made of the store's own passages were answered in one mode.
+
+    `recall` is the share found among the first k, `called_none` counts those of which the verdict
+    said there was nothing, `called_answered` the unrelated ones of which it said there was.
+    """
+
+    mode: Mode
+    questions: int
+    recall: float
+    mrr: float
+    called_none: int
+    unrelated: int
+    called_answered: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRun:
+    """The figures of one run, as they are kept to be compared with."""
+
+    at: datetime
+    space: str
+    chunks: int
+    model: str | None
+    seed: int
+    k: int
+    figures: tuple[BenchFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a bench found: figures, those of the run before, and in a line if anything is wrong."""
+
+    store: str
+    run: BenchRun
+    before: BenchRun | None
+    runs_kept: int
+    ok: bool
+    message: str
+    findings: tuple[Finding, ...]
+    elapsed_ms: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from byheart.contracts import (
     Model,
     NamesCounter,
     Reader,
+    RemembersQueries,
     Reopenable,
     Storage,
     TokenCounter,
@@ -26,7 +27,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
-from byheart.embedding import window_texts
+from byheart.embedding import measure_unrelated, window_texts
 from byheart.errors import (
     EmbedderUnavailable,
     EmbeddingError,
@@ -74,12 +75,16 @@ class Made(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question's vector beside the reader it may be put to, and what the answer should say."""
+    """A question's vector beside the reader it may be put to, and what the answer should say.
+
+    `unrelated` is the cosine that its model has for texts with nothing in common.
+    """
 
     reader: Reader
     vector: Vectors | None
     degraded: str | None
     remark: str | None
+    unrelated: float
 
 
 class Counter(NamedTuple):
@@ -177,6 +182,7 @@ class Vectorizer:
         self._reopen = reopen
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
+        self._unrelated: dict[Model | None, float] = {}
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
@@ -226,24 +232,24 @@ class Vectorizer:
         return Counter(tokens, tokens.name, by_word=False)
 
     @contextmanager
-    def asking(self, question: str | None) -> Iterator[Asked]:
+    def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
         """Open the store for a search, with the question's vector under the model it holds then."""
         with ExitStack() as stack:
             while True:
-                vector, model, degraded, remark = self._embed_question(question)
+                vector, model, degraded, remark = self._embed_question(question, remember)
                 reader = stack.enter_context(self._storage.searching())
                 if vector is None or reader.model() in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
-            yield Asked(reader, vector, degraded, remark)
+            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
-        vector, _, reason, _ = self._embed_question(text)
+        vector, _, reason, _ = self._embed_question(text, True)
         return vector, reason
 
     def _embed_question(
-        self, text: str | None
+        self, text: str | None, remember: bool
     ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
         if not text:
             return None, None, None, None
@@ -251,13 +257,21 @@ class Vectorizer:
             chosen = self._choose()
             reason = chosen.foreign()
             if reason is None:
-                vector = chosen.embedder.embed_query(text)
-                return vector, model_of(chosen.embedder), None, chosen.remark
+                vector = _embed_query(chosen.embedder, text, remember)
+                model = model_of(chosen.embedder)
+                self._measure_unrelated(chosen.embedder, model)
+                return vector, model, None, chosen.remark
         except EmbeddingError as error:
             reason = str(error)
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
         return None, None, reason, None
+
+    def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
+        """Learn once which cosine means nothing; if that fails, the next question tries again."""
+        if model not in self._unrelated:
+            with suppress(EmbeddingError, ValueError):
+                self._unrelated[model] = measure_unrelated(embedder)
 
     def windows(self, wanted: Sequence[Passage]) -> Made:
         """Embed passages, or say why vectors are missing from what is returned."""
@@ -346,6 +360,12 @@ class Vectorizer:
                 if self._storage.generations.spec_of(model) != spec:
                     self._storage.generations.note(model, spec)
                 self._noted.add(model)
+
+
+def _embed_query(embedder: Embedder, text: str, remember: bool) -> Vectors:
+    if not remember and isinstance(embedder, RemembersQueries):
+        return embedder.embed_once(text)
+    return embedder.embed_query(text)
 
 
 def model_of(embedder: Embedder) -> Model:

@@ -25,7 +25,7 @@ Workers now reconnect with growing pauses, and an alarm goes off at 1,000 waitin
 MASKS = (
     (r"mem_[0-9a-z]{26}", "mem_…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "time"),
-    (r"(score|similarity) -?\d\.\d+", r"\1 …"),
+    (r"(score|similarity|confidence) -?\d\.\d+", r"\1 …"),
 )
 
 

@@ -256,3 +256,12 @@ def test_the_hash_embedder_takes_its_dimensions_from_its_name(tmp_path):
     assert embedder.embed_query("text").shape == (32,)
     with pytest.raises(EmbedderUnavailable, match="has no model 'bge'"):
         open_embedder("hash", cache_dir=tmp_path, model="bge").embed_query("text")
+
+
+def test_a_question_that_nobody_asked_is_neither_remembered_nor_counted() -> None:
+    embedder = LazyEmbedder([lambda: HashEmbedder()])
+    asked = embedder.embed_query("where is the harbour")
+    before = embedder.query_cache()
+    assert (embedder.embed_once("where is the harbour") == asked).all()
+    embedder.embed_once("where is the library")
+    assert embedder.query_cache() == before

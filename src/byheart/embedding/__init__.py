@@ -4,6 +4,14 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.lazy_embedder import LazyEmbedder
 from byheart.embedding.progress import Progress
 from byheart.embedding.providers import open_embedder
+from byheart.embedding.unrelated import measure_unrelated
 from byheart.embedding.windows import window_texts
 
-__all__ = ["EstimatedTokens", "LazyEmbedder", "Progress", "open_embedder", "window_texts"]
+__all__ = [
+    "EstimatedTokens",
+    "LazyEmbedder",
+    "Progress",
+    "measure_unrelated",
+    "open_embedder",
+    "window_texts",
+]

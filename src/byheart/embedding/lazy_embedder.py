@@ -86,6 +86,10 @@ class LazyEmbedder:
         """Embed a question; the last thousand are remembered."""
         return self._query_vector(text)
 
+    def embed_once(self, text: str) -> Vectors:
+        """Embed a question that nobody asked: neither remembered nor counted."""
+        return self._embed_query(text)
+
     @property
     def spec(self) -> EmbedderSpec | None:
         """Say how it is opened again: by the opener that succeeded, or the first to be tried."""

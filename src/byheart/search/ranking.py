@@ -37,10 +37,17 @@ class Ranking:
         self._reader = reader
         self._vector = vector
         self._superseded: set[int] = set()
+        self.raw = request.raw
+        self.best: Fused | None = None
         self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
         self.legs = tuple(self._legs(request.where))
         # How the final scores are made, with the weights.
         self.method = self.legs[0]
+
+    @property
+    def by_words(self) -> bool:
+        """Say whether words were looked for."""
+        return "fts" in self.legs
 
     def _legs(self, where: Filter) -> dict[str, Leg]:
         request, reader, vector = self._request, self._reader, self._vector
@@ -75,9 +82,7 @@ class Ranking:
         for tier in self.tiers(superseded=False):
             yield from tier
         for tier in self.tiers(superseded=True):
-            for each in tier:
-                self._superseded.add(each.chunk_no)
-                yield each
+            yield from tier
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank what still holds, or what does not, tier by tier."""
@@ -93,11 +98,19 @@ class Ranking:
             tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
             # As the first tier says, in which the best are.
             unite = unite or self._union(where, found)
-            yield _unseen(unite(tier), seen)
+            yield self._noted(_unseen(unite(tier), seen), superseded=superseded)
             if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
                 return
             placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}
             depth *= _TIER_GROWTH
+
+    def _noted(self, ranked: Iterator[Fused], *, superseded: bool) -> Iterator[Fused]:
+        for each in ranked:
+            if superseded:
+                self._superseded.add(each.chunk_no)
+            if self.best is None:
+                self.best = each
+            yield each
 
 
 def _unseen(ranked: Iterator[Fused], seen: set[int]) -> Iterator[Fused]:

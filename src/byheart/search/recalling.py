@@ -27,6 +27,7 @@ from byheart.search.budget import Budget
 from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 from byheart.search.request import RecallRequest, Weights
+from byheart.search.verdict import judge
 
 RECENCY_DAYS = 30
 # A long document can fill the first tier alone: below so many memories, one more is looked at.
@@ -82,6 +83,7 @@ def recall(
     vector: Vectors | None,
     tokens: TokenCounter,
     now: datetime,
+    unrelated: float = 0.0,
 ) -> RecallAnswer:
     """Answer a request: the memories of its page, listed and in full as far as the budget goes."""
     asked = request.question
@@ -95,6 +97,7 @@ def recall(
     page = matches[asked.offset : asked.offset + asked.limit]
     budget = Budget(tokens, request.max_tokens)
     index, details = _fill(page, budget, reader, asked.where.space)
+    judgement = judge(ranking, reader, vector, unrelated)
     return RecallAnswer(
         query=asked.query,
         mode=asked.mode,
@@ -103,6 +106,9 @@ def recall(
         total_count=len(matches),
         has_more=len(index) < len(page) or asked.offset + len(page) < len(matches),
         tokens_used=budget.used,
+        verdict=judgement.verdict,
+        confidence=judgement.confidence,
+        grounds=judgement.grounds if asked.explain else None,
         explanations=tuple(match.explain() for match in page) if asked.explain else None,
     )
 

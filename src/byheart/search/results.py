@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import fields
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, Reader, Vectors
 from byheart.model import (
@@ -14,6 +14,7 @@ from byheart.model import (
     Explanation,
     Heading,
     Hit,
+    Judgement,
     LegExplanation,
     Memory,
     MemoryFields,
@@ -25,6 +26,7 @@ from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.snippets import make_snippet
+from byheart.search.verdict import judge
 
 AUTO_MERGE_RATIO = 0.6
 # How many ranked chunks are looked at for each section or memory asked for.
@@ -37,14 +39,25 @@ _MEMORY_FIELDS = tuple(each.name for each in fields(MemoryFields))
 Group = list[Fused]
 
 
-def find(request: SearchRequest, reader: Reader, vector: Vectors | None) -> tuple[list[Hit], bool]:
-    """Answer a request: the hits of its page, and whether there are more behind it."""
+class Found(NamedTuple):
+    """The hits of a page, whether there are more behind it, and what the best one is worth."""
+
+    hits: list[Hit]
+    more: bool
+    judgement: Judgement
+
+
+def find(
+    request: SearchRequest, reader: Reader, vector: Vectors | None, unrelated: float = 0.0
+) -> Found:
+    """Answer a request; `unrelated` is the cosine of texts that have nothing in common."""
     if not request.query:
         return _list_memories(request, reader)
     answer = _Answer(request, reader, vector)
-    return {"fine": answer.passages, "medium": answer.sections, "coarse": answer.memories}[
+    hits, more = {"fine": answer.passages, "medium": answer.sections, "coarse": answer.memories}[
         request.granularity
     ]()
+    return Found(hits, more, answer.judge(unrelated))
 
 
 class _Answer:
@@ -53,6 +66,10 @@ class _Answer:
         self._reader = reader
         self._vector = vector
         self._ranking = Ranking(request, reader, vector)
+
+    def judge(self, unrelated: float) -> Judgement:
+        """Say whether the best hit answers the question."""
+        return judge(self._ranking, self._reader, self._vector, unrelated)
 
     def passages(self) -> tuple[list[Hit], bool]:
         """Give single chunks."""
@@ -204,7 +221,7 @@ def section_chunks(section: Sequence[Heading], chunks: Sequence[FoundChunk]) -> 
     return [each for each in chunks if each.chunk.headings == tuple(section)]
 
 
-def _list_memories(request: SearchRequest, reader: Reader) -> tuple[list[Hit], bool]:
+def _list_memories(request: SearchRequest, reader: Reader) -> Found:
     memories, total = reader.memories(request.where, request.limit, request.offset)
     hits: list[Hit] = [
         MemoryHit(
@@ -222,7 +239,9 @@ def _list_memories(request: SearchRequest, reader: Reader) -> tuple[list[Hit], b
         )
         for memory in memories
     ]
-    return hits, request.offset + len(memories) < total
+    # Who lists asks for whatever there is.
+    judgement = Judgement("answered", 1.0) if total else Judgement("none", 0.0)
+    return Found(hits, request.offset + len(memories) < total, judgement)
 
 
 def _fields_of(memory: MemoryFields | Memory) -> dict[str, Any]:

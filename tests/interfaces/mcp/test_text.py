@@ -70,3 +70,11 @@ def test_numbers_and_lists_that_models_write_as_text_are_read(
 def test_the_address_of_a_memory_is_as_good_as_its_id(store: MemoryStore) -> None:
     memory_id = store.save("The harbour opens at six.").memory_id
     assert "opens at six" in text(store, "memory_get", memory_id=f"memory://{memory_id}")
+
+
+def test_hits_that_may_be_no_answer_are_said_to_be(store: MemoryStore) -> None:
+    store.save("The harbour opens at six.")
+    for tool in ("memory_search", "memory_recall"):
+        doubtful = text(store, tool, query="how do penguins breed on ice")
+        assert "None of these may answer the question" in doubtful
+        assert "answer the question" not in text(store, tool, query="The harbour opens at six.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -84,6 +85,7 @@ def _show(answer: RecallAnswer, max_tokens: int) -> None:
         screen.line("")
         _show_memory(screen, memory)
     if answer.index or answer.details:
+        show_doubt(screen, answer)
         screen.line("")
     shown = f"{len(answer.index)} listed, {len(answer.details)} in full"
     tokens = f"{answer.tokens_used:,} of {count(max_tokens, 'token')}"

@@ -46,7 +46,8 @@ def _exit_codes() -> Iterator[str]:
     yield "| 0 | it is done; a search that finds nothing included |"
     for code in (FAILURE, USAGE):
         errors = ", ".join(f"`{kind.__name__}`" for kind, own in EXIT_CODES.items() if own == code)
-        also = "; `doctor` found something" if code == FAILURE else "; an unknown verb or flag"
+        found = "; `doctor` or `bench` found something"
+        also = found if code == FAILURE else "; an unknown verb or flag"
         yield f"| {code} | {errors}{also} |"
     yield f"| {INTERRUPTED} | interrupted with Ctrl-C; what was saved before is kept |"
 

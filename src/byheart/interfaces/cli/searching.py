@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -96,6 +97,8 @@ def search_command(
         if place:
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, full)
+    if answer.results:
+        show_doubt(screen, answer)
     _close(invocation, answer, given)
 
 

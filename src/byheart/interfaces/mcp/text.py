@@ -46,7 +46,18 @@ def _found(answer: Wire) -> str:
     if not hits:
         held = answer["index"]["memories"]
         return f"Nothing found among {held} memories." if held else "There are no memories yet."
-    return "\n\n".join(_hit(number, hit) for number, hit in enumerate(hits, start=1))
+    shown = [_hit(number, hit) for number, hit in enumerate(hits, start=1)]
+    return "\n\n".join([*shown, *_doubt(answer)])
+
+
+def _doubt(answer: Wire) -> list[str]:
+    """Warn of what may be no answer."""
+    sure = f"(confidence {answer['confidence']:.2f})"
+    if answer["verdict"] == "none":
+        return [f"None of these may answer the question {sure}: it may not be in memory."]
+    if answer["verdict"] == "weak":
+        return [f"It is not sure that these answer the question {sure}."]
+    return []
 
 
 def _hit(number: int, hit: Wire) -> str:
@@ -97,7 +108,7 @@ def _recalled(answer: Wire) -> str:
     ]
     if rest:
         full.append("\n".join(["Also (read with memory_get):", *rest]))
-    return "\n\n".join(full)
+    return "\n\n".join([*full, *_doubt(answer)])
 
 
 def _read(answer: Wire) -> str:

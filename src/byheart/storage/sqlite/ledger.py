@@ -7,15 +7,18 @@ so and the counts stay with whoever brought them.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 
 from byheart.contracts import Count, Tally
-from byheart.model import SlowQuery
+from byheart.model import BenchFigures, BenchRun, SlowQuery, to_wire
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _VERSION = 1
@@ -48,6 +51,18 @@ _TRIM = """
             SELECT rowid, row_number() OVER (
                 PARTITION BY space, kind ORDER BY elapsed_ms DESC, at) AS place FROM slowest)
         WHERE place > ?)"""
+
+
+_BENCHES = """
+    CREATE TABLE IF NOT EXISTS benches (
+        space TEXT NOT NULL, at INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (space, at)
+    ) STRICT, WITHOUT ROWID"""
+_RUNS_KEPT = 50
+
+
+def _to_run(wire: dict[str, Any]) -> BenchRun:
+    figures = tuple(BenchFigures(**each) for each in wire["figures"])
+    return BenchRun(**wire | {"at": datetime.fromisoformat(wire["at"]), "figures": figures})
 
 
 class SqliteLedger:
@@ -157,6 +172,35 @@ class SqliteLedger:
             connection.execute(
                 "INSERT OR REPLACE INTO moments VALUES ('', 'cleared', ?)", (now_micros(),)
             )
+
+    def keep_run(self, run: BenchRun) -> None:
+        """Keep the figures of a bench, and the latest ones before it."""
+        with (
+            contextlib.suppress(apsw.Error, OSError),
+            self._connected(create=True) as connection,
+        ):
+            assert connection is not None
+            # Made when first needed: another version of the schema would lose all counts.
+            connection.execute(_BENCHES)
+            row = (run.space, to_micros(run.at), json.dumps(to_wire(run)))
+            connection.execute("INSERT OR REPLACE INTO benches VALUES (?, ?, ?)", row)
+            connection.execute(
+                "DELETE FROM benches WHERE space = ?1 AND at NOT IN (SELECT at FROM benches "
+                "WHERE space = ?1 ORDER BY at DESC LIMIT ?2)",
+                (run.space, _RUNS_KEPT),
+            )
+
+    def runs(self, space: str) -> list[BenchRun]:
+        """Give the figures of benches that are kept, oldest first."""
+        # A run of another release may have other figures: then there is nothing to compare with.
+        with (
+            contextlib.suppress(apsw.Error, OSError, TypeError, ValueError),
+            self._connected() as connection,
+        ):
+            if connection is not None:
+                select = "SELECT run FROM benches WHERE space = ? ORDER BY at"
+                return [_to_run(json.loads(row[0])) for row in connection.execute(select, (space,))]
+        return []
 
     @contextmanager
     def _connected(self, *, create: bool = False) -> Iterator[apsw.Connection | None]:

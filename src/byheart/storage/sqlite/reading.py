@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from byheart.contracts import (
     Background,
+    Coverage,
     Double,
     FoundChunk,
     Model,
@@ -42,7 +43,7 @@ from byheart.storage.sqlite.index import likeness
 from byheart.storage.sqlite.index.background import look_around
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.index.turns import find_neighbours
-from byheart.storage.sqlite.index.view import Selection, View
+from byheart.storage.sqlite.index.view import Selection, View, WordScores
 from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
@@ -59,7 +60,8 @@ class SqliteReader:
         self._index = index
         self._now = now_micros()
         self._selections: dict[Filter, Selection] = {}
-        self._scores: dict[tuple[tuple[str, ...], Filter], NDArray[np.float32]] = {}
+        self._scores: dict[tuple[tuple[str, ...], Filter], WordScores] = {}
+        self._backgrounds: dict[tuple[bytes, Filter], Background] = {}
 
     @cached_property
     def _view(self) -> View:
@@ -80,15 +82,20 @@ class SqliteReader:
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        return self._view.rank_by_words(self._score_words(terms, where), limit)
+        return self._view.rank_by_words(self._score_words(terms, where).scores, limit)
 
     def word_scores(
         self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
     ) -> NDArray[np.float64]:
         """Give the BM25 score of each chunk; 0 if it has none of the terms."""
-        return self._view.word_scores(self._score_words(terms, where), chunk_nos)
+        return self._view.word_scores(self._score_words(terms, where).scores, chunk_nos)
 
-    def _score_words(self, terms: Sequence[str], where: Filter) -> NDArray[np.float32]:
+    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
+        """Tell how much of a question's words a chunk has, by their rarity."""
+        scored, view = self._score_words(terms, where), self._view
+        return view.cover(terms, view.slot_of(chunk_no), scored, self._select(where).total)
+
+    def _score_words(self, terms: Sequence[str], where: Filter) -> WordScores:
         """Score all chunks once, however deep and often a search looks."""
         asked = (tuple(terms), where)
         if asked not in self._scores:
@@ -101,7 +108,10 @@ class SqliteReader:
 
     def background(self, vector: Vectors, where: Filter) -> Background:
         """Tell which cosines a question has with the chunks at large."""
-        return look_around(self._view, vector, self._select(where))
+        asked = (vector.tobytes(), where)
+        if asked not in self._backgrounds:
+            self._backgrounds[asked] = look_around(self._view, vector, self._select(where))
+        return self._backgrounds[asked]
 
     def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
         """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
@@ -178,6 +188,13 @@ class SqliteReader:
             (json.dumps(list(chunk_nos)),),
         )
         return [to_found_chunk(row) for row in rows]
+
+    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
+        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
+        slots = np.flatnonzero(self._select(where).chunks)
+        few = min(count, len(slots))
+        chosen = np.random.default_rng(seed).choice(slots, few, replace=False, shuffle=True)
+        return self.chunks(self._view.chunks.chunk_nos[chosen].tolist())
 
     def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order."""

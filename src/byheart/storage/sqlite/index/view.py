@@ -6,16 +6,18 @@ times as long when it picks few of many.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Ranked
+from byheart.contracts import Coverage, Ranked
 from byheart.model import Filter
 from byheart.storage.sqlite.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
 from byheart.storage.sqlite.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
@@ -39,6 +41,21 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+class Weighed(NamedTuple):
+    """The chunks that have a word, what it adds to the score of each, and how rare it is."""
+
+    slots: Slots
+    weights: Scores
+    rarity: float
+
+
+class WordScores(NamedTuple):
+    """The BM25 score of every chunk, and the words that any of them has."""
+
+    scores: Scores
+    found: Mapping[str, Weighed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,28 +208,41 @@ class View:
         """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
         slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
         slots = slots[selection.chunks[slots]]
-        return self._best(slots, self.score_words(terms, selection)[slots], limit)
+        return self._best(slots, self.score_words(terms, selection).scores[slots], limit)
 
-    def score_words(self, terms: Sequence[str], selection: Selection) -> Scores:
+    def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
         """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
         scores = np.zeros(len(selection.chunks), np.float32)
-        for slots, weights in self._weigh(terms, selection).values():
+        weighed = self._weigh(terms, selection)
+        for slots, weights, _ in weighed.values():
             weights += scores.take(slots)
             scores[slots] = weights
-        return scores
+        return WordScores(scores, weighed)
+
+    def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
+        """Add up how rare the words are that a chunk has of a question, and all that were asked.
+
+        What no chunk has is as rare as can be.
+        """
+        unseen = _rarity(0, total)
+        # Of a very long question only the rarest words were looked for.
+        missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
+        asked = sum(each.rarity for each in scored.found.values())
+        here = sum(each.rarity for each in scored.found.values() if _holds(each.slots, slot))
+        return Coverage(here, asked + missing, unseen)
 
     def weigh_terms(
         self, terms: Sequence[str], slot: int, selection: Selection
     ) -> dict[str, float]:
         """Tell what each term contributes to one chunk's score."""
         shares = {}
-        for term, (slots, weights) in self._weigh(terms, selection).items():
+        for term, (slots, weights, _) in self._weigh(terms, selection).items():
             here = np.flatnonzero(slots == slot)
             if len(here):
                 shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, tuple[Slots, Scores]]:
+    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, Weighed]:
         total = selection.total
         asked = Counter(terms)
         postings = {}
@@ -225,7 +255,7 @@ class View:
         weighed = {}
         for term in (term for term in postings if term in rarest):
             slots, counts = postings[term]
-            rarity = np.log1p((total - len(slots) + 0.5) / (len(slots) + 0.5))
+            rarity = _rarity(len(slots), total)
             weight = np.float32(asked[term] * rarity * (K1 + 1))
             # In place, because new arrays for each step would take as long as the steps.
             norms: Scores = self.chunks.length.take(slots).astype(np.float32)
@@ -234,7 +264,7 @@ class View:
             norms += counts
             counts *= weight
             counts /= norms
-            weighed[term] = (slots, counts)
+            weighed[term] = Weighed(slots, counts, rarity)
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
@@ -360,6 +390,17 @@ class View:
             slots, scores = slots.take(near), scores.take(near)
         order = np.lexsort((slots, -scores))[:limit]
         return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
+
+
+def _rarity(chunks: int, total: int) -> float:
+    """Tell how much a word says that so many of all chunks have."""
+    return math.log1p((total - chunks + 0.5) / (chunks + 0.5))
+
+
+def _holds(slots: Slots, slot: int) -> bool:
+    """Look up a chunk among those that have a word, which are in ascending order."""
+    at = int(slots.searchsorted(slot))
+    return at < len(slots) and int(slots[at]) == slot
 
 
 def _shown(scores: Scores) -> NDArray[np.float64]:

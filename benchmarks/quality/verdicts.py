@@ -1,0 +1,205 @@
+"""Verdicts: is a question called answered where it is, and not where it cannot be?
+
+A set's own questions are the answerable ones; questions of sets on other subjects are unrelated.
+Sets of one family, that is on one subject or of the same texts, are not asked one another's.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sets import RetrievalSet
+
+import byheart
+
+_FAMILIES = ("xquad", "locomo")
+_SAME_SUBJECT = {"cisi": "computing", "cacm": "computing"}
+_SEED = 3
+_BUCKETS = (0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 1.01)
+Figures = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A question put to a set in one mode, what was said of the best hit, and what is true."""
+
+    set: str
+    mode: str
+    own: bool
+    right: bool
+    verdict: str
+    confidence: float
+    grounds: byheart.VerdictExplanation | None
+
+
+def family(name: str) -> str:
+    """Name what sets have in common that may answer one another's questions."""
+    for each in _FAMILIES:
+        if name.startswith(each):
+            return each
+    return _SAME_SUBJECT.get(name, name)
+
+
+def judge_set(
+    whole: RetrievalSet,
+    others: Sequence[RetrievalSet],
+    store: byheart.MemoryStore,
+    names: Mapping[str, str],
+    modes: Sequence[str],
+    unrelated: int,
+) -> Iterator[Judged]:
+    """Ask a set its own questions, and some of each unrelated set."""
+    chance = random.Random(f"{_SEED} {whole.name}")
+    groups = sorted({each.group for each in whole.documents if each.group})
+    asked: list[tuple[str, str | None, Any]] = [
+        (each.text, each.group, each.gains) for each in whole.questions
+    ]
+    for other in others:
+        if family(other.name) != family(whole.name):
+            several = chance.sample(list(other.questions), min(unrelated, len(other.questions)))
+            asked += [
+                (each.text, chance.choice(groups) if groups else None, None) for each in several
+            ]
+    for text, group, gains in asked:
+        scope: dict[str, Any] = {"session_id": group, "include_global": False} if group else {}
+        for mode in modes:
+            answer = store.search(text, limit=1, mode=mode, explain=True, **scope)
+            found = [names[hit.memory_id] for hit in answer.results]
+            right = gains is not None and any(name in gains for name in found)
+            yield Judged(
+                whole.name,
+                mode,
+                gains is not None,
+                right,
+                answer.verdict,
+                answer.confidence,
+                answer.grounds,
+            )
+
+
+def render_verdicts(judged: Sequence[Judged]) -> str:
+    """Lay out how often each verdict was given, by set and mode."""
+    lines = [
+        "| set | mode | answerable | of these `answered` | `none` "
+        "| unrelated | of these `answered` | `none` |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    rows = sorted({(each.mode, each.set) for each in judged})
+    for mode in sorted({each.mode for each in judged}):
+        shares = []
+        for _, name in (row for row in rows if row[0] == mode):
+            mine = [each for each in judged if (each.mode, each.set) == (mode, name)]
+            own = [each for each in mine if each.own]
+            rest = [each for each in mine if not each.own]
+            shares.append([_share(each, word) for each in (own, rest) for word in _WORDS])
+            lines.append(_row(name, mode, f"{len(own):,}", f"{len(rest):,}", shares[-1]))
+        lines.append(_row("**mean**", mode, "", "", list(np.mean(shares, axis=0))))
+    return "\n".join(lines)
+
+
+_WORDS = ("answered", "none")
+
+
+def _share(judged: Sequence[Judged], word: str) -> float:
+    return sum(each.verdict == word for each in judged) / max(len(judged), 1)
+
+
+def _row(name: str, mode: str, own: str, rest: str, shares: Sequence[float]) -> str:
+    first, second, third, fourth = (f"{each:.3f}" for each in shares)
+    return f"| {name} | {mode} | {own} | {first} | {second} | {rest} | {third} | {fourth} |"
+
+
+def render_reliability(judged: Sequence[Judged]) -> str:
+    """Lay out how often the best hit is right, by what was estimated.
+
+    Every set counts the same, and so do its own questions and all unrelated ones together.
+    """
+    lines = [
+        "| mode | confidence | questions | mean confidence | best hit is right "
+        "| … of answerable questions |",
+        "|---|---|---|---|---|---|",
+    ]
+    for mode in sorted({each.mode for each in judged}):
+        mine = [each for each in judged if each.mode == mode]
+        said = np.array([each.confidence for each in mine])
+        right = np.array([each.right for each in mine], float)
+        own = np.array([each.own for each in mine])
+        counts = weigh(mine)
+        for low, high in pairwise(_BUCKETS):
+            here = (said >= low) & (said < high)
+            if not here.any():
+                continue
+            answerable = f"{right[here & own].mean():.2f}" if (here & own).any() else ""
+            lines.append(
+                f"| {mode} | {low:.2f} to {min(high, 1):.2f} | {int(here.sum()):,} "
+                f"| {np.average(said[here], weights=counts[here]):.2f} "
+                f"| {np.average(right[here], weights=counts[here]):.2f} | {answerable} |"
+            )
+    return "\n".join(lines)
+
+
+def weigh(judged: Sequence[Judged]) -> Figures:
+    """Count every set the same, and within it answerable and unrelated questions."""
+    kinds = [(each.set, each.own) for each in judged]
+    counts = Counter(kinds)
+    return np.array([1 / counts[each] for each in kinds])
+
+
+def fit_again(judged: Sequence[Judged], mode: str) -> str:
+    """Fit the weights anew, with all sets and with each family left out in turn."""
+    mine = [each for each in judged if each.mode == mode]
+    signs = np.array([_signs(each.grounds, mode) for each in mine])
+    right = np.array([each.right for each in mine], float)
+    counts = weigh(mine)
+    families = np.array([family(each.set) for each in mine])
+    lines = [f"{mode}, all sets: {_shown(_regress(signs, right, counts))}"]
+    for left_out in sorted(set(families)):
+        kept = families != left_out
+        weights = _regress(signs[kept], right[kept], counts[kept])
+        said = _logistic(signs @ weights)[~kept]
+        own = np.array([each.own for each in mine])[~kept]
+        lines.append(
+            f"{mode}, without {left_out}: {_shown(weights)}; there, of its own "
+            f"{(said[own] < 0.05).mean():.3f} below 0.05, of others' "
+            f"{(said[~own] >= 0.35).mean():.3f} from 0.35 on"
+        )
+    return "\n".join(lines)
+
+
+def _signs(grounds: byheart.VerdictExplanation | None, mode: str) -> list[float]:
+    coverage = weight = similarity = 0.0
+    if grounds is not None:
+        coverage, weight = grounds.coverage or 0.0, min(grounds.weight or 0.0, 3.0)
+        similarity = grounds.similarity or 0.0
+    if mode == "fts":
+        return [1.0, coverage, weight]
+    if mode == "vector":
+        return [1.0, similarity]
+    return [1.0, coverage, weight, min(max(similarity, 0.1), 0.5)]
+
+
+def _regress(signs: Figures, right: Figures, counts: Figures) -> Figures:
+    """Fit a logistic regression by Newton's method."""
+    weights: Figures = np.zeros(signs.shape[1])
+    for _ in range(30):
+        said = _logistic(signs @ weights)
+        slope = signs.T @ (counts * (right - said))
+        bend = (signs * (counts * said * (1 - said))[:, np.newaxis]).T @ signs
+        weights = weights + np.linalg.solve(bend + 1e-6 * np.eye(len(weights)), slope)
+    return weights
+
+
+def _logistic(x: Figures) -> Figures:
+    said: Figures = 1 / (1 + np.exp(-x))
+    return said
+
+
+def _shown(weights: Figures) -> str:
+    return " ".join(f"{each:+.2f}" for each in weights)

@@ -1,0 +1,226 @@
+"""The verdict: a word and an estimate of whether the best hit answers the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from byheart.contracts import Vectors
+from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.memory_store import MemoryStore
+from byheart.search.verdict import ANSWERED_FROM, NONE_BELOW, Signs, estimate, name_verdict
+from tests.conftest import OpenStore, WatchedEmbedder
+
+NOTES = (
+    "We chose PostgreSQL 16 for the billing service because of logical replication.",
+    "Anna's birthday is on the fourth of May; she likes orchids.",
+    "The deploy script lives in tools and needs the production profile.",
+    "Error E4711 means that the licence server cannot be reached.",
+    "Flights to Lisbon are cheapest in February, said the travel agent.",
+    "The kitchen tap drips; the plumber comes on Thursday morning.",
+    "Invoices are sent on the first working day of each month.",
+    "The hiking route around the lake takes five hours with breaks.",
+)
+UNRELATED = (
+    "how do penguins survive antarctic winters",
+    "capital city of Mongolia",
+    "chess openings for beginners",
+    "boiling point of mercury",
+    "who painted the Sistine chapel",
+)
+
+
+class SlantedEmbedder(HashEmbedder):
+    """Find everything alike: half of each vector is the same."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "slanted"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        slanted = super().embed(texts)
+        slanted[:, 0] += 2.0
+        normal: Vectors = slanted / np.linalg.norm(slanted, axis=1, keepdims=True)
+        return normal
+
+
+shares = st.floats(0, 1)
+weights = st.floats(0, 8)
+cosines = st.floats(-1, 1)
+signs = st.builds(Signs, st.none() | shares, st.none() | weights, st.none() | cosines)
+
+
+@pytest.fixture
+def notes(open_store: OpenStore) -> MemoryStore:
+    store = open_store()
+    store.save_many({"content": text} for text in NOTES)
+    return store
+
+
+# --- The law ----------------------------------------------------------------------------------
+
+
+@given(signs)
+def test_an_estimate_is_a_probability_and_has_a_word(known: Signs) -> None:
+    confidence = estimate(known)
+    assert 0 <= confidence <= 1
+    assert name_verdict(confidence) in ("answered", "weak", "none")
+
+
+@given(shares, weights, st.none() | cosines, shares, weights, st.floats(0, 2))
+def test_more_evidence_never_makes_an_answer_less_probable(
+    coverage: float,
+    weight: float,
+    similarity: float | None,
+    more_coverage: float,
+    more_weight: float,
+    nearer: float,
+) -> None:
+    less = Signs(coverage, weight, similarity)
+    more = Signs(
+        min(1.0, coverage + more_coverage),
+        weight + more_weight,
+        None if similarity is None else min(1.0, similarity + nearer),
+    )
+    assert estimate(more) >= estimate(less)
+
+
+def test_words_that_are_the_same_and_a_meaning_that_is_near_are_an_answer() -> None:
+    assert name_verdict(estimate(Signs(1.0, 3.0, 0.7))) == "answered"
+    assert name_verdict(estimate(Signs(1.0, 3.0, None))) == "answered"
+    assert name_verdict(estimate(Signs(None, None, 0.8))) == "answered"
+
+
+def test_other_words_for_the_same_are_not_called_none() -> None:
+    assert name_verdict(estimate(Signs(0.0, 0.0, 0.6))) != "none"
+
+
+def test_nothing_in_common_is_none_in_every_mode() -> None:
+    assert name_verdict(estimate(Signs(0.0, 0.0, 0.1))) == "none"
+    assert name_verdict(estimate(Signs(0.0, 0.0, None))) == "none"
+    assert name_verdict(estimate(Signs(None, None, 0.1))) == "none"
+
+
+def test_the_words_change_at_their_bounds() -> None:
+    assert name_verdict(NONE_BELOW) == "weak"
+    assert name_verdict(NONE_BELOW - 1e-9) == "none"
+    assert name_verdict(ANSWERED_FROM) == "answered"
+    assert name_verdict(ANSWERED_FROM - 1e-9) == "weak"
+
+
+# --- In answers -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
+def test_a_note_in_its_own_words_is_called_answered(notes: MemoryStore, mode: str) -> None:
+    for text in NOTES:
+        answer = notes.search(text, mode=mode)
+        assert answer.verdict == "answered"
+        assert answer.confidence >= ANSWERED_FROM
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
+@pytest.mark.parametrize("fusion", ["evidence", "rrf"])
+def test_an_unrelated_question_is_not_called_answered(
+    notes: MemoryStore, mode: str, fusion: str
+) -> None:
+    verdicts = [notes.search(each, mode=mode, fusion=fusion).verdict for each in UNRELATED]
+    assert "answered" not in verdicts
+
+
+def test_hits_come_whatever_the_verdict(notes: MemoryStore) -> None:
+    answer = notes.search(UNRELATED[0])
+    assert answer.verdict == "none"
+    assert answer.results
+
+
+@pytest.mark.parametrize("granularity", ["fine", "medium", "coarse"])
+@pytest.mark.parametrize("mode", ["hybrid", "fts", "vector"])
+def test_the_verdict_is_about_the_best_hit_on_every_page(
+    notes: MemoryStore, mode: str, granularity: str
+) -> None:
+    def ask(**page: int) -> tuple[str, float]:
+        answer = notes.search(
+            "the billing service on Thursday", mode=mode, granularity=granularity, **page
+        )
+        return answer.verdict, answer.confidence
+
+    first = ask()
+    pages: list[dict[str, int]] = [
+        {"limit": 1},
+        {"limit": 1, "offset": 1},
+        {"limit": 2, "offset": 3},
+        {"offset": 500},
+    ]
+    assert [ask(**page) for page in pages] == [first] * len(pages)
+
+
+def test_words_beside_a_wall_do_not_change_the_confidence(notes: MemoryStore) -> None:
+    before = notes.search("billing replication").confidence
+    notes.save("billing billing replication of another tenant", space="other")
+    notes.save("replication is what viruses do", space="other")
+    assert notes.search("billing replication").confidence == before
+
+
+def test_without_an_embedder_the_words_alone_are_judged(open_store: OpenStore) -> None:
+    embedder = WatchedEmbedder()
+    embedder.down = True
+    store = open_store(embedder=embedder)
+    store.save_many({"content": text} for text in NOTES)
+    answer = store.search(NOTES[0], explain=True)
+    assert answer.mode == "fts"
+    assert answer.verdict == "answered"
+    assert answer.grounds is not None
+    assert answer.grounds.similarity is None
+
+
+def test_an_empty_store_and_a_question_without_hits_are_none(store: MemoryStore) -> None:
+    empty = store.search("anything")
+    assert (empty.verdict, empty.confidence, empty.results) == ("none", 0.0, ())
+    store.save(NOTES[0])
+    missed = store.search("zebra", mode="fts")
+    assert (missed.verdict, missed.confidence) == ("none", 0.0)
+
+
+def test_what_a_raw_query_matches_is_what_it_asked_for(notes: MemoryStore) -> None:
+    matched = notes.search("billing AND replication", raw=True)
+    assert (matched.verdict, matched.confidence) == ("answered", 1.0)
+    assert notes.search("billing AND orchids", raw=True).verdict == "none"
+
+
+def test_a_listing_is_answered_by_whatever_there_is(notes: MemoryStore) -> None:
+    listed = notes.search(granularity="coarse")
+    assert (listed.verdict, listed.confidence) == ("answered", 1.0)
+    none = notes.search(granularity="coarse", session_id="nobody", include_global=False)
+    assert (none.verdict, none.confidence) == ("none", 0.0)
+
+
+def test_explain_shows_what_the_verdict_goes_by(notes: MemoryStore) -> None:
+    assert notes.search("E4711").grounds is None
+    grounds: Any = notes.search("E4711", explain=True).grounds
+    assert grounds.coverage == 1.0
+    assert grounds.weight > 0
+    by_vector: Any = notes.search("E4711", explain=True, mode="vector").grounds
+    assert by_vector.coverage is None
+    assert by_vector.similarity == grounds.similarity
+
+
+def test_recall_gives_the_verdict_of_the_same_search(notes: MemoryStore) -> None:
+    for question in ("PostgreSQL replication", UNRELATED[1]):
+        found, recalled = notes.search(question), notes.recall(question)
+        assert (recalled.verdict, recalled.confidence) == (found.verdict, found.confidence)
+
+
+def test_a_model_that_finds_everything_alike_is_not_believed(open_store: OpenStore) -> None:
+    store = open_store(embedder=SlantedEmbedder())
+    store.save_many({"content": text} for text in NOTES)
+    best = store.search(UNRELATED[0], mode="vector").results[0]
+    assert best.similarity is not None
+    assert best.similarity > 0.7
+    assert store.search(UNRELATED[0], mode="vector").verdict != "answered"
+    assert store.search(NOTES[0], mode="vector").verdict == "answered"
