@@ -46,7 +46,7 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        until(lambda: bool(failures) or any(each.indexed_at for each in store.workspaces()))
+        assert_soon(lambda: bool(failures) or any(each.indexed_at for each in store.workspaces()))
         yield told
     finally:
         stop.set()
@@ -55,8 +55,8 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
     assert not thread.is_alive()
 
 
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for something to be so."""
+def assert_soon(condition: Callable[[], bool]) -> None:
+    """Wait for something to be so, and fail if it never is."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
         assert time.monotonic() < end, "waited in vain"
@@ -76,19 +76,19 @@ def test_what_is_there_already_is_indexed_first(store: MemoryStore, root: Path) 
 def test_created_changed_and_deleted_files_are_noticed(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        until(lambda: found(store, "pelicans") == ["new.md"])
+        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
         (root / "new.md").write_text("Cormorants nest on the pier.\n")
-        until(lambda: found(store, "cormorants") == ["new.md"])
+        assert_soon(lambda: found(store, "cormorants") == ["new.md"])
         assert found(store, "pelicans") == []
         (root / "new.md").unlink()
-        until(lambda: found(store, "cormorants") == [])
+        assert_soon(lambda: found(store, "cormorants") == [])
 
 
 def test_the_vectors_of_a_saved_file_follow(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        until(lambda: found(store, "pelicans") == ["new.md"])
-        until(lambda: store.status().index.pending_vectors == 0)
+        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
+        assert_soon(lambda: store.status().index.pending_vectors == 0)
         [best, *_] = store.search("Pelicans nest on the pier.", mode="vector").results
         assert (best.path or "").endswith("new.md")
 
@@ -97,7 +97,7 @@ def test_a_renamed_file_keeps_its_memory(store: MemoryStore, root: Path) -> None
     with watching(store, root):
         [before] = store.search("lighthouse", mode="fts").results
         (root / "first.md").rename(root / "deep/renamed.md")
-        until(lambda: found(store, "lighthouse") == ["renamed.md"])
+        assert_soon(lambda: found(store, "lighthouse") == ["renamed.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
 
@@ -109,7 +109,7 @@ def test_an_editor_that_writes_beside_and_renames_is_understood(
         [before] = store.search("lighthouse", mode="fts").results
         (root / ".first.md.swp").write_text("The lighthouse keeper drinks absinthe.\n")
         (root / ".first.md.swp").rename(root / "first.md")
-        until(lambda: found(store, "absinthe") == ["first.md"])
+        assert_soon(lambda: found(store, "absinthe") == ["first.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
         assert found(store, "cocoa") == []
@@ -120,12 +120,12 @@ def test_a_folder_that_is_moved_or_deleted_takes_its_files_along(
 ) -> None:
     with watching(store, root):
         (root / "deep").rename(root / "depth")
-        until(lambda: [each.path for each in store.list(path="depth/").memories] != [])
+        assert_soon(lambda: [each.path for each in store.list(path="depth/").memories] != [])
         assert found(store, "harbour") == ["second.md"]
         (root / "depth/third.md").write_text("Kelp grows by the slipway.\n")
-        until(lambda: found(store, "kelp") == ["third.md"])
+        assert_soon(lambda: found(store, "kelp") == ["third.md"])
         shutil.rmtree(root / "depth")
-        until(lambda: found(store, "harbour kelp") == [])
+        assert_soon(lambda: found(store, "harbour kelp") == [])
 
 
 def test_a_folder_that_is_moved_in_is_indexed_whole(
@@ -137,7 +137,7 @@ def test_a_folder_that_is_moved_in_is_indexed_whole(
         file.write_text(f"Barnacle number {number}.\n")
     with watching(store, root):
         (tmp_path / "elsewhere").rename(root / "elsewhere")
-        until(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
+        assert_soon(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
 
 
 def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) -> None:
@@ -148,17 +148,17 @@ def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) ->
             (root / f"{number}.md").write_text(f"Buoy {number} is green.\n")
         for number in range(100):
             (root / f"{number}.md").unlink()
-        until(lambda: store.list(kind="file", limit=1).total == 502)
-        until(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
+        assert_soon(lambda: store.list(kind="file", limit=1).total == 502)
+        assert_soon(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
         assert store.search("red", mode="fts").total_results == 0
 
 
 def test_a_changed_ignore_file_decides_at_once(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / ".gitignore").write_text("deep/\n")
-        until(lambda: found(store, "harbour") == [])
+        assert_soon(lambda: found(store, "harbour") == [])
         (root / ".gitignore").unlink()
-        until(lambda: found(store, "harbour") == ["second.md"])
+        assert_soon(lambda: found(store, "harbour") == ["second.md"])
 
 
 def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, root: Path) -> None:
@@ -167,7 +167,7 @@ def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, 
         (root / "node_modules/lib.js").write_text("const octopus = 1\n")
         (root / ".env").write_text("OCTOPUS=1\n")
         (root / "last.md").write_text("The octopus hides.\n")
-        until(lambda: found(store, "octopus") != [])
+        assert_soon(lambda: found(store, "octopus") != [])
         assert found(store, "octopus") == ["last.md"]
 
 
@@ -180,7 +180,9 @@ def test_what_happened_while_nobody_watched_is_caught_up(store: MemoryStore, roo
     thread = threading.Thread(target=store.watch, args=(root, stop))
     thread.start()
     try:
-        until(lambda: found(store, "gulls") == ["later.md"] and found(store, "lighthouse") == [])
+        assert_soon(
+            lambda: found(store, "gulls") == ["later.md"] and found(store, "lighthouse") == []
+        )
     finally:
         stop.set()
         thread.join(PATIENCE_SECONDS)
@@ -194,10 +196,10 @@ def test_a_root_that_vanishes_and_comes_back_loses_nothing(
     with watching(store, root):
         root.rename(tmp_path / "away")
         (tmp_path / "away/new.md").write_text("Terns nest in the dunes.\n")
-        until(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
+        assert_soon(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
         assert found(store, "lighthouse") == ["first.md"]
         (tmp_path / "away").rename(root)
-        until(lambda: found(store, "terns") == ["new.md"])
+        assert_soon(lambda: found(store, "terns") == ["new.md"])
 
 
 def test_a_first_look_ends_when_it_is_told_to_stop_and_goes_on_the_next_time(
@@ -237,12 +239,12 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
         [before] = first.workspaces()
         standing_by.start()
         beats = {first.workspaces()[0].beat_at}
-        until(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
+        assert_soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
         assert first.workspaces()[0].watched_by == before.watched_by
     try:
-        until(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
+        assert_soon(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        until(lambda: found(first, "puffins") == ["new.md"])
+        assert_soon(lambda: found(first, "puffins") == ["new.md"])
     finally:
         stop.set()
         standing_by.join(PATIENCE_SECONDS)
@@ -263,9 +265,9 @@ def test_a_watcher_that_died_is_replaced(
     if dead.startswith("elsewhere"):
         monkeypatch.setattr("byheart.watching.STALE_SECONDS", 0.0)
     with watching(store, root):
-        until(lambda: store.workspaces()[0].watched_by not in (None, dead))
+        assert_soon(lambda: store.workspaces()[0].watched_by not in (None, dead))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        until(lambda: found(store, "puffins") == ["new.md"])
+        assert_soon(lambda: found(store, "puffins") == ["new.md"])
 
 
 def test_a_provider_that_is_away_leaves_keywords_fresh(
@@ -275,7 +277,7 @@ def test_a_provider_that_is_away_leaves_keywords_fresh(
     watched.down = True
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        until(lambda: found(store, "pelicans") == ["new.md"])
+        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
         assert store.status().index.pending_vectors == 3
 
 
@@ -287,11 +289,11 @@ def test_servers_index_their_workspaces_whether_they_watch_them_or_not(
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
     try:
-        until(lambda: found(store, "lighthouse") == ["first.md"])
+        assert_soon(lambda: found(store, "lighthouse") == ["first.md"])
         if auto_reindex:
-            until(lambda: store.workspaces()[0].watched_by is not None)
+            assert_soon(lambda: store.workspaces()[0].watched_by is not None)
             (root / "new.md").write_text("Pelicans nest on the pier.\n")
-            until(lambda: found(store, "pelicans") == ["new.md"])
+            assert_soon(lambda: found(store, "pelicans") == ["new.md"])
         else:
             assert store.workspaces()[0].watched_by is None
     finally:
@@ -307,7 +309,7 @@ def test_a_workspace_that_cannot_be_watched_does_not_stop_a_server(
     settings = load_settings({"workspaces": [str(tmp_path / "nowhere")]})
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
-    until(lambda: "nowhere" in caplog.text)
+    assert_soon(lambda: "nowhere" in caplog.text)
     ended.set()
     assert store.workspaces() == ()
 
@@ -317,7 +319,9 @@ def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Pa
     thread = threading.Thread(target=store.watch, args=(root, stop))
     thread.start()
     try:
-        until(lambda: bool(store.workspaces()) and store.workspaces()[0].indexed_at is not None)
+        assert_soon(
+            lambda: bool(store.workspaces()) and store.workspaces()[0].indexed_at is not None
+        )
         store.drop_workspace(root)
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
         thread.join(PATIENCE_SECONDS)
@@ -332,7 +336,7 @@ def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, p
     store = open_store()
     thread = threading.Thread(target=store.watch, args=(root,))
     thread.start()
-    until(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
+    assert_soon(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
     store.close()
     thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
@@ -348,7 +352,7 @@ def test_a_workspace_that_is_not_there_yet_is_tried_again(
     keep_workspaces(store, load_settings({"workspaces": [str(later)]}), ended)
     try:
         root.rename(later)
-        until(lambda: found(store, "lighthouse") == ["first.md"])
+        assert_soon(lambda: found(store, "lighthouse") == ["first.md"])
     finally:
         ended.set()
         for thread in threading.enumerate():
@@ -378,4 +382,4 @@ def test_everything_is_looked_at_again_now_and_then(
     monkeypatch.setattr("byheart.watching.Watch.wait", lambda *_: time.sleep(0.02) or set())
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        until(lambda: found(store, "pelicans") == ["new.md"])
+        assert_soon(lambda: found(store, "pelicans") == ["new.md"])

@@ -167,4 +167,5 @@ def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             yield io.BufferedReader(stream)  # type: ignore[type-var]
     except (*_BROKEN, NotImplementedError, RuntimeError) as error:
+        # zipfile's own two words for a packing it does not know, and for a password.
         raise InvalidInput(f"{member} in {path} cannot be unpacked: {error}") from error
