@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import math
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +24,7 @@ from byheart.errors import EmbedderUnavailable
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from tests.empty_store import make_empty
 
 OpenStore = Callable[..., MemoryStore]
 
@@ -35,6 +39,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Hundreds of processes are started here: let each load what the first of them compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Every save waits until the disk has it. What the tests save is gone when they end: where memory
+# can be written to like a disk, and has room for what they need at a time, nobody waits.
+_MEMORY, _ROOM_BYTES = Path("/dev/shm"), 1 << 30
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_MEMORY, os.W_OK | os.X_OK)
+    and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES
+):
+    os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long, so that no worker is left alone with it at the end."""
@@ -48,10 +62,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+_homes = itertools.count()
+
+
 @pytest.fixture(autouse=True)
 def _own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep every test away from the user's own configuration and data."""
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.getbasetemp() / "homes" / str(next(_homes))
+    home.mkdir(parents=True)
     monkeypatch.setenv("BYHEART_CONFIG", str(home / "config.toml"))
     for name in ("DATA", "CONFIG", "STATE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(home / name.lower()))
@@ -70,8 +88,10 @@ def open_store(path: Path) -> Iterator[OpenStore]:
     def open_one(
         at: Path | None = None, embedder: Embedder | None = None, **settings: Any
     ) -> MemoryStore:
+        at = at or path
+        make_empty(at)
         chosen = load_settings(settings)
-        storage = SqliteStorage(at or path, busy_timeout_seconds=chosen.busy_timeout_seconds)
+        storage = SqliteStorage(at, busy_timeout_seconds=chosen.busy_timeout_seconds)
         opened.append(MemoryStore(storage, embedder or HashEmbedder(), chosen))
         return opened[-1]
 

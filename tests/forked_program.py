@@ -1,8 +1,8 @@
-"""The command line in processes that are forked from one which has loaded it already.
+"""The command line, and scripts, in processes forked from one which has loaded Byheart already.
 
 Loading takes a second of the processor, the program itself a fraction of that. What loading does,
 the locale and the installed command are shown by processes that Python is really started for:
-tests/interfaces/cli/test_process.py, the documents, and the servers that the SDK's client starts.
+tests/interfaces/cli/test_process.py, the documents, and tests/interfaces/mcp/test_revisions.py.
 
 The process that is forked never opens a store: no program may inherit what SQLite
 knows of its locks.
@@ -24,6 +24,7 @@ import traceback
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 PROGRAM = (sys.executable, "-c", "from byheart.interfaces.cli import main; main()")
@@ -34,8 +35,17 @@ _asking = threading.Lock()
 
 def start_program(*arguments: str, env: Mapping[str, str], **options: Any) -> subprocess.Popen[Any]:
     """Start the program as `subprocess.Popen` would."""
+    return _start([*PROGRAM, *arguments], env=env, **options)
+
+
+def start_script(script: str, *arguments: object, **options: Any) -> subprocess.Popen[Any]:
+    """Start Python with a script, as `python -c` would."""
+    return _start([sys.executable, "-c", script, *map(str, arguments)], **options)
+
+
+def _start(command: list[str], **options: Any) -> subprocess.Popen[Any]:
     kind = _Forked if sys.platform == "linux" else subprocess.Popen
-    return kind([*PROGRAM, *arguments], env=env, **options)
+    return kind(command, **options)
 
 
 class _Forked(subprocess.Popen[Any]):
@@ -46,10 +56,12 @@ class _Forked(subprocess.Popen[Any]):
     ) -> None:
         pipes = more[3:9]  # both ends of stdin, of stdout and of stderr, or -1
         theirs = (pipes[0], pipes[3], pipes[5])
+        [_, _, script, *arguments] = args
         asked = {
-            "arguments": args[len(PROGRAM) :],
+            "script": script,
+            "arguments": arguments,
             "cwd": str(cwd or Path.cwd()),
-            "env": dict(env),
+            "env": dict(os.environ if env is None else env),
         }
         given = [own if fd == -1 else fd for own, fd in enumerate(theirs)]
         self.pid = _ask(_loaded_process(), asked, given)
@@ -65,7 +77,9 @@ def _loaded_process() -> socket.socket:
     ours, theirs = socket.socketpair()
     with theirs:
         subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())], pass_fds=[theirs.fileno()]
+            [sys.executable, "-m", "tests.forked_program", str(theirs.fileno())],
+            cwd=Path(__file__).parents[1],
+            pass_fds=[theirs.fileno()],
         )
     return ours
 
@@ -83,11 +97,18 @@ def _ask(loaded: socket.socket, asked: dict[str, Any], files: list[int]) -> int:
 
 
 def _serve(tests: socket.socket) -> None:
+    # With what they would load only when it is used, each of them anew.
+    import numpy.fft
+    import numpy.ma
+    import numpy.random
+
+    import byheart.embedding.hash_embedder
     import byheart.interfaces.cli.commands
     import byheart.interfaces.cli.terminal
     import byheart.interfaces.mcp.stdio
     import byheart.interfaces.rest
-    import byheart.opening  # noqa: F401
+    import byheart.opening
+    import byheart.upkeep  # noqa: F401
 
     while True:
         head, files, _, _ = socket.recv_fds(tests, _SIZE.size, 3)
@@ -114,7 +135,9 @@ def _serve(tests: socket.socket) -> None:
             os.close(each)
 
 
-def _be_program(files: list[int], arguments: list[str], cwd: str, env: dict[str, str]) -> NoReturn:
+def _be_program(
+    files: list[int], script: str, arguments: list[str], cwd: str, env: dict[str, str]
+) -> NoReturn:
     code = 1
     try:
         for number, file in enumerate(files):
@@ -127,10 +150,10 @@ def _be_program(files: list[int], arguments: list[str], cwd: str, env: dict[str,
         os.environ.clear()
         os.environ.update(env)
         os.chdir(cwd)
-        sys.argv = ["byheart", *arguments]
-        from byheart.interfaces.cli import main
-
-        main()
+        sys.argv = ["-c", *arguments]
+        sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(script, "<string>", "exec"), sys.modules["__main__"].__dict__)
+        code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001 (as Python itself does at the outermost)

@@ -10,9 +10,12 @@ import apsw
 import pytest
 
 from byheart.benching import UNRELATED, compare
+from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import InvalidInput
 from byheart.memory_store import MemoryStore
-from byheart.model import BenchFigures, BenchRun
+from byheart.model import Bench, BenchFigures, BenchRun
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
 from tests.conftest import OpenStore, WatchedEmbedder
 
 SUBJECTS = ("garden", "harbour", "library", "workshop", "kitchen", "station", "museum", "orchard")
@@ -185,19 +188,28 @@ def test_another_model_is_named_and_words_are_still_tried(
     assert [each.mode for each in bench.run.figures] == ["fts"]
 
 
+def bench_with_index_file(path: Path, content: bytes) -> Bench:
+    path.with_name(path.name + "-index").write_bytes(content)
+    # Opened here, so that nothing has replaced the file before.
+    with MemoryStore(SqliteStorage(path), HashEmbedder(), load_settings()) as store:
+        return store.bench(questions=5)
+
+
 def test_a_damaged_index_file_is_named(filled: MemoryStore, path: Path) -> None:
     filled.close()
-    beside = path.with_name(path.name + "-index")
-    beside.write_bytes(b"not an index")
-    # Opened by the test itself, so that nothing has replaced the file before.
-    from byheart.embedding.hash_embedder import HashEmbedder
-    from byheart.settings import load_settings
-    from byheart.storage.sqlite import SqliteStorage
-
-    with MemoryStore(SqliteStorage(path), HashEmbedder(), load_settings()) as store:
-        bench = store.bench(questions=5)
+    bench = bench_with_index_file(path, b"not an index")
     assert not bench.ok
     assert "search index" in bench.message
+
+
+def test_an_index_file_of_another_version_is_no_reason_for_alarm(
+    filled: MemoryStore, path: Path
+) -> None:
+    filled.close()
+    bench = bench_with_index_file(path, b"BYHEART INDEX 1\n" + bytes(100))
+    assert bench.message == "Nothing is wrong."
+    said = {each.check: each.message for each in bench.findings}
+    assert "is of another version of Byheart" in said["search index"]
 
 
 def test_a_much_slower_run_is_named_unless_the_store_has_grown() -> None:

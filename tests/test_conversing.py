@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from byheart.errors import Conflict, InvalidInput, NotFound
 from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.forked_program import start_script
 
 
 def said(store: MemoryStore, session_id: str = "s1", **given: Any) -> list[tuple[str, str]]:
@@ -351,9 +350,7 @@ with byheart.open(path, embedding_provider="hash") as store:
 def test_two_processes_log_to_one_session_at_once(open_store: OpenStore, path: Path) -> None:
     store = open_store()
     names, count = ("Anna", "Bob"), 25
-    processes = [
-        subprocess.Popen([sys.executable, "-c", LOG, str(path), name, str(count)]) for name in names
-    ]
+    processes = [start_script(LOG, path, name, count) for name in names]
     assert [process.wait(120) for process in processes] == [0, 0]
     turns = store.transcript("s1", limit=1000).turns
     assert len(turns) == 2 * count

@@ -738,7 +738,7 @@ def test_cleanup_for_good_leaves_nothing(store: MemoryStore, path: Path, tmp_pat
 @pytest.mark.parametrize("mode", MODES)
 def test_a_memory_is_found_until_the_moment_it_runs_out(open_store: Open, mode: str) -> None:
     store = open_store()
-    memory_id = store.save("The quokka smiles", expires_at=now() + timedelta(seconds=1.5)).memory_id
+    memory_id = store.save("The quokka smiles", expires_at=now() + timedelta(seconds=0.5)).memory_id
     store.save("The quokka stays", ttl_days=1)
     expires_at = store.get(memory_id).expires_at
     assert expires_at is not None
@@ -753,7 +753,7 @@ def test_a_memory_is_found_until_the_moment_it_runs_out(open_store: Open, mode: 
             assert memory_id not in found
             assert (count, store.list().total) == (1, 1)
             break
-        time.sleep(0.05)
+        time.sleep(0.02)
     assert store.list(include_expired=True).total == 2
     assert store.search("quokka", mode=mode, as_of=expires_at - timedelta(microseconds=1)).results
     past = store.search("quokka", mode=mode, as_of=expires_at).results
@@ -826,10 +826,8 @@ def test_pruning_waits_for_nobody_who_searches(open_store: Open, path: Path) -> 
         store.save(f"quokka {number}")
     apsw.Connection(str(path)).execute("UPDATE memories SET expires_at = 1, updated_at = 1")
     with other._storage.searching():  # in the middle of a search
-        started = time.perf_counter()
         store.save("something new")
-        assert time.perf_counter() - started < 5
-    assert store.list(limit=100, include_expired=True).total < 21
+        assert store.list(limit=100, include_expired=True).total < 21
     assert [hit.snippet for hit in other.search("new", mode="fts").results]
 
 

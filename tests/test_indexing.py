@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,13 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import InvalidInput, NotFound, Unreadable
 from byheart.memory_store import MemoryStore
 from byheart.model import Indexed, IndexProgress
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
+from byheart.workspace import FileText, read_file
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.forked_program import start_script
 
 AN_HOUR_NS = 3_600_000_000_000
 
@@ -242,6 +242,41 @@ def test_an_unreadable_file_is_named_and_does_not_stop_the_run(
     assert (workspace.files, workspace.failed) == (3, 1)
 
 
+def test_a_file_that_is_deleted_after_it_was_seen_is_gone_and_no_error(
+    store: MemoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.index(root)
+    for name in ("README.md", "docs/new.md"):
+        write(root, name, "Another text.\n", hours_ago=0.5)
+
+    def delete_first(folder: Path, path: str) -> FileText:
+        (folder / path).unlink()
+        return read_file(folder, path)
+
+    monkeypatch.setattr("byheart.indexing.read_file", delete_first)
+    assert counts(store.index(root)) == (0, 2, 1, 0)
+    assert store.workspaces()[0].failed == 0
+    assert found(store, "irrigation") == []
+
+
+def test_a_root_that_goes_away_while_its_files_are_read_loses_nothing(
+    store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.index(root)
+    write(root, "README.md", "Another text.\n", hours_ago=0.5)
+
+    def unmount_first(folder: Path, path: str) -> FileText:
+        root.rename(tmp_path / "away")
+        root.mkdir()
+        return read_file(folder, path)
+
+    monkeypatch.setattr("byheart.indexing.read_file", unmount_first)
+    with pytest.raises(Unreadable, match="became another folder"):
+        store.index(root)
+    assert found(store, "irrigation turbine pump") != []
+    assert store.workspaces()[0].files == 3
+
+
 def test_an_unreadable_file_is_tried_again_and_keeps_its_last_text(
     store: MemoryStore, root: Path
 ) -> None:
@@ -405,8 +440,9 @@ def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
             raise PermissionError(13, "Permission denied", folder)
         return scandir(folder)
 
-    monkeypatch.setattr(os, "scandir", refuse)
-    report = store.index(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        report = store.index(root)
     assert (report.files_removed, [error.path for error in report.errors]) == (0, ["docs"])
     assert found(store, "turbine") == ["setup.md"]
 
@@ -627,7 +663,7 @@ def test_two_processes_may_index_the_same_root_at_once(
 ) -> None:
     for number in range(150):
         write(root, f"notes/{number}.md", f"# Note {number}\n\nThe turbine number {number}.\n")
-    both = [subprocess.Popen([sys.executable, "-c", INDEX, str(path), str(root)]) for _ in range(2)]
+    both = [start_script(INDEX, path, root) for _ in range(2)]
     assert [each.wait(120) for each in both] == [0, 0]
     assert counts(store.index(root)) == (0, 153, 0, 0)
     assert store.list(kind="file", limit=1).total == 153
@@ -692,9 +728,50 @@ def test_secret_files_are_never_indexed_whatever_the_rules_say(
     assert found(store, "hunter2") == []
 
 
+def test_a_part_of_a_workspace_that_is_not_there_or_left_out_is_told(
+    store: MemoryStore, root: Path
+) -> None:
+    write(root, "node_modules/left-pad/README.md", "Pads the left.\n")
+    write(root, ".gitignore", "*.log\n")
+    write(root, "run.log", "It ran.\n")
+    store.index(root)
+    with pytest.raises(NotFound, match=r"there is no file .*nowhere"):
+        store.index(root / "nowhere")
+    for name, rule in (("node_modules/left-pad", "node_modules"), ("run.log", ".gitignore:1")):
+        [error] = store.index(root / name).errors
+        assert error.path == name
+        assert rule in error.reason
+    shutil.rmtree(root / "docs")
+    assert counts(store.index(root / "docs")) == (0, 0, 1, 0)
+    (root / "empty").mkdir()
+    assert counts(store.index(root / "empty")) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("name", ["", "  ", "~nobody-is-called-so/x", None, b"x"])
+def test_what_is_no_name_of_a_folder_is_refused(store: MemoryStore, name: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"names no file or folder|nobody here is called so"):
+        store.index(name)
+    assert store.workspaces() == ()
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused_readably(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    folder = os.fsencode(tmp_path) + b"/caf\xe9"
+    os.mkdir(folder)  # noqa: PTH102 - bytes
+    with pytest.raises(InvalidInput, match=r"caf\\xe9 is not UTF-8"):
+        store.index(os.fsdecode(folder))
+    assert store.workspaces() == ()
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("nowhere", "is not there"), ("README.md", "a file"), ("x" * 300, "is not there")],
+    [
+        ("nowhere", "is not there"),
+        ("README.md", "a file"),
+        ("x" * 300, "is not there"),
+        ("a\0b", "is not there"),
+    ],
 )
 def test_what_is_no_folder_cannot_become_a_workspace(
     store: MemoryStore, root: Path, name: str, words: str
@@ -746,7 +823,8 @@ def test_a_passage_is_found_by_path_and_line(store: MemoryStore, root: Path) -> 
     [chunk] = window.chunks
     assert chunk.start_line <= 9 <= chunk.end_line
     assert "Part 2" in chunk.header_path
-    assert store.expand(f"{file}:99999", around=0).chunks[-1].end_line >= 20
+    with pytest.raises(NotFound, match="no line 99,999"):
+        store.expand(f"{file}:99999", around=0)
     with pytest.raises(byheart.ByheartError):
         store.expand(str(root / "nowhere.md:3"))
 

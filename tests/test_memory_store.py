@@ -830,7 +830,7 @@ def test_16_threads_save_and_search_on_one_store(store: MemoryStore) -> None:
 def test_a_closed_store_says_so(open_store: Callable[..., MemoryStore]) -> None:
     with open_store() as store:
         store.save("text")
-    with pytest.raises(Exception, match="closed"):
+    with pytest.raises(StoreError, match="closed"):
         store.search("text")
 
 

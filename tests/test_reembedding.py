@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,6 +18,7 @@ from byheart.errors import Conflict, EmbedderUnavailable
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from tests.storage.test_processes import start
 
 Open = Callable[..., MemoryStore]
 TEXTS = [f"Report {n}: the {word} was seen by the lake." for n, word in enumerate("abcdefgh" * 40)]
@@ -463,16 +462,6 @@ def slowly(done, total):
     time.sleep(float(sys.argv[3]))
 print(store.reembed(on_progress=slowly).switched)
 """
-
-
-def start(script: str, *arguments: object) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_a_process_that_searches_all_the_while_never_misses_and_never_mixes_models(

@@ -46,7 +46,7 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert_soon(lambda: bool(failures) or any(each.indexed_at for each in store.workspaces()))
+        assert soon(lambda: bool(failures) or any(each.indexed_at for each in store.workspaces()))
         yield told
     finally:
         stop.set()
@@ -55,12 +55,14 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
     assert not thread.is_alive()
 
 
-def assert_soon(condition: Callable[[], bool]) -> None:
-    """Wait for something to be so, and fail if it never is."""
+def soon(condition: Callable[[], bool]) -> bool:
+    """Wait for something to be so, and say whether it came to be."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < end, "waited in vain"
+        if time.monotonic() > end:
+            return False
         time.sleep(0.02)
+    return True
 
 
 def found(store: MemoryStore, query: str) -> list[str]:
@@ -76,19 +78,19 @@ def test_what_is_there_already_is_indexed_first(store: MemoryStore, root: Path) 
 def test_created_changed_and_deleted_files_are_noticed(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
+        assert soon(lambda: found(store, "pelicans") == ["new.md"])
         (root / "new.md").write_text("Cormorants nest on the pier.\n")
-        assert_soon(lambda: found(store, "cormorants") == ["new.md"])
+        assert soon(lambda: found(store, "cormorants") == ["new.md"])
         assert found(store, "pelicans") == []
         (root / "new.md").unlink()
-        assert_soon(lambda: found(store, "cormorants") == [])
+        assert soon(lambda: found(store, "cormorants") == [])
 
 
 def test_the_vectors_of_a_saved_file_follow(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
-        assert_soon(lambda: store.status().index.pending_vectors == 0)
+        assert soon(lambda: found(store, "pelicans") == ["new.md"])
+        assert soon(lambda: store.status().index.pending_vectors == 0)
         [best, *_] = store.search("Pelicans nest on the pier.", mode="vector").results
         assert (best.path or "").endswith("new.md")
 
@@ -97,7 +99,7 @@ def test_a_renamed_file_keeps_its_memory(store: MemoryStore, root: Path) -> None
     with watching(store, root):
         [before] = store.search("lighthouse", mode="fts").results
         (root / "first.md").rename(root / "deep/renamed.md")
-        assert_soon(lambda: found(store, "lighthouse") == ["renamed.md"])
+        assert soon(lambda: found(store, "lighthouse") == ["renamed.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
 
@@ -109,7 +111,7 @@ def test_an_editor_that_writes_beside_and_renames_is_understood(
         [before] = store.search("lighthouse", mode="fts").results
         (root / ".first.md.swp").write_text("The lighthouse keeper drinks absinthe.\n")
         (root / ".first.md.swp").rename(root / "first.md")
-        assert_soon(lambda: found(store, "absinthe") == ["first.md"])
+        assert soon(lambda: found(store, "absinthe") == ["first.md"])
         [after] = store.search("lighthouse", mode="fts").results
         assert after.memory_id == before.memory_id
         assert found(store, "cocoa") == []
@@ -120,12 +122,12 @@ def test_a_folder_that_is_moved_or_deleted_takes_its_files_along(
 ) -> None:
     with watching(store, root):
         (root / "deep").rename(root / "depth")
-        assert_soon(lambda: [each.path for each in store.list(path="depth/").memories] != [])
+        assert soon(lambda: [each.path for each in store.list(path="depth/").memories] != [])
         assert found(store, "harbour") == ["second.md"]
         (root / "depth/third.md").write_text("Kelp grows by the slipway.\n")
-        assert_soon(lambda: found(store, "kelp") == ["third.md"])
+        assert soon(lambda: found(store, "kelp") == ["third.md"])
         shutil.rmtree(root / "depth")
-        assert_soon(lambda: found(store, "harbour kelp") == [])
+        assert soon(lambda: found(store, "harbour kelp") == [])
 
 
 def test_a_folder_that_is_moved_in_is_indexed_whole(
@@ -137,7 +139,7 @@ def test_a_folder_that_is_moved_in_is_indexed_whole(
         file.write_text(f"Barnacle number {number}.\n")
     with watching(store, root):
         (tmp_path / "elsewhere").rename(root / "elsewhere")
-        assert_soon(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
+        assert soon(lambda: store.search("barnacle", mode="fts", limit=50).total_results == 20)
 
 
 def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) -> None:
@@ -148,17 +150,17 @@ def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) ->
             (root / f"{number}.md").write_text(f"Buoy {number} is green.\n")
         for number in range(100):
             (root / f"{number}.md").unlink()
-        assert_soon(lambda: store.list(kind="file", limit=1).total == 502)
-        assert_soon(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
+        assert soon(lambda: store.list(kind="file", limit=1).total == 502)
+        assert soon(lambda: store.search("green", mode="fts", limit=1000).total_results == 500)
         assert store.search("red", mode="fts").total_results == 0
 
 
 def test_a_changed_ignore_file_decides_at_once(store: MemoryStore, root: Path) -> None:
     with watching(store, root):
         (root / ".gitignore").write_text("deep/\n")
-        assert_soon(lambda: found(store, "harbour") == [])
+        assert soon(lambda: found(store, "harbour") == [])
         (root / ".gitignore").unlink()
-        assert_soon(lambda: found(store, "harbour") == ["second.md"])
+        assert soon(lambda: found(store, "harbour") == ["second.md"])
 
 
 def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, root: Path) -> None:
@@ -167,7 +169,7 @@ def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, 
         (root / "node_modules/lib.js").write_text("const octopus = 1\n")
         (root / ".env").write_text("OCTOPUS=1\n")
         (root / "last.md").write_text("The octopus hides.\n")
-        assert_soon(lambda: found(store, "octopus") != [])
+        assert soon(lambda: found(store, "octopus") != [])
         assert found(store, "octopus") == ["last.md"]
 
 
@@ -180,7 +182,7 @@ def test_what_happened_while_nobody_watched_is_caught_up(store: MemoryStore, roo
     thread = threading.Thread(target=store.watch, args=(root, stop))
     thread.start()
     try:
-        assert_soon(
+        assert soon(
             lambda: found(store, "gulls") == ["later.md"] and found(store, "lighthouse") == []
         )
     finally:
@@ -196,10 +198,30 @@ def test_a_root_that_vanishes_and_comes_back_loses_nothing(
     with watching(store, root):
         root.rename(tmp_path / "away")
         (tmp_path / "away/new.md").write_text("Terns nest in the dunes.\n")
-        assert_soon(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
+        assert soon(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
         assert found(store, "lighthouse") == ["first.md"]
         (tmp_path / "away").rename(root)
-        assert_soon(lambda: found(store, "terns") == ["new.md"])
+        assert soon(lambda: found(store, "terns") == ["new.md"])
+
+
+def test_an_empty_folder_in_the_place_of_the_root_is_told_and_loses_nothing(
+    store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an unmounted disk leaves it behind."""
+    monkeypatch.setattr("byheart.watching.BEAT_SECONDS", 0.05)
+    with watching(store, root):
+        root.rename(tmp_path / "away")
+        root.mkdir()
+        assert soon(
+            lambda: "is empty: nothing was removed" in (store.workspaces()[0].trouble or "")
+        )
+        assert found(store, "lighthouse") == ["first.md"]
+        root.rmdir()
+        (tmp_path / "away").rename(root)
+        (root / "new.md").write_text("Terns nest in the dunes.\n")
+        assert soon(lambda: found(store, "terns") == ["new.md"])
+        assert soon(lambda: store.workspaces()[0].trouble is None)
+        assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
 
 
 def test_a_first_look_ends_when_it_is_told_to_stop_and_goes_on_the_next_time(
@@ -239,12 +261,12 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
         [before] = first.workspaces()
         standing_by.start()
         beats = {first.workspaces()[0].beat_at}
-        assert_soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
+        assert soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
         assert first.workspaces()[0].watched_by == before.watched_by
     try:
-        assert_soon(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
+        assert soon(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        assert_soon(lambda: found(first, "puffins") == ["new.md"])
+        assert soon(lambda: found(first, "puffins") == ["new.md"])
     finally:
         stop.set()
         standing_by.join(PATIENCE_SECONDS)
@@ -265,9 +287,9 @@ def test_a_watcher_that_died_is_replaced(
     if dead.startswith("elsewhere"):
         monkeypatch.setattr("byheart.watching.STALE_SECONDS", 0.0)
     with watching(store, root):
-        assert_soon(lambda: store.workspaces()[0].watched_by not in (None, dead))
+        assert soon(lambda: store.workspaces()[0].watched_by not in (None, dead))
         (root / "new.md").write_text("Puffins dig burrows.\n")
-        assert_soon(lambda: found(store, "puffins") == ["new.md"])
+        assert soon(lambda: found(store, "puffins") == ["new.md"])
 
 
 def test_a_provider_that_is_away_leaves_keywords_fresh(
@@ -277,7 +299,7 @@ def test_a_provider_that_is_away_leaves_keywords_fresh(
     watched.down = True
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
+        assert soon(lambda: found(store, "pelicans") == ["new.md"])
         assert store.status().index.pending_vectors == 3
 
 
@@ -289,11 +311,11 @@ def test_servers_index_their_workspaces_whether_they_watch_them_or_not(
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
     try:
-        assert_soon(lambda: found(store, "lighthouse") == ["first.md"])
+        assert soon(lambda: found(store, "lighthouse") == ["first.md"])
         if auto_reindex:
-            assert_soon(lambda: store.workspaces()[0].watched_by is not None)
+            assert soon(lambda: store.workspaces()[0].watched_by is not None)
             (root / "new.md").write_text("Pelicans nest on the pier.\n")
-            assert_soon(lambda: found(store, "pelicans") == ["new.md"])
+            assert soon(lambda: found(store, "pelicans") == ["new.md"])
         else:
             assert store.workspaces()[0].watched_by is None
     finally:
@@ -309,7 +331,7 @@ def test_a_workspace_that_cannot_be_watched_does_not_stop_a_server(
     settings = load_settings({"workspaces": [str(tmp_path / "nowhere")]})
     ended = threading.Event()
     keep_workspaces(store, settings, ended)
-    assert_soon(lambda: "nowhere" in caplog.text)
+    assert soon(lambda: "nowhere" in caplog.text)
     ended.set()
     assert store.workspaces() == ()
 
@@ -319,7 +341,7 @@ def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Pa
     thread = threading.Thread(target=store.watch, args=(root, stop))
     thread.start()
     try:
-        assert_soon(
+        assert soon(
             lambda: bool(store.workspaces()) and store.workspaces()[0].indexed_at is not None
         )
         store.drop_workspace(root)
@@ -336,7 +358,7 @@ def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, p
     store = open_store()
     thread = threading.Thread(target=store.watch, args=(root,))
     thread.start()
-    assert_soon(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
+    assert soon(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
     store.close()
     thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
@@ -352,7 +374,7 @@ def test_a_workspace_that_is_not_there_yet_is_tried_again(
     keep_workspaces(store, load_settings({"workspaces": [str(later)]}), ended)
     try:
         root.rename(later)
-        assert_soon(lambda: found(store, "lighthouse") == ["first.md"])
+        assert soon(lambda: found(store, "lighthouse") == ["first.md"])
     finally:
         ended.set()
         for thread in threading.enumerate():
@@ -382,4 +404,4 @@ def test_everything_is_looked_at_again_now_and_then(
     monkeypatch.setattr("byheart.watching.Watch.wait", lambda *_: time.sleep(0.02) or set())
     with watching(store, root):
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        assert_soon(lambda: found(store, "pelicans") == ["new.md"])
+        assert soon(lambda: found(store, "pelicans") == ["new.md"])

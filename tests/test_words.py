@@ -1,5 +1,5 @@
-import time
 import unicodedata
+from collections.abc import Callable
 
 import apsw
 import pytest
@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from byheart.words import STOP_WORDS, query_terms, spread, term_spans, terms
+from tests.growth import grows_in_line
 
 texts = st.text(st.characters(codec="utf-8"), max_size=80)
 
@@ -174,19 +175,11 @@ def test_spread_text_gives_fts5_the_terms_of_the_index(text: str) -> None:
 
 @pytest.mark.parametrize("unit", ["a", "A", "ab1", "aB", "長", "é", "a_", "1", "\0", "e\u0301"])
 def test_the_time_to_find_terms_grows_with_the_text_and_no_faster(unit: str) -> None:
-    def seconds(length: int) -> float:
-        text = unit * length
-        times = []
-        for _ in range(3):
-            started = time.process_time()
-            terms(text)
-            query_terms(text)
-            term_spans(text, ["zzz"])
-            times.append(time.process_time() - started)
-        return min(times)
+    def prepare(times: int) -> Callable[[], object]:
+        text = unit * 2000 * times
+        return lambda: (terms(text), query_terms(text), term_spans(text, ["zzz"]))
 
-    # Eight times the text takes eight times as long; if it were quadratic, sixty-four times.
-    assert seconds(8 * 2000) < 32 * max(seconds(2000), 0.0005)
+    assert grows_in_line(prepare, least_seconds=0.0005)
 
 
 def test_stop_words_are_lower_case() -> None:

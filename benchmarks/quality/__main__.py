@@ -2,28 +2,37 @@
 
     python benchmarks/quality run --data FOLDER --stores FOLDER --out RUN.jsonl [--before OLD.jsonl]
     python benchmarks/quality compare OLD.jsonl NEW.jsonl [--system hybrid] [--against fts]
-    python benchmarks/quality verdict --data FOLDER --stores FOLDER
+    python benchmarks/quality verdict --data FOLDER --stores FOLDER [--small 3,10,30]
+    python benchmarks/quality vectors --data FOLDER --stores FOLDER --out RUN.jsonl [--late 20]
 
 FOLDER holds one folder per set; docs/quality.md says where to get them. Every document is saved as
 a memory, each conversation in its own session; stores are kept between runs. `run` asks every
 question in every mode, and the peers that are installed, and prints nDCG@10, recall, MRR and hit@1,
 with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two systems
 of one, gave question by question, and the worst losses. `verdict` asks every set its own questions
-and some of the others': how often is each verdict given, and how far is `confidence` right?
+and some of the others': how often is each verdict given, and how far is `confidence` right? With
+`--small`, it asks stores of so many documents. `vectors` tries other ways to make vectors, on
+samples of the sets; what is embedded on the way is kept beside the stores.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kept import KeptVectors
+from late_interaction import try_late_interaction
 from measures import measure
 from runs import Outcome, mean, read_run, render, show_losses, write_run
-from sets import RetrievalSet, find_sets, read_set
+from sets import RetrievalSet, find_sets, read_set, sample_set
+from small_stores import judge_small, render_small
 from systems import MODES, PEERS, Byheart, System, make_peers, open_store
+from token_model import TokenModel
+from trials import Trials, render_trials
 from verdicts import Judged, fit_again, judge_set, render_reliability, render_verdicts
 
 
@@ -93,6 +102,9 @@ def verdict(options: argparse.Namespace) -> None:
     folders = find_sets(options.data, options.sets.split(",") if options.sets else None)
     sets = [read_set(folder) for folder in folders]
     modes = options.modes.split(",")
+    if options.small:
+        print(render_small(list(_judge_small(sets, modes, options))))
+        return
     judged: list[Judged] = []
     for whole in sets:
         with open_store(options.stores, whole) as (store, names):
@@ -101,6 +113,37 @@ def verdict(options: argparse.Namespace) -> None:
     print(render_verdicts(judged), render_reliability(judged), sep="\n\n")
     for mode in modes:
         print(f"\n{fit_again(judged, mode)}")
+
+
+def _judge_small(
+    sets: Sequence[RetrievalSet], modes: Sequence[str], options: argparse.Namespace
+) -> Iterator[Judged]:
+    kept, _ = open_kept(options.stores)
+    sizes = [int(each) for each in options.small.split(",")]
+    with tempfile.TemporaryDirectory() as folder:
+        yield from judge_small(sets, kept, Path(folder) / "s.db", sizes, options.draws, modes)
+
+
+def vectors(options: argparse.Namespace) -> None:
+    """Try every variation of the vector leg, or late interaction over the first hits."""
+    kept, folder = open_kept(options.stores)
+    outcomes: list[Outcome] = []
+    for each in find_sets(options.data, options.sets.split(",") if options.sets else None):
+        whole = sample_set(read_set(each), options.documents, options.questions)
+        with Trials(whole, folder, kept) as trials:
+            if options.late:
+                outcomes += try_late_interaction(whole, trials, kept, options.late)
+            else:
+                outcomes += trials.run_all(options.only.split(",") if options.only else ())
+        write_run(options.out, outcomes)
+    print(render_trials(outcomes))
+
+
+def open_kept(stores: Path) -> tuple[KeptVectors, Path]:
+    """Open what is kept beside the stores, and give the folder of stores made of samples."""
+    folder = stores / "samples"
+    folder.mkdir(parents=True, exist_ok=True)
+    return KeptVectors(folder / "kept-vectors", stores, TokenModel()), folder
 
 
 def main() -> None:
@@ -134,6 +177,20 @@ def main() -> None:
     judging.add_argument("--modes", default=",".join(MODES))
     judging.add_argument("--unrelated", type=int, default=50, help="how many of each other set")
     judging.set_defaults(command=verdict)
+    judging.add_argument("--small", help="sizes of small stores to judge instead, with commas")
+    judging.add_argument("--draws", type=int, default=20, help="how many small stores of each set")
+    trying = commands.add_parser("vectors", help="try other ways to make vectors")
+    trying.add_argument("--data", type=Path, required=True)
+    trying.add_argument("--stores", type=Path, required=True)
+    trying.add_argument("--out", type=Path, required=True)
+    trying.add_argument("--sets", help="names, with commas; all by default")
+    trying.add_argument("--only", help="names of variations, with commas; all by default")
+    trying.add_argument("--documents", type=int, default=1000, help="of a set, at least")
+    trying.add_argument("--questions", type=int, default=300, help="of a set, at most")
+    trying.add_argument(
+        "--late", type=int, help="compare so many first hits token by token instead"
+    )
+    trying.set_defaults(command=vectors)
     options = parser.parse_args()
     options.command(options)
 

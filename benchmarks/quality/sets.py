@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import csv
 import json
+import random
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+_SEED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text to be found; `group` is the conversation that it belongs to."""
+    """A text to be found; `group` is the conversation that it belongs to.
+
+    Of a turn it is known who said it and when, and `said` is it without the speaker's name.
+    """
 
     name: str
     title: str | None
     text: str
     group: str | None
+    date: str | None = None
+    speaker: str | None = None
+    said: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +85,24 @@ def read_set(folder: Path) -> RetrievalSet:
     return RetrievalSet(folder.name, documents, questions)
 
 
+def sample_set(whole: RetrievalSet, documents: int, questions: int) -> RetrievalSet:
+    """Take some questions, what answers them, and more by chance; conversations stay whole."""
+    chance = random.Random(f"{_SEED} {whole.name}")
+    asked = chance.sample(list(whole.questions), min(questions, len(whole.questions)))
+    wanted = {name for each in asked for name in each.gains}
+    rest = [each.name for each in whole.documents if each.name not in wanted]
+    few = 0 if any(each.group for each in whole.documents) else max(documents - len(wanted), 0)
+    kept = wanted | set(chance.sample(rest, min(few or len(rest), len(rest))))
+    return replace(
+        whole, documents=[each for each in whole.documents if each.name in kept], questions=asked
+    )
+
+
 def _document(row: Mapping[str, Any]) -> Document:
     title = (row.get("title") or "").strip()[:200] or None
     text = row["text"] if row["text"].strip() else title or row["_id"]
-    return Document(row["_id"], title, text, row.get("conv"))
+    told = (row.get("date"), row.get("speaker"), row.get("raw"))
+    return Document(row["_id"], title, text, row.get("conv"), *told)
 
 
 def _read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from byheart.batching import Progress
     from byheart.errors import (
         ByheartError,
         Conflict,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
         Unreadable,
         VersionConflict,
     )
-    from byheart.memory_store import MemoryStore, Progress
+    from byheart.memory_store import MemoryStore
     from byheart.model import (
         AnthropicPrompt,
         Backup,
@@ -141,7 +142,7 @@ _HOMES = {
     "ModelFilesError": "byheart.errors",
     "NotFound": "byheart.errors",
     "NotText": "byheart.errors",
-    "Progress": "byheart.memory_store",
+    "Progress": "byheart.batching",
     "Promoted": "byheart.model",
     "Promotion": "byheart.model",
     "PromptMessage": "byheart.model",

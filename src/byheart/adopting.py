@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Any
 
 from byheart.capturing import capture, capture_title, is_wanted, name_turn
@@ -12,7 +13,7 @@ from byheart.contracts import DedupKey
 from byheart.fields import check_moment
 from byheart.saving import SaveRequest, check_request
 from byheart.settings import Settings
-from byheart.upkeep.foreign import Format, LeftOut, Piece
+from byheart.upkeep.foreign import Format, Piece
 
 # The fields of `log`, checked.
 CheckTurn = Callable[[Mapping[str, Any], Settings], SaveRequest]
@@ -31,20 +32,28 @@ class Tally:
 
 
 class Adopter:
-    """Make requests of pieces: known by a name that stays, and without secrets if captured."""
+    """Make requests of a file's pieces: known by a name that stays, without secrets if captured."""
 
-    def __init__(self, format_: Format, settings: Settings, check_turn: CheckTurn) -> None:
+    def __init__(
+        self,
+        format_: Format,
+        settings: Settings,
+        check_turn: CheckTurn,
+        tally: Tally | None = None,
+        said: Mapping[str, int] | None = None,
+    ) -> None:
         self._format = format_
         self._settings = settings
         self._check_turn = check_turn
-        self._said: Counter[str] = Counter()
-        self.tally = Tally()
+        # How often the same words were said before, in the part of the file that was read already.
+        self.said: Counter[str] = Counter(said)
+        self.tally = Tally() if tally is None else tally
 
     def adopt(self, piece: Piece) -> SaveRequest | None:
         """Say what to keep of a piece, if anything."""
         if self._format.is_captured:
             if piece.tool is not None and not is_wanted(piece.tool, self._settings):
-                self.leave_out(LeftOut(piece.place, f"output of {piece.tool}"))
+                self.leave_out(f"output of {piece.tool}")
                 return None
             piece = self._captured(piece)
         return self._turn(piece) if piece.is_turn else self._memory(piece)
@@ -63,9 +72,9 @@ class Adopter:
         self.tally.turns += 1
         self.tally.sessions.add((key.space, key.session_id or ""))
 
-    def leave_out(self, item: LeftOut) -> None:
+    def leave_out(self, what: str) -> None:
         """Count something that is not kept."""
-        self.tally.left_out[item.what] += 1
+        self.tally.left_out[what] += 1
 
     def _captured(self, piece: Piece) -> Piece:
         kept = capture(
@@ -84,10 +93,10 @@ class Adopter:
         assert request.session_id is not None, "a turn belongs to one"
         name = piece.name
         if name is None:
-            first = name_turn(request.role, request.content, 0)
-            known = f"{request.session_id} {first}"
-            name = name_turn(request.role, request.content, self._said[known])
-            self._said[known] += 1
+            words = f"{request.session_id} {name_turn(request.role, request.content, 0)}"
+            known = blake2b(words.encode(errors="replace"), digest_size=8).hexdigest()
+            name = name_turn(request.role, request.content, self.said[known])
+            self.said[known] += 1
         self.tally.turns += 1
         self.tally.sessions.add((request.space, request.session_id))
         return replace(request, client_id=name, source=self._format.name)

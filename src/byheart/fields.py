@@ -69,8 +69,8 @@ def check_label(name: str, value: object) -> str:
 
 
 def check_name(name: str, value: object) -> str:
-    """Accept what names a memory or a place in one: an id, or a path."""
-    return _check_visible(name, check_text(name, value, longest=LONGEST_PATH))
+    """Accept what names a memory or a place in one: an id, or a path, in which anything may be."""
+    return check_text(name, value, longest=LONGEST_PATH)
 
 
 def _check_visible(name: str, text: str) -> str:

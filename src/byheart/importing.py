@@ -12,45 +12,50 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 
 from byheart.adopting import Adopter, CheckTurn, Tally
+from byheart.capturing import capture_title
 from byheart.contracts import DedupKey, EntityRecord, MemoryRecord, Record, Storage
-from byheart.errors import ByheartError, Conflict, InvalidInput, NotFound, VersionConflict
+from byheart.errors import (
+    ByheartError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    StoreBusy,
+    StoreFull,
+)
 from byheart.model import (
-    HistoryEntry,
     Imported,
-    Memory,
     SaveResult,
     Skipped,
     TransferProgress,
-    to_wire,
 )
+from byheart.revising import Outcome, Reviser, Update, from_elsewhere
 from byheart.saving import Saver, SaveRequest, check_request
 from byheart.settings import Settings
 from byheart.upkeep import foreign, jsonl, vault
 from byheart.upkeep.exporting import FORMATS
-from byheart.upkeep.lines import parse_object
+from byheart.upkeep.lines import number_lines, parse_object
+from byheart.upkeep.text import as_utf8
 
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
 IMPORT_FORMATS = (*FORMATS, *foreign.FOREIGN)
+# Those that are read from where they were read last.
+GROWING = tuple(foreign.GROWING)
 OnProgress = Callable[[TransferProgress], None]
-# `Changer.update`: id, space, fields, the version they were compared with, who.
-Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
 # How much one transaction takes in: large enough to be fast, small enough to lose only seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 1_000_000
-# What a memory takes over from where it comes from, whenever that changes.
-_FOLLOWED = ("content", "title", "tags", "entities", "metadata")
-_SQLITE = b"SQLite format 3\0"
+_MARK_BYTES = 4  # by which a text is known to be no UTF-8
 
 # Where a line stands, and the object on it or what is wrong with it.
 _Line = tuple[str, dict[str, Any] | InvalidInput]
+_Given = TypeVar("_Given")
 _Item = TypeVar("_Item", bound=Record | SaveRequest)
 # Turns kept in one go.
 KeepTurns = Callable[[Sequence[SaveRequest]], list[SaveResult]]
@@ -67,6 +72,9 @@ class _Counts:
     @property
     def memories(self) -> int:
         return self.imported + self.updated + self.unchanged + self.refused
+
+    def add(self, outcome: Outcome) -> None:
+        setattr(self, outcome, getattr(self, outcome) + 1)
 
 
 class Importer:
@@ -88,7 +96,7 @@ class Importer:
     ) -> None:
         self._storage = storage
         self._saver = saver
-        self._update = update
+        self._reviser = Reviser(storage, update, settings, force=force, dry_run=dry_run)
         self._settings = settings
         self._check_turn = check_turn
         self._keep_turns = keep_turns
@@ -101,7 +109,6 @@ class Importer:
         self._met: set[DedupKey] = set()
         self._done = 0
         self._total: int | None = None
-        self._files_by_id: dict[str, str] = {}
 
     @property
     def progress(self) -> TransferProgress:
@@ -111,24 +118,34 @@ class Importer:
     def run(self, path_or_file: str | Path | BinaryIO, format: str | None) -> Imported:
         """Take everything in and count what became of it."""
         path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
+        if path is not None and path.is_fifo():
+            with path.open("rb") as stream:
+                return self.run(stream, format)
         chosen = format or ("jsonl" if path is None else _guess(path))
-        if format is None or format in foreign.FOREIGN:
-            found = _find_foreign(path_or_file, format)
+        found = _find_foreign(path_or_file, format)
+        try:
             if isinstance(found, foreign.Found):
-                self._import_foreign(found)
-                return self._result(found.format.name)
-            path_or_file = found  # a stream of which the beginning was looked at
-        if path is not None and chosen == "markdown":
-            self._import_vault(path)
-        elif chosen == "markdown":
-            raise InvalidInput("Markdown is imported from a folder or file", "give its path")
-        else:
-            with _opened(path_or_file) as (stream, name):
+                self._import_found(found)
+                return self._result(found.files)
+            if path is not None and chosen == "markdown":
+                return self._result({chosen: self._import_vault(path)})
+            # A stream is whole again, though its beginning was looked at.
+            with _opened(found) as (stream, name):
                 self._total = _size(stream)
                 self._import_lines(stream, name)
-        return self._result(chosen)
+        except (StoreBusy, StoreFull) as error:
+            if self._kept_so_far:
+                error.hint = f"{self._kept_so_far}{error.hint}; it goes on from there"
+            raise
+        return self._result({chosen: 1})
 
-    def _result(self, format: str) -> Imported:
+    @property
+    def _kept_so_far(self) -> str:
+        """Say what has come in by now, in front of what to do next."""
+        count = self._counts.imported + self._counts.updated
+        return f"what came before it is kept ({count:,} new or changed): " if count else ""
+
+    def _result(self, files: Mapping[str, int]) -> Imported:
         counts, tally = self._counts, self._tally
         return Imported(
             counts.imported,
@@ -138,7 +155,8 @@ class Importer:
             tuple(counts.skipped),
             pending_vectors=0,
             degraded=None,
-            format=format,
+            format=next(iter(files)) if len(files) == 1 else "mixed",
+            files=dict(files),
             dry_run=self._dry_run,
             sessions=len(tally.sessions),
             turns=tally.turns,
@@ -150,36 +168,71 @@ class Importer:
 
     # --- Files of other programs --------------------------------------------------------------
 
-    def _import_foreign(self, found: foreign.Found) -> None:
-        adopter = Adopter(found.format, self._settings, self._check_turn)
-        self._tally = adopter.tally
-        self._tally.left_out.update({"other file": found.others} if found.others else {})
+    def _import_found(self, found: foreign.Found) -> None:
+        self._tally.left_out.update(found.left_out)
         self._total = found.size or None
-        before = 0
-        for source, reading in found.readings():
-            lines = self._items(reading, before)
-            self._gather(lines, partial(self._take_item, adopter, source), self._adopt)
-            before += source.size
-            self._done = before
-            self._report()
+        for place, error in found.broken:
+            self._complain(place, error)
+        for source in found.exports:
+            before = self._done
+            with source.open() as stream:
+                self._import_lines(stream, source.name)
+            self._done = before + source.size
+        for format_, source in found.parts:
+            self._import_source(format_, source, is_certain=found.is_certain)
 
-    def _items(self, reading: foreign.Reading, before: int) -> Iterator[_Line]:
+    def _import_source(
+        self, format_: foreign.Format, source: foreign.Source, *, is_certain: bool
+    ) -> None:
+        adopter = Adopter(format_, self._settings, self._check_turn, self._tally)
+        before, held = self._done, self._held
+        items = self._items(foreign.Reading(format_, source), before)
+        self._gather(items, partial(self._take_item, adopter, source), self._adopt)
+        if self._held == held and not is_certain:
+            self._complain(source.name, foreign.nothing_of(format_, source))
+        self._done = before + source.size
+        self._report()
+
+    def go_on(self, path: Path, name: str) -> Imported:
+        """Take in what a transcript has that was not there when it was read last.
+
+        A bookmark is put behind what is kept, never before: whatever happens between the two, the
+        same is read once more, and is known again.
+        """
+        place = os.fsencode(path).decode(errors="replace")
+        space, bookmarks = self._settings.space, self._storage.bookmarks
+        growing = foreign.Growing(path, name, bookmarks.find(place, space))
+        adopter = Adopter(
+            growing.format, self._settings, self._check_turn, self._tally, growing.said
+        )
+        clean = partial(capture_title, settings=self._settings)
+        for items in growing.parts():
+            self._gather(items, partial(self._take_item, adopter, growing.source), self._adopt)
+            bookmarks.put(place, space, growing.bookmark(adopter.said, clean))
+        return self._result({name: 1})
+
+    @property
+    def _held(self) -> int:
+        """Count what files of other programs held so far."""
+        return self._tally.turns + self._tally.memories + self._counts.memories
+
+    def _items(self, reading: foreign.Reading, before: int) -> Iterator[foreign.Item]:
         for item in reading:
             self._done = before + reading.position
-            yield item.place, {"item": item}
+            yield item
 
     def _take_item(
-        self, adopter: Adopter, source: foreign.Source, line: dict[str, Any]
+        self,
+        adopter: Adopter,
+        source: foreign.Source,
+        item: foreign.Piece | foreign.OwnFile | foreign.Omission,
     ) -> SaveRequest | None:
-        item: foreign.Item = line["item"]
-        if isinstance(item, foreign.Unreadable):
-            raise item.error
-        if isinstance(item, foreign.LeftOut):
-            adopter.leave_out(item)
+        if isinstance(item, foreign.Omission):
+            adopter.leave_out(item.what)
             return None
-        if isinstance(item, foreign.Exported):
+        if isinstance(item, foreign.OwnFile):
             assert source.folder is not None, "it stands in one"
-            return self._take_file(item.path, source.folder)
+            return self._take_own(item.path, source.folder)
         key = adopter.key_of_output(item)
         if key is not None and self._storage.known([key]):
             # It is not looked through for secrets again: that takes ten times as long.
@@ -243,36 +296,10 @@ class Importer:
         return created
 
     def _follow(self, request: SaveRequest, held: SaveResult) -> None:
-        """Change a memory as what it was made from has changed, unless it was changed here too."""
-        who = f"import of {request.source}"
-        fields = {} if request.role is not None else self._differing(request, held, who)
         try:
-            if fields and not self._dry_run:
-                self._update(held.memory_id, request.space, fields, held.version, who)
-        except VersionConflict:  # it was changed here a moment ago
-            fields = {}
+            self._counts.add(self._reviser.follow(request, held))
         except (Conflict, InvalidInput, NotFound) as error:
             self._complain(request.client_id or held.memory_id, error)
-            return
-        self._counts.updated += bool(fields)
-        self._counts.unchanged += not fields
-
-    def _differing(self, request: SaveRequest, held: SaveResult, who: str) -> dict[str, Any]:
-        """Give what is other where a memory comes from, unless it was changed here too."""
-        with self._storage.reading() as reader:
-            memory = reader.memory(held.memory_id, request.space)
-            if memory is None:  # it was forgotten
-                return {}
-            compared = [name for name in _FOLLOWED if getattr(request, name) is not None]
-            fields = {
-                name: getattr(request, name)
-                for name in compared
-                if _differs(getattr(memory, name), getattr(request, name))
-            }
-            entries = reader.history(held.memory_id, request.space) if fields else []
-        changes = [entry for entry in entries if entry.changes]
-        is_as_imported = not changes or changes[-1].who == who or self._force
-        return fields if is_as_imported else {}
 
     # --- Lines --------------------------------------------------------------------------------
 
@@ -280,6 +307,7 @@ class Importer:
         lines = self._lines(stream, name)
         first = next(lines, None)
         if first is None:
+            self._complain(name, InvalidInput("it is empty: there is nothing to import"))
             return
         place, item = first
         if isinstance(item, InvalidInput) or not jsonl.is_header(item):
@@ -294,23 +322,18 @@ class Importer:
         self._import_records(lines, header, name)
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[_Line]:
-        for number, line in enumerate(stream, start=1):
+        for number, line in number_lines(stream):
             self._done += len(line)
-            if number == 1 and line.startswith(_SQLITE):
-                raise InvalidInput(
-                    f"{name} is a store, not an export", f"look into it with: byheart --db {name}"
-                )
-            if line.strip():
-                place = f"{name} line {number}"
-                try:
-                    yield place, parse_object(line, "it")
-                except InvalidInput as error:
-                    yield place, error
+            place = f"{name} line {number}"
+            try:
+                yield place, parse_object(line, "it")
+            except InvalidInput as error:
+                yield place, error
 
     def _gather(
         self,
-        lines: Iterable[_Line],
-        read: Callable[[dict[str, Any]], _Item | None],
+        lines: Iterable[tuple[str, _Given | InvalidInput]],
+        read: Callable[[_Given], _Item | None],
         keep: Callable[[list[_Item]], None],
     ) -> None:
         """Read line by line and keep batch by batch; what came before a bad line is kept first."""
@@ -338,9 +361,8 @@ class Importer:
         if self._on_error == "skip":
             self._counts.skipped.append(Skipped(place, error.message))
             return
-        count = self._counts.imported + self._counts.updated
-        kept = f"what came before it is kept ({count:,} new or changed): " if count else ""
-        advice = f"{kept}correct it and run this again, or leave it out with on_error='skip'"
+        again = "correct it and run this again, or leave it out with on_error='skip'"
+        advice = f"{self._kept_so_far}{again}"
         error.message = f"{place}: {error.message}"
         error.hint = f"{error.hint}; {advice}" if error.hint else advice
         raise error
@@ -400,7 +422,7 @@ class Importer:
             raise InvalidInput(
                 "this looks like lines of an export without its first line", "export it again"
             )
-        return _from_elsewhere(check_request(item, self._settings))
+        return from_elsewhere(check_request(item, self._settings))
 
     def _save(self, requests: list[SaveRequest]) -> None:
         """Save texts, except those that were forgotten for good."""
@@ -430,123 +452,26 @@ class Importer:
 
     # --- Markdown -----------------------------------------------------------------------------
 
-    def _import_vault(self, folder: Path) -> None:
+    def _import_vault(self, folder: Path) -> int:
+        """Take in the files of a folder, and count them."""
         files = vault.list_files(folder)
         self._total = len(files)
-        lines = ((vault.place_of(path, folder), {"path": path}) for path in files)
-        self._gather(lines, lambda line: self._take_file(line["path"], folder), self._save)
+        lines = ((vault.place_of(path, folder), path) for path in files)
+        self._gather(lines, partial(self._take_file, folder), self._save)
         self._report()
+        return len(files)
 
-    def _take_file(self, path: Path, folder: Path) -> SaveRequest | None:
-        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+    def _take_file(self, folder: Path, path: Path) -> SaveRequest | None:
         self._done += 1
-        file = vault.read(path, folder)
-        request = check_request(file.fields, self._settings)
-        if file.memory_id is None:
-            return _from_elsewhere(request)
-        request = replace(request, role=file.role, client_id=file.client_id)
-        place = vault.place_of(path, folder)
-        first = self._files_by_id.setdefault(file.memory_id, place)
-        if first != place:
-            raise InvalidInput(
-                f"it has the same id as {first}: take the id line out of one of them"
-            )
-        with self._storage.reading() as reader:
-            memory = reader.memory(file.memory_id, request.space)
-            hidden = reader.forgotten_at(file.memory_id, request.space)
-        if memory is not None:
-            # A name need not be UTF-8, what is stored must be.
-            name = os.fsencode(path.resolve()).decode(errors="replace")
-            self._revise(memory, file, request, f"import of {name}")
-            return None
-        if hidden is not None:
-            raise Conflict(
-                f"{file.memory_id} was forgotten here",
-                f"bring it back with: byheart restore {file.memory_id}, or remove the file",
-            )
-        taken = bool(self._storage.taken([file.memory_id]))
-        return replace(
-            request,
-            memory_id=None if taken else file.memory_id,
-            created_at=file.created_at,
-        )
+        return self._take_own(path, folder)
 
-    def _revise(
-        self, memory: Memory, file: vault.VaultFile, request: SaveRequest, who: str
-    ) -> None:
-        """Change a memory as its file was changed, unless the memory changed elsewhere as well."""
-        compared = [name for name in file.fields if name != "space"]
-        differing = {
-            name: file.fields[name]
-            for name in compared
-            if _differs(getattr(memory, name), getattr(request, name))
-        }
-        edited, moved_on = True, False
-        if differing and not self._force:
-            with self._storage.reading() as reader:
-                entries = reader.history(memory.memory_id, memory.space)
-            exported, moved_on = _source(memory, entries, file, who)
-            edited = exported is None or any(
-                _differs(exported[name], getattr(request, name)) for name in compared
-            )
-        if not differing or not edited:
-            # Either both say the same, or the file is merely older than the memory.
-            self._counts.unchanged += 1
-            return
-        if moved_on:
-            raise Conflict(
-                f"{memory.memory_id} has changed since this file was written, and so has the file",
-                "export it again and make the change there, or let the file win with force=True",
-            )
-        if "content" in differing and request.key in self._erased([request.key]):
-            self._counts.refused += 1
-            return
-        if not self._dry_run:
-            self._update(memory.memory_id, memory.space, differing, memory.version, who)
-        self._counts.updated += 1
-
-
-def _from_elsewhere(request: SaveRequest) -> SaveRequest:
-    """Say of a text that it was brought in, unless it says whose words it holds."""
-    return replace(request, origin=request.origin or "import")
-
-
-def _source(
-    memory: Memory, entries: list[HistoryEntry], file: vault.VaultFile, who: str
-) -> tuple[Mapping[str, Any] | None, bool]:
-    """Give the fields a file was written from, and whether others than it changed them since."""
-    versions = dict(_versions(memory, entries))
-    alike = [version for version, fields in versions.items() if _hash(fields) == file.content_hash]
-    changes = [entry for entry in entries if entry.changes]
-    own = bool(changes) and changes[-1].who == who
-    if not alike:
-        # It was written by another store: all there is to compare are the times.
-        newer = file.updated_at is not None and file.updated_at > memory.updated_at
-        return None, not own and not (newer and len(versions) == 1)
-    # Another store counts its versions differently.
-    version = file.version if file.version in alike else max(alike)
-    return versions[version], not own and version != memory.version
-
-
-def _versions(
-    memory: Memory, entries: list[HistoryEntry]
-) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Give the fields that a memory had at each of its versions, from the last to the first."""
-    fields = to_wire(memory)
-    yield memory.version, dict(fields)
-    for entry in reversed(entries):
-        yield entry.version, dict(fields)
-        fields.update({name: change["from"] for name, change in entry.changes.items()})
-
-
-def _hash(fields: Mapping[str, Any]) -> str:
-    return sha256((fields["content"] or "").encode()).hexdigest()
-
-
-def _differs(old: Any, new: Any) -> bool:
-    if isinstance(old, list | tuple):
-        return set(old) != set(new or ())
-    return bool(to_wire(old) != to_wire(new))
+    def _take_own(self, path: Path, folder: Path) -> SaveRequest | None:
+        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+        taken = self._reviser.take(path, folder)
+        if isinstance(taken, SaveRequest):
+            return taken
+        self._counts.add(taken)
+        return None
 
 
 def _chars(item: Record | SaveRequest) -> int:
@@ -564,7 +489,7 @@ def _guess(path: Path) -> str:
 def _find_foreign(
     path_or_file: str | Path | BinaryIO, format: str | None
 ) -> foreign.Found | str | Path | BinaryIO:
-    """Find files of another program's format, or give back what is of none."""
+    """Find files of other programs' formats, or give back what is of none of them."""
     if isinstance(path_or_file, str | Path):
         return foreign.find_sources(Path(path_or_file).expanduser(), format) or path_or_file
     return foreign.find_in_stream(path_or_file, _name_of(path_or_file), format)
@@ -588,7 +513,7 @@ def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str
             f"{path_or_file} cannot be read: {error.strerror}", "check the path"
         ) from error
     with stream:
-        yield stream, str(path_or_file)
+        yield as_utf8(stream, stream.peek(_MARK_BYTES)), str(path_or_file)
 
 
 def _size(stream: BinaryIO) -> int | None:

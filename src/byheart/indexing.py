@@ -33,8 +33,14 @@ from byheart.workspace import (
     Unreadable,
     Unseen,
     check_root,
+    check_same,
+    escape,
+    explain,
+    identify,
+    is_writable,
     lies_within,
     read_file,
+    read_path,
     see,
     walk,
 )
@@ -78,11 +84,18 @@ class Tally:
     forgotten: int = 0
     chunks: int = 0
     errors: list[FileError] = field(default_factory=list)
+    emptied: str | None = None
+    """Why nothing was removed though all files are gone, and what to do if that is meant."""
 
     @property
     def changed(self) -> int:
         """Count the files whose memories are not what they were."""
         return self.indexed + self.moved + self.removed
+
+    @property
+    def looked_at(self) -> int:
+        """Count the files that there was something to say about."""
+        return self.changed + self.skipped + self.empty + self.forgotten + len(self.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +130,7 @@ class Indexer:
 
     def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
         """Find the workspace that a path is in, or make the folder one."""
-        given = Path(path).expanduser()
+        given = read_path(path)
         target = whole_path(given)
         found = innermost(self._storage.workspaces.roots(space), target)
         if found is not None:
@@ -132,6 +145,11 @@ class Indexer:
             is_file = os.path.isfile(target)  # noqa: PTH113
             what = "is a file, not a folder" if is_file else "is not there"
             raise InvalidInput(f"{given} {what}", "name a folder to index")
+        if not is_writable(target.as_posix()):
+            raise InvalidInput(
+                f"the name of {escape(target.as_posix())} is not UTF-8",
+                "rename the folder: the paths of its files are kept as text",
+            )
         check_root(target)
         number = self._storage.workspaces.add(space, target.as_posix())
         return Place(number, space, target)
@@ -142,9 +160,14 @@ class Indexer:
 
     def index(self, place: Place, prune: bool, on_progress: OnProgress | None) -> Indexed:
         """Bring a workspace, or the part of it that is meant, up to date."""
-        tally = self.refresh(
-            place, self.rules(place), [place.below], prune=prune, on_progress=on_progress
-        )
+        rules = self.rules(place)
+        tally = self.refresh(place, rules, [place.below], prune=prune, on_progress=on_progress)
+        if place.below and not tally.looked_at:
+            decision = explain(place.root, place.root / place.below, rules=rules)
+            if decision.ignored:  # it was named, so nothing is no answer
+                where = f" ({decision.where})" if decision.where else ""
+                reason = f"is left out by a rule: {decision.rule}{where}"
+                tally.errors.append(FileError(place.below, reason))
         return report(place, tally)
 
     def refresh(
@@ -166,9 +189,8 @@ class Indexer:
         missing = look.missing()
         if "" in chosen and missing and not look.seen and not prune:
             # An unmounted disk leaves an empty folder behind.
-            tally.errors.append(
-                FileError(str(place.root), "is empty: nothing was removed (remove with --prune)")
-            )
+            tally.emptied = "is empty: nothing was removed (remove with --prune)"
+            tally.errors.append(FileError(str(place.root), tally.emptied))
             missing = {}
         changed = [each for each in look.seen if not _is_unchanged(each, look.known)]
         tally.skipped = len(look.seen) - len(changed) - len(failed)
@@ -234,16 +256,26 @@ class _Run:
 
     def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
         """Take in what the files hold now, batch by batch."""
+        if not files:
+            return
+        root = identify(self._place.root)
         batch: list[_Prepared] = []
+        vanished: list[str] = []
         chars = 0
         for done, prepared in enumerate(self._ahead(files), start=1):
-            batch.append(prepared)
+            if prepared.vanished:
+                vanished.append(prepared.change.path)
+            else:
+                batch.append(prepared)
             chars += prepared.chars
             if len(batch) >= _BATCH_FILES or chars >= _BATCH_CHARS or done == len(files):
                 self._write(batch)
                 batch, chars = [], 0
                 if on_progress is not None:
                     on_progress(IndexProgress(done, len(files), self._tally.chunks, 0, 0))
+        if vanished:
+            check_same(self._place.root, root)  # else it was the root that vanished
+            self.missing |= {path: self._known[path] for path in vanished if path in self._known}
 
     def _ahead(self, files: Sequence[SeenFile]) -> Iterator[_Prepared]:
         """Prepare files in several threads, a few ahead of whoever writes, in their order."""
@@ -271,6 +303,8 @@ class _Run:
             # Its look is noted, so that it is not opened again before it changes.
             return _Prepared(replace(look, file_hash=_NOT_TEXT, no_text=True))
         except Unreadable as error:
+            if error.for_now and not os.path.lexists(self._place.root / seen.path):
+                return _Prepared(look, vanished=True)
             return _Prepared(replace(look, trouble=str(error), may_pass=error.for_now))
         look = FileChange(seen.path, _stamp(file.seen, time.time_ns()), at, file.file_hash)
         known = self._known.get(seen.path)
@@ -376,6 +410,8 @@ class _Prepared:
     chars: int = 0
     chunks: int = 0
     model: Model | None = None
+    vanished: bool = False
+    """Deleted after it was seen, which is nobody's mistake."""
 
     def of_model(self, model: Model | None) -> FileChange:
         """Leave out vectors of another model: the store switched while the batch was read."""
@@ -452,7 +488,7 @@ def whole_path(given: Path) -> Path:
     """Give a path from the root of the file system on, without links as far as it is there."""
     try:
         return given.resolve(strict=True)
-    except (OSError, RuntimeError):
+    except (OSError, RuntimeError, ValueError):
         pass
     try:
         return Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from byheart.contracts import Reader
+from byheart.contracts import FoundChunk, Reader
+from byheart.errors import NotFound
 
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
 
 
 class Located(NamedTuple):
-    """A memory, and the line of it that was named."""
+    """A memory, the path it was found by, and the line of it that was named."""
 
     memory_id: str
+    path: str
     line: int | None
 
 
@@ -30,12 +33,41 @@ def locate(reader: Reader, name: str, space: str) -> Located | None:
         return None
     # A file may be called "notes:12".
     for path, line in ((name, None), (match["path"], match["line"])):
-        # Not resolve(): a link is what it is called here, and the file may be gone.
-        for candidate in dict.fromkeys((path, _absolute(path))):
+        for candidate in dict.fromkeys((path, *_places(path))):
             found = reader.at_path(candidate, space)
             if found is not None:
-                return Located(found, int(line) if line else None)
+                return Located(found, path, int(line) if line else None)
     return None
+
+
+def find_passage(chunks: Sequence[FoundChunk], located: Located) -> int:
+    """Give the index of the chunk that a line stands in; a line that is not there is an error."""
+    line = 1 if located.line is None else located.line
+    if not chunks:
+        return 0
+    last = chunks[-1].chunk
+    # An editor shows one more line behind the last line end.
+    lines = last.end_line + last.content.endswith(("\n", "\r"))
+    if not 0 < line <= lines:
+        raise NotFound(
+            f"{located.path} has no line {line:,}",
+            f"its last one is {last.end_line:,}: name one from 1 on, or none to get it whole",
+        )
+    fitting = (at for at, each in enumerate(chunks) if line <= each.chunk.end_line)
+    return next(fitting, len(chunks) - 1)
+
+
+def identify(reader: Reader, name: str, space: str, sessions: Collection[str | None]) -> str | None:
+    """Give the id of the memory or passage that a name means, if it is of one of the sessions."""
+    located = locate(reader, name, space)
+    text = located.memory_id if located else _text_of(name)
+    found = reader.sessions_of([text], space)
+    if text not in found or found[text] not in sessions:
+        return None
+    if located is None:
+        return name
+    at_line = located.line is not None
+    return f"{text}#{find_passage(reader.chunks_of(text, space), located) if at_line else 0}"
 
 
 def find_text(reader: Reader, name: str, space: str) -> str:
@@ -48,9 +80,10 @@ def _text_of(name: str) -> str:
     return name.partition("#")[0]
 
 
-def _absolute(path: str) -> str:
-    try:
-        whole = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
-    except FileNotFoundError:  # the working folder was deleted
-        return path
-    return whole.replace(os.sep, "/")
+def _places(path: str) -> Iterator[str]:
+    """Give where a path leads from the working folder: as it is called, then without links."""
+    for find in (os.path.abspath, os.path.realpath):
+        try:
+            yield find(os.path.expanduser(path)).replace(os.sep, "/")  # noqa: PTH111
+        except (OSError, ValueError):  # the working folder was deleted, or no path can be so
+            continue

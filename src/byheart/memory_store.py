@@ -5,31 +5,31 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
 from byheart import fields as check
+from byheart.batching import Batcher, Progress
 from byheart.changing import ChangedFields, Changer
-from byheart.contracts import Embedder, FoundChunk, PendingChunk, Storage
+from byheart.contracts import Embedder, PendingChunk, Storage
 from byheart.conversing import Recorder, check_turn
 from byheart.errors import (
-    ByheartError,
     EmbedderUnavailable,
     EmbeddingError,
     InvalidInput,
     NotFound,
     StoreError,
+    StoreFull,
 )
 from byheart.filtering import ContextFilters, FilterFields, filter_fields, make_filter
 from byheart.forgetting import Forgetter
 from byheart.identity import parse_chunk_id, parse_text_id
-from byheart.importing import IMPORT_FORMATS, ON_ERROR, Importer
-from byheart.locating import find_text, locate
+from byheart.locating import find_passage, find_text, identify, locate
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -77,28 +77,21 @@ from byheart.model import (
 from byheart.observing import Observer
 from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.reembedding import Reembedder
-from byheart.saving import Saver, SaveRequest, check_request
-from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
+from byheart.saving import Saver, check_request
+from byheart.search import RecallRequest, SearchRequest, Weights, find, look_ahead, recall
 from byheart.sessions import Sessions
 from byheart.settings import Settings
 from byheart.tokens import Doorkeeper
 from byheart.upkeep import deduping, doctor
 from byheart.upkeep.documents import write_document
-from byheart.upkeep.exporting import FORMATS, export, refuse_existing
 from byheart.vectorizing import Asked, Reopen, Vectorizer
 
 if TYPE_CHECKING:
+    from byheart.importing import Importer, OnError
     from byheart.indexing import Indexer
 
-# How much is chunked, embedded and committed at a time: large enough for full batches, small enough
-# that an interrupted import loses seconds.
-_BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
 # How many waiting chunks a save embeds besides its own, once the provider is back.
 _MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 8, 256
-# How many memories that have run out a save takes out.
-_PRUNED_PER_SAVE = 16
-# How often a long import brings the search index up to date.
-_REFRESH_EVERY_CHUNKS = 20_000
 # How long a store that is being closed waits for a watch to end.
 _LAST_LOOK_SECONDS = 10.0
 # How many memories a save names that say almost the same.
@@ -106,15 +99,6 @@ _MOST_SIMILAR = 5
 
 Text = str | None
 Moment = datetime | str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a long piece of work has come."""
-
-    memories: int
-    chunks: int
-    unchanged: int
 
 
 class MemoryStore:
@@ -139,6 +123,7 @@ class MemoryStore:
         self._vectorizer.on_embedded = self._observer.embedded
         storage.report_work(self._observer.indexed)
         self._saver = Saver(storage, self._vectorizer, settings)
+        self._batcher = Batcher(storage, self._saver, self._observer, settings)
         self._changer = Changer(storage, self._saver, self._vectorizer, settings)
         self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
         self._sessions = Sessions(storage, self._saver)
@@ -183,7 +168,7 @@ class MemoryStore:
             if result.status == "created" and not result.pending_vectors:
                 result = self._with_similar(result, space)
                 self._saver.make_up(_MADE_UP_PER_SAVE)
-            self._prune()
+            self._saver.prune()
         return result
 
     def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
@@ -194,11 +179,6 @@ class MemoryStore:
         with self._storage.searching() as reader:
             similar = reader.resembling(result.memory_id, self._space(space), least, _MOST_SIMILAR)
         return replace(result, similar=tuple(similar))
-
-    def _prune(self) -> None:
-        """Take out a few memories that ran out long enough ago: a little with every save."""
-        kept = timedelta(days=self._settings.prune_after_days)
-        self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
 
     def save_many(
         self,
@@ -212,64 +192,8 @@ class MemoryStore:
         goes on from there without doing anything twice. With `check_first`, a bad item leaves
         nothing saved; all items are then held in memory.
         """
-        batches = self._batches(items, check_request, check_first)
-        return self._keep_many(batches, self._saver.save, on_progress)
-
-    def _keep_many(
-        self,
-        batches: Iterable[Sequence[SaveRequest]],
-        keep: Callable[[Sequence[SaveRequest]], list[SaveResult]],
-        on_progress: Callable[[Progress], None] | None,
-    ) -> list[SaveResult]:
-        results: list[SaveResult] = []
-        chunks = unchanged = unrefreshed = 0
-        for batch in batches:
-            saved = keep(batch)
-            for request, result in zip(batch, saved, strict=True):
-                self._observer.saved(request.space, result.status)
-            results += saved
-            chunks += sum(each.chunks for each in saved)
-            unchanged += sum(each.status == "unchanged" for each in saved)
-            unrefreshed += sum(each.chunks for each in saved if each.status == "created")
-            if unrefreshed >= _REFRESH_EVERY_CHUNKS:
-                self._storage.refresh()
-                unrefreshed = 0
-            with contextlib.suppress(StoreError):
-                self._prune()
-            if on_progress is not None:
-                on_progress(Progress(len(results), chunks, unchanged))
-        self._storage.refresh()
-        return results
-
-    def _batches(
-        self,
-        items: Iterable[Mapping[str, Any]],
-        check_item: Callable[[Mapping[str, Any], Settings], SaveRequest],
-        check_first: bool,
-    ) -> Iterable[list[SaveRequest]]:
-        check.check_bool("check_first", check_first)
-        batches = self._checked(items, check_item)
-        return list(batches) if check_first else batches
-
-    def _checked(
-        self,
-        items: Iterable[Mapping[str, Any]],
-        check_item: Callable[[Mapping[str, Any], Settings], SaveRequest],
-    ) -> Iterator[list[SaveRequest]]:
-        batch: list[SaveRequest] = []
-        chars = 0
-        for number, item in enumerate(check.check_items(items)):
-            try:
-                batch.append(check_item(item, self._settings))
-            except ByheartError as error:
-                yield batch
-                error.message = f"item {number}: {error.message}"
-                raise
-            chars += len(batch[-1].content)
-            if len(batch) >= _BATCH_MEMORIES or chars >= _BATCH_CHARS:
-                yield batch
-                batch, chars = [], 0
-        yield batch
+        batches = self._batcher.check(items, check_request, check_first)
+        return self._batcher.keep(batches, self._saver.save, on_progress)
 
     def embed_pending(
         self,
@@ -289,6 +213,16 @@ class MemoryStore:
                 on_progress(made)
         self._storage.refresh()
         return made
+
+    def _embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
+        """Make the vectors that are missing, as far as it goes; say why it did not go further."""
+        waiting = self._storage.count_pending()
+        try:
+            if waiting:
+                self.embed_pending(lambda made: show(made, waiting))
+        except (EmbeddingError, StoreFull) as error:
+            return error.message
+        return None
 
     # --- Conversing ---------------------------------------------------------------------------
 
@@ -332,10 +266,10 @@ class MemoryStore:
         A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
         `client_id` can be given again.
         """
-        batches = self._batches(items, check_turn, check_first)
+        batches = self._batcher.check(items, check_turn, check_first)
         kept = self._recorder.until_other_words(batches)
         sound = list(kept) if check_first else kept
-        return self._keep_many(sound, self._recorder.keep, on_progress)
+        return self._batcher.keep(sound, self._recorder.keep, on_progress)
 
     def transcript(
         self,
@@ -771,11 +705,12 @@ class MemoryStore:
     @contextlib.contextmanager
     def _asking(
         self, request: SearchRequest, *, remember: bool = True
-    ) -> Iterator[tuple[SearchRequest, Asked]]:
+    ) -> Iterator[tuple[SearchRequest, Asked[None]]]:
         """Open the store with the vector of a question that wants one; else, ask by keyword."""
         wants_vector = request.mode != "fts" and bool(request.query)
         question = request.query if wants_vector else None
-        with self._vectorizer.asking(question, remember=remember) as asked:
+        look_up = partial(look_ahead, request)
+        with self._vectorizer.asking(question, look_up, remember=remember) as asked:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked
@@ -843,6 +778,8 @@ class MemoryStore:
             located = locate(reader, name, self._space(space))
             if located is not None:
                 name = located.memory_id
+                if located.line is not None:
+                    find_passage(reader.chunks_of(name, self._space(space)), located)
             owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
             memory = reader.memory(owner, self._space(space))
             current = parse_text_id(owner)[0]
@@ -881,6 +818,17 @@ class MemoryStore:
             found = reader.sessions_of(list(texts.values()), self._space(space))
         return {name: found[text] for name, text in texts.items() if text in found}
 
+    def identify(
+        self, memory_id: str, sessions: Collection[str | None], space: Text = None
+    ) -> str | None:
+        """Give the id of what a name means, a path put into one, if some sessions hold it.
+
+        To read by that id is to read what was looked at, whatever takes the path meanwhile.
+        """
+        name = check.check_name("memory_id", memory_id)
+        with self._storage.reading() as reader:
+            return identify(reader, name, self._space(space), sessions)
+
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
         """Show a chunk, or the one at `PATH:LINE`, with its neighbours, as one stretch of text."""
         check.check_int("around", around, 0, check.LARGEST_LIMIT)
@@ -892,7 +840,7 @@ class MemoryStore:
             memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
             found = reader.chunks_of(memory_id, self._space(space))
         if located is not None:
-            index = _chunk_at(found, located.line or 1)
+            index = find_passage(found, located)
             chunk_id = f"{memory_id}#{index}"
         if index >= len(found):
             raise _not_found(chunk_id)
@@ -1039,6 +987,9 @@ class MemoryStore:
         space: Text = None,
     ) -> Exported:
         """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
+        # Imported here: whoever only saves and searches need not know how stores are written out.
+        from byheart.upkeep.exporting import FORMATS, export
+
         self._refuse_itself(path_or_file)
         chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
         if chosen is None and space is not None:
@@ -1070,14 +1021,11 @@ class MemoryStore:
         What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
         it is run again. What was forgotten for good stays out, unless `force` says otherwise.
         """
+        # Imported here: whoever only saves and searches need not know how others keep things.
+        from byheart.importing import IMPORT_FORMATS, ON_ERROR
+
         self._refuse_itself(path_or_file)
-        importer = Importer(
-            self._storage,
-            self._saver,
-            self._changer.update,
-            self._settings,
-            check_turn=check_turn,
-            keep_turns=self._recorder.keep,
+        importer = self._importer(
             force=check.check_bool("force", force),
             on_error=check.check_choice("on_error", on_error, ON_ERROR),
             on_progress=on_progress,
@@ -1088,25 +1036,60 @@ class MemoryStore:
         result = importer.run(path_or_file, chosen)
         if dry_run:
             return result
-        self._observer.saved(self.space, "created", result.imported)
-        self._observer.saved(self.space, "unchanged", result.unchanged)
-        self._observer.saved(self.space, "updated", result.updated)
-        waiting = self._storage.count_pending() if embed else 0
+        self._observe(result)
 
-        def show(made: int) -> None:
+        def show(made: int, waiting: int) -> None:
             if on_progress is not None:
                 on_progress(TransferProgress(importer.progress.memories, made, waiting, made))
 
-        reason = None
-        try:
-            if waiting:
-                self.embed_pending(show)
-        except EmbeddingError as error:
-            reason = error.message
+        reason = self._embed_waiting(show) if embed else None
         return replace(result, pending_vectors=self._storage.count_pending(), degraded=reason)
+
+    def follow(self, path: str | Path, format: str = "claude-code") -> Imported:
+        """Take in what a transcript has that was not there when it was followed last.
+
+        What cannot be read is skipped, and named. Vectors are left to `embed_pending`.
+        """
+        from byheart.importing import GROWING
+
+        chosen = check.check_choice("format", format, GROWING)
+        importer = self._importer(on_error="skip")
+        result = importer.go_on(Path(path).expanduser().absolute(), chosen)
+        self._observe(result)
+        return replace(result, pending_vectors=self._storage.count_pending())
+
+    def _importer(
+        self,
+        *,
+        on_error: OnError,
+        force: bool = False,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+        dry_run: bool = False,
+    ) -> Importer:
+        from byheart.importing import Importer
+
+        return Importer(
+            self._storage,
+            self._saver,
+            self._changer.update,
+            self._settings,
+            check_turn=check_turn,
+            keep_turns=self._recorder.keep,
+            force=force,
+            on_error=on_error,
+            on_progress=on_progress,
+            dry_run=dry_run,
+        )
+
+    def _observe(self, imported: Imported) -> None:
+        self._observer.saved(self.space, "created", imported.imported)
+        self._observer.saved(self.space, "unchanged", imported.unchanged)
+        self._observer.saved(self.space, "updated", imported.updated)
 
     def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
+        from byheart.upkeep.exporting import refuse_existing
+
         target = Path(path).expanduser().resolve()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
         self._refuse_itself(target)
@@ -1141,23 +1124,17 @@ class MemoryStore:
         result = indexer.index(place, check.check_bool("prune", prune), on_progress)
         self._observer.saved(place.space, "created", result.files_indexed)
         self._storage.refresh()
-        waiting = self._storage.count_pending() if check.check_bool("embed", embed) else 0
 
-        def show(made: int) -> None:
+        def show(made: int, waiting: int) -> None:
             if on_progress is not None:
                 files = result.files_indexed
                 on_progress(IndexProgress(files, files, result.chunks, made, waiting))
 
-        degraded = None
-        try:
-            if waiting:
-                self.embed_pending(show)
-        except EmbeddingError as error:
-            degraded = error.message
+        reason = self._embed_waiting(show) if check.check_bool("embed", embed) else None
         return replace(
             result,
             pending_vectors=self._storage.count_pending(),
-            degraded=degraded,
+            degraded=reason,
             elapsed_ms=(time.perf_counter() - started) * 1000,
         )
 
@@ -1322,7 +1299,7 @@ class MemoryStore:
 
     def prepare(self) -> None:
         """Load what the first question would wait for: the model and the index."""
-        with self._vectorizer.asking("prepare"):
+        with self._vectorizer.asking("prepare", lambda _reader: None):
             pass
 
     def unload(self, idle_seconds: float = 0.0) -> None:
@@ -1347,14 +1324,6 @@ class MemoryStore:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _chunk_at(chunks: Sequence[FoundChunk], line: int) -> int:
-    """Find the chunk that a line stands in; behind the end, the last one."""
-    for index, each in enumerate(chunks):
-        if line <= each.chunk.end_line:
-            return index
-    return max(0, len(chunks) - 1)
 
 
 def _raw_mode(mode: object) -> Mode:

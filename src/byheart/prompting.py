@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
+from typing import NamedTuple
 
 from byheart.context import (
     ContextRequest,
+    IdentityFile,
     Materials,
     Measure,
     assemble,
     read_identity_files,
     says_nothing,
 )
-from byheart.contracts import Candidate, Storage
+from byheart.contracts import Candidate, Reader, Storage
 from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
-from byheart.search import SearchRequest, gather, is_relevant
+from byheart.search import SearchRequest, gather, is_relevant, look_ahead
 from byheart.settings import Settings
 from byheart.vectorizing import Asked, Vectorizer
 from byheart.words import query_terms
@@ -55,6 +58,15 @@ class PromptRequest:
     reminder: Reminder | None = None
 
 
+class _There(NamedTuple):
+    """What a prompt has whatever is asked: summary, pins, last messages and identity files."""
+
+    summary: Memory | None
+    pinned: Sequence[Memory]
+    recent: Sequence[Memory]
+    identity: Sequence[IdentityFile]
+
+
 class Prompter:
     """Gather what a context can be made of, in one view of the store."""
 
@@ -72,35 +84,27 @@ class Prompter:
         query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
         measure, mode = self._measured(), request.mode
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
-        with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
+        searches = _searches(request, query)
+        look_up = partial(self._look_up, request, searches)
+        with self._vectorizer.asking(query if asks_by_meaning else None, look_up) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
-            reader = asked.reader
-            own = of_session(session_id, request.where.space)
-            summary = reader.running_summary(session_id, own.space)
-            pinned = reader.pinned(replace(own, include_global=request.where.include_global))
-            recent = reader.turns(own, (), request.recent, 0, latest=True) if request.recent else []
-            limit = 2 * request.top_k + _MORE_CANDIDATES if request.top_k else 0
-            search = SearchRequest(query.strip(), request.where, limit=limit, mode=mode)
-            known = [*recent, *pinned, *filter(None, (summary, question))]
-            there = {memory.memory_id for memory in known}
-            materials = Materials(
-                summary=_shown(summary),
-                pinned=pinned,
-                recent=recent,
-                question_id=question.memory_id if question else None,
-                candidates=_worth_giving(
-                    request,
-                    _best_first(
-                        gather(replace(search, where=where), reader, asked.vector, there)
-                        for where in filter(None, (request.where, request.also))
-                    ),
-                    query,
-                    asked,
-                ),
-                identity=list(read_identity_files(self._settings, own.space)),
+            there = asked.meanwhile
+            known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
+            ids = {memory.memory_id for memory in known}
+            found = _best_first(
+                gather(replace(search, mode=mode), asked.reader, asked.vector, ids)
+                for search in searches
             )
-            state = reader.state(own.space)
+            materials = Materials(
+                summary=_shown(there.summary),
+                pinned=there.pinned,
+                recent=there.recent,
+                question_id=question.memory_id if question else None,
+                candidates=_worth_giving(request, found, query, asked),
+                identity=there.identity,
+            )
+            state = asked.reader.state(request.where.space)
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
         answer = assemble(asked_for, materials, measure)
         while request.reminder is not None and _too_long(answer, request.reminder):
@@ -111,9 +115,26 @@ class Prompter:
             for item in answer.receipt.items
             for name in item.chunk_ids or filter(None, (item.memory_id,))
         ]
-        self._storage.note_emitted(given, own.space, session_id)
+        self._storage.note_emitted(given, request.where.space, session_id)
         remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
         return replace(answer, degraded=asked.degraded, remark=remark), state
+
+    def _look_up(
+        self, request: PromptRequest, searches: Sequence[SearchRequest], reader: Reader
+    ) -> _There:
+        """Read what needs no vector, and look for the words that are asked for."""
+        session_id, space = request.where.session_id, request.where.space
+        assert session_id is not None, "a context is of one session"
+        for search in searches:
+            look_ahead(search, reader)
+        own = of_session(session_id, space)
+        everywhere = replace(own, include_global=request.where.include_global)
+        return _There(
+            reader.running_summary(session_id, space),
+            reader.pinned(everywhere),
+            reader.turns(own, (), request.recent, 0, latest=True) if request.recent else [],
+            list(read_identity_files(self._settings, space)),
+        )
 
     def _question(self, request: PromptRequest) -> Memory | None:
         """Find the last user message that asks for something, if that is the question."""
@@ -135,6 +156,14 @@ class Prompter:
         return self._measure
 
 
+def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
+    limit = 2 * request.top_k + _MORE_CANDIDATES if request.top_k else 0
+    return [
+        SearchRequest(query.strip(), where, limit=limit, mode=request.mode)
+        for where in filter(None, (request.where, request.also))
+    ]
+
+
 def _name_missing(answer: ContextAnswer) -> str | None:
     """Name what is pinned and does not fit: whoever pinned it counts on it; or say if all of it."""
     dropped = [each for each in answer.receipt.left_out if each.reason == "budget"]
@@ -145,7 +174,7 @@ def _name_missing(answer: ContextAnswer) -> str | None:
 
 
 def _worth_giving(
-    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked
+    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked[_There]
 ) -> list[Candidate]:
     """Leave out of a reminder what is far from the question, and what was given before."""
     if request.reminder is None:

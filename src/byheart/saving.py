@@ -22,6 +22,9 @@ from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
 from byheart.vectorizing import Made, Passage, Vectorizer, passages, previous_text
 
+# How many memories that have run out a save takes out.
+_PRUNED_PER_SAVE = 16
+
 
 @dataclass(frozen=True, slots=True)
 class SaveRequest:
@@ -276,6 +279,11 @@ class Saver:
             return 0, reason
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
+
+    def prune(self) -> None:
+        """Take out a few memories that ran out long enough ago: a little with every save."""
+        kept = timedelta(days=self._settings.prune_after_days)
+        self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
 
 
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:

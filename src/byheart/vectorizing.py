@@ -6,12 +6,15 @@ words, the answer says why, and the vectors are made up for later.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
+from byheart.companion import Companion
 from byheart.contracts import (
     Embedder,
     EmbedderSpec,
@@ -37,8 +40,12 @@ from byheart.errors import (
 from byheart.model import ECHO, HEADING_SEPARATOR, Chunk
 
 Reopen = Callable[[EmbedderSpec], Embedder]
+Found = TypeVar("Found")
 
 _HASH_BYTES = 16
+# A question that took longer (a model was loaded, a provider asked) is embedded before a view of
+# the store is opened: nobody is to hold one for long.
+_SOON_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +81,11 @@ class Made(NamedTuple):
     reason: str | None
 
 
-class Asked(NamedTuple):
+class Asked(NamedTuple, Generic[Found]):
     """A question's vector beside the reader it may be put to, and what the answer should say.
 
-    `unrelated` is the cosine that its model has for texts with nothing in common.
+    `unrelated` is the cosine that its model has for texts with nothing in common; `meanwhile` is
+    what was looked up while the vector was made.
     """
 
     reader: Reader
@@ -85,6 +93,16 @@ class Asked(NamedTuple):
     degraded: str | None
     remark: str | None
     unrelated: float
+    meanwhile: Found
+
+
+class _Question(NamedTuple):
+    """What became of a question: its vector, the model of that, or why there is none."""
+
+    vector: Vectors | None = None
+    model: Model | None = None
+    degraded: str | None = None
+    remark: str | None = None
 
 
 class Counter(NamedTuple):
@@ -183,6 +201,8 @@ class Vectorizer:
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
         self._unrelated: dict[Model | None, float] = {}
+        self._companion = Companion()
+        self._takes_long = True
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
@@ -232,27 +252,42 @@ class Vectorizer:
         return Counter(tokens, tokens.name, by_word=False)
 
     @contextmanager
-    def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
-        """Open the store for a search, with the question's vector under the model it holds then."""
+    def asking(
+        self,
+        question: str | None,
+        meanwhile: Callable[[Reader], Found],
+        *,
+        remember: bool = True,
+    ) -> Iterator[Asked[Found]]:
+        """Open the store for a search, with the question's vector under the model it holds then.
+
+        Nothing in a search takes as long as that vector: what needs none is looked up `meanwhile`.
+        """
         with ExitStack() as stack:
             while True:
-                vector, model, degraded, remark = self._embed_question(question, remember)
+                embedded = self._begin_embedding(question, remember)
                 reader = stack.enter_context(self._storage.searching())
+                found = meanwhile(reader)
+                vector, model, degraded, remark = embedded()
                 if vector is None or reader.model() in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
-            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
+            unrelated = self._unrelated.get(model, 0.0)
+            yield Asked(reader, vector, degraded, remark, unrelated, found)
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
-        vector, _, reason, _ = self._embed_question(text, True)
-        return vector, reason
+        question = self._embed_question(text, True)
+        return question.vector, question.degraded
 
-    def _embed_question(
-        self, text: str | None, remember: bool
-    ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
-        if not text:
-            return None, None, None, None
+    def _begin_embedding(self, text: str | None, remember: bool) -> Callable[[], _Question]:
+        if text and not self._takes_long:
+            return self._companion.begin(partial(self._embed_question, text, remember))
+        question = self._embed_question(text, remember) if text else _Question()
+        return lambda: question
+
+    def _embed_question(self, text: str, remember: bool) -> _Question:
+        started = time.monotonic()
         try:
             chosen = self._choose()
             reason = chosen.foreign()
@@ -260,12 +295,14 @@ class Vectorizer:
                 vector = _embed_query(chosen.embedder, text, remember)
                 model = model_of(chosen.embedder)
                 self._measure_unrelated(chosen.embedder, model)
-                return vector, model, None, chosen.remark
+                return _Question(vector, model, None, chosen.remark)
         except EmbeddingError as error:
             reason = str(error)
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
-        return None, None, reason, None
+        finally:
+            self._takes_long = time.monotonic() - started > _SOON_SECONDS
+        return _Question(degraded=reason)
 
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
         """Learn once which cosine means nothing; if that fails, the next question tries again."""

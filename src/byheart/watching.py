@@ -110,6 +110,7 @@ class Watcher:
         self._place = place
         self._on_indexed = on_indexed
         self._looked_at = self._embed_after = float("-inf")
+        self._emptied: str | None = None
 
     def run(self, stop: Event) -> None:
         """Watch, or stand by for whoever does, until told to stop or the workspace is dropped."""
@@ -132,7 +133,7 @@ class Watcher:
                 now = time.monotonic()
                 if watch.trouble is not None and watch.trouble != lease.trouble:
                     _log.warning("%s", watch.trouble)
-                lease.trouble = watch.trouble
+                lease.trouble = watch.trouble or self._emptied
                 if now - self._looked_at > _LOOK_AGAIN_SECONDS:
                     self._looked_at = now
                     self._look(rules, {""}, lease, stop)
@@ -157,6 +158,10 @@ class Watcher:
 
         try:
             tally = self._indexer.refresh(self._place, rules, below, on_progress=note)
+            if tally.emptied is not None:
+                self._emptied = f"{self._place.root} {tally.emptied}"
+            elif tally.skipped or tally.changed:
+                self._emptied = None
             self._tell(tally, (time.perf_counter() - started) * 1000)
         except _Stopped:
             return

@@ -140,11 +140,16 @@ def query_terms(text: str) -> list[str]:
 
     A word that is said twice counts twice: on long questions that is worth .08 nDCG (CISI).
     """
+    return list(_query_terms(text))
+
+
+@lru_cache(16)  # each part of a search asks for them
+def _query_terms(text: str) -> tuple[str, ...]:
     asked = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
     parts = [part for part, _, _ in _compound_parts(text)]
     found = list(_word_terms(" ".join([asked, *parts])))
-    telling = [term for term, word in found if word.casefold() not in STOP_WORDS]
-    return telling or [term for term, _ in found]
+    telling = tuple(term for term, word in found if word.casefold() not in STOP_WORDS)
+    return telling or tuple(term for term, _ in found)
 
 
 def raw_query_terms(query: str) -> list[str]:
@@ -184,17 +189,21 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
 def _ascii_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
     """Look at those words alone that begin like a term, or have a part that does."""
     lowered = text.lower()
-    for beginning in map(_beginning, sought):
+    for beginning in _beginnings(sought):
         at = lowered.find(beginning)
         while at >= 0:
             end = at + 1
             # Within a word, neither the word nor one of its parts begins at such a letter.
             if not (text[at].islower() and text[at - 1 : at].isalpha()):
                 start, end = _word_around(text, at)
-                for low, high, terms in _placed_terms(text[start:end]):
-                    if not sought.isdisjoint(terms):
-                        yield start + low, start + high
+                for low, high in _spans_within(text[start:end], sought):
+                    yield start + low, start + high
             at = lowered.find(beginning, end)
+
+
+@lru_cache(16)
+def _beginnings(sought: frozenset[str]) -> tuple[str, ...]:
+    return tuple(map(_beginning, sought))
 
 
 def _beginning(term: str) -> str:
@@ -207,6 +216,13 @@ def _beginning(term: str) -> str:
 
 
 @lru_cache(4096)  # the same words come again in hit after hit
+def _spans_within(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], ...]:
+    """Find which parts of a word, or all of it, have any of the terms."""
+    placed = _placed_terms(word)
+    return tuple((low, high) for low, high, terms in placed if not sought.isdisjoint(terms))
+
+
+@lru_cache(4096)
 def _placed_terms(word: str) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
     """List the terms of a word and of its parts, with their places in it."""
     parts = [(word, 0, len(word)), *_compound_parts(word)]

@@ -61,12 +61,15 @@ thorough = settings(
 def test_joined_chunks_are_exactly_the_text(words, check, format, content, target):
     chunks = split(content, format=format, tokens=words, target_tokens=target)
     check(content, chunks, target)
+    assert "".join(each.content for each in chunks) == content
 
 
 @thorough
 @given(content=texts)
 def test_any_text_has_a_format_that_can_be_split(words, check, content):
-    check(content, split(content, format=guess_format(content), tokens=words), 400)
+    chunks = split(content, format=guess_format(content), tokens=words)
+    check(content, chunks, 400)
+    assert "".join(each.content for each in chunks) == content
 
 
 @thorough
@@ -127,12 +130,17 @@ def test_every_commonmark_and_gfm_example_round_trips(
         for example in json.loads((data / "commonmark" / name).read_text("utf-8")):
             for target in (1, 5, 400):
                 content = example["markdown"]
-                check(content, chunk(content, format="markdown", target_tokens=target), target)
+                chunks = chunk(content, format="markdown", target_tokens=target)
+                check(content, chunks, target)
+                assert "".join(each.content for each in chunks) == content
 
 
 def test_real_documents_round_trip(data: Path, chunk, check: Callable[..., None]):
     files = [*(data / "markdown").rglob("*.md"), *(data / "chunking_eval" / "corpora").glob("*.md")]
+    assert files
     for path in files:
         with path.open(encoding="utf-8", newline="") as file:
             content = file.read()
-        check(content, chunk(content, format="markdown"), 400)
+        chunks = chunk(content, format="markdown")
+        check(content, chunks, 400)
+        assert "".join(each.content for each in chunks) == content

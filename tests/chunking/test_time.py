@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import gc
-import time
+from functools import partial
 
 import pytest
 
 from byheart.chunking import split
+from tests.growth import grows_in_line
 
 CASES = {
     "many headings": ("markdown", "# a *b*\n\ntext\n\n", 500),
@@ -44,19 +44,13 @@ class Prepared:
         return self.starts
 
 
-def seconds_for(content, format, words):
-    tokens = Prepared(words.token_starts(content))
-    gc.collect()
-    start = time.process_time()
-    split(content, format=format, tokens=tokens)
-    return time.process_time() - start
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_time_grows_linearly(words, case):
     kind, unit, count = CASES[case]
     split(unit, format=kind, tokens=words)  # parsers are loaded before the clock starts
-    small = min(seconds_for(unit * count, kind, words) for _ in range(2))
-    large = seconds_for(unit * count * 8, kind, words)
-    # Eight times the text: linear is 8, quadratic 64.
-    assert large < 28 * max(small, 0.004)
+
+    def prepare(times):
+        content = unit * count * times
+        return partial(split, content, format=kind, tokens=Prepared(words.token_starts(content)))
+
+    assert grows_in_line(prepare, least_seconds=0.004)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from byheart.errors import InvalidInput
 from byheart.memory_store import MemoryStore
 from byheart.model import Imported, TransferProgress
-from byheart.upkeep.foreign import FOREIGN, Piece, find_sources
+from byheart.upkeep.foreign import FOREIGN, Piece, Reading, find_sources
 from tests.upkeep.foreign import samples as written
 from tests.upkeep.foreign.samples import KEY, SAMPLES, Sample
 
@@ -36,23 +37,41 @@ def test_the_format_is_told_by_the_content(sample: Sample, tmp_path: Path) -> No
     path = sample.write(tmp_path)
     found = find_sources(path, None)
     assert found is not None
-    assert found.format.name == sample.format
+    assert [*found.files] == [sample.format]
     in_folder = find_sources(tmp_path if path.is_file() else path, None)
     assert in_folder is not None
-    assert in_folder.format.name == sample.format
+    assert [*in_folder.files] == [sample.format]
+
+
+@samples
+@pytest.mark.parametrize("other", ["jsonl", "markdown", *FOREIGN])
+def test_what_is_of_another_format_than_was_said_is_refused(
+    sample: Sample, other: str, tmp_path: Path
+) -> None:
+    notes = {"markdown", "basic-memory", "obsidian"}
+    if other == sample.format or {other, sample.format} <= notes:
+        return  # notes are notes: whoever calls them something else may know better
+    path = sample.write(tmp_path)
+    with pytest.raises(InvalidInput) as caught:
+        find_sources(path, other)
+    told = str(caught.value)
+    assert other in told or path.is_dir()
+    assert sample.format in told or sample.format in notes
 
 
 @samples
 def test_everything_has_a_place_and_what_is_kept_a_name(sample: Sample, tmp_path: Path) -> None:
     found = find_sources(sample.write(tmp_path), None)
     assert found is not None
-    items = [(source, item) for source, reading in found.readings() for item in reading]
+    items = [
+        (source, *item) for format_, source in found.parts for item in Reading(format_, source)
+    ]
     assert items
-    for source, item in items:
-        assert item.place.startswith(source.name)
-        if isinstance(item, Piece):
-            assert item.is_turn or item.name
-            assert item.fields["content"].strip()
+    for source, place, held in items:
+        assert place.startswith(source.name)
+        if isinstance(held, Piece):
+            assert held.is_turn or held.name
+            assert held.fields["content"].strip()
 
 
 @samples
@@ -88,6 +107,39 @@ def test_an_import_brings_what_is_there_and_a_second_one_nothing(
 
 
 @samples
+def test_what_has_grown_brings_what_is_new_and_nothing_twice(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = sample.write(tmp_path / "sample")
+    before = store.import_(path)
+    added = sample.grow(path)
+    dry, after = store.import_(path, dry_run=True), store.import_(path)
+    for imported in (dry, after):
+        assert (imported.imported, imported.unchanged) == (added, before.imported)
+    again = store.import_(path)
+    assert (again.imported, again.unchanged) == (0, before.imported + added)
+
+
+@samples
+def test_it_does_not_matter_from_where_a_file_is_read(
+    sample: Sample, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = sample.write(tmp_path / "sample")
+    before = store.import_(path)
+    if sample.format == "basic-memory":
+        return  # nothing in such a vault says where it begins
+    outer = store.import_(tmp_path)
+    assert (outer.imported, outer.unchanged) == (0, before.imported)
+    if path.is_dir():
+        return  # a vault that was moved is another one
+    copied = tmp_path / "copy" / path.name
+    copied.parent.mkdir()
+    shutil.copy(path, copied)
+    both = store.import_(tmp_path)
+    assert (both.imported, both.unchanged) == (0, 2 * before.imported)
+
+
+@samples
 def test_what_was_forgotten_here_does_not_come_back(
     sample: Sample, store: MemoryStore, tmp_path: Path
 ) -> None:
@@ -115,7 +167,9 @@ def test_all_that_was_imported_says_where_it_is_from(
     sample: Sample, store: MemoryStore, tmp_path: Path
 ) -> None:
     store.import_(sample.write(tmp_path / "sample"))
-    for memory in store.list(limit=1000).memories:
+    memories = store.list(limit=1000).memories
+    assert memories
+    for memory in memories:
         assert memory.source == sample.format
         assert memory.client_id
         if memory.role is None:

@@ -1,5 +1,6 @@
 """What every `Storage` promises, run on each implementation."""
 
+import math
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -218,9 +219,19 @@ def test_vectors_rank_by_cosine(storage: Storage) -> None:
     assert near(storage, EAST, limit=1) == [("e", 1.0)]
     with storage.searching() as reader:
         ranked = reader.rank_by_vector(np.array(EAST, np.float32), Filter(space="space"), 10)
-        numbers = ranked.chunk_nos.tolist()
-        alone = reader.similarities(np.array(EAST, np.float32), numbers[:1])
-    assert alone == {numbers[0]: pytest.approx(1.0, abs=1e-3)}
+        cosines = reader.cosines(np.array(EAST, np.float32), ranked.chunk_nos[::-1])
+    assert cosines.tolist() == pytest.approx([-1.0, 0.0, 1.0], abs=1e-3)
+
+
+def test_a_chunk_without_vectors_has_no_cosine(storage: Storage) -> None:
+    storage.write([draft("without"), draft("with", EAST)], MODEL)
+    with storage.searching() as reader:
+        chunks = reader.sample(Filter("space"), 2, 0)
+        numbers = np.array([each.chunk_no for each in chunks])
+        cosines = reader.cosines(np.array(EAST, np.float32), numbers).tolist()
+    near = {each.chunk.content: cosine for each, cosine in zip(chunks, cosines, strict=True)}
+    assert near["with"] == pytest.approx(1.0, abs=1e-3)
+    assert math.isnan(near["without"])
 
 
 def test_a_chunk_is_as_near_as_its_best_window(storage: Storage) -> None:

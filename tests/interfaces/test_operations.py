@@ -28,8 +28,9 @@ LOCAL = {
     "workspaces": "part of status",
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",
-    "sessions_of": "what grants are checked with",
+    **dict.fromkeys(("sessions_of", "identify"), "what grants are checked with"),
     "remind": "what hooks put into prompts",
+    "follow": "what hooks read transcripts with",
     "note_shown": "who makes prompts without `context` does so in Python",
     "uses_earlier_model": "part of status",
 }
@@ -67,6 +68,7 @@ def test_answers_can_be_described(operation: Any) -> None:
     defined: dict[str, Any] = {}
     schema = describe(operation.result, defined)
     Draft202012Validator.check_schema({**schema, "$defs": defined})
+    assert schema.keys() & {"type", "$ref", "anyOf"}
 
 
 def test_an_unknown_parameter_is_refused_with_the_nearest(store: MemoryStore) -> None:
@@ -344,6 +346,46 @@ def test_a_grant_of_a_session_opens_files_of_its_own_and_those_that_are_global_b
         found = perform(store, OPERATIONS["expand"], {"chunk_id": f"{path}:1"}, grant)
         assert word in found["expanded_content"]
     assert store.sessions_of(["/shared/map.md", "/nowhere.md"]) == {"/shared/map.md": None}
+
+
+@pytest.mark.parametrize(("verb", "key"), [("get", "memory_id"), ("expand", "chunk_id")])
+def test_a_path_that_changes_hands_after_it_was_checked_leads_a_grant_to_what_was_checked(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, verb: str, key: str
+) -> None:
+    store.save("The gate is open.", session_id="s1", path="/plan.md")
+    read = getattr(store, verb)
+
+    def come_in_between(*names: Any, **given: Any) -> Any:
+        store.save("The walrus is theirs.", session_id="s2", path="/plan.md")
+        return read(*names, **given)
+
+    monkeypatch.setattr(store, verb, come_in_between)
+    found = perform(store, OPERATIONS[verb], {key: "/plan.md:1"}, Grant("read", store.space, "s1"))
+    assert "gate" in str(found)
+    assert "walrus" not in str(found)
+    with pytest.raises(NotFound):
+        perform(store, OPERATIONS[verb], {key: "/plan.md:1"}, Grant("read", store.space, "s1"))
+
+
+def test_a_grant_of_a_session_is_not_told_how_long_the_files_of_others_are(
+    store: MemoryStore,
+) -> None:
+    store.save("The walrus is theirs.", session_id="s2", path="/secret/plan.md")
+    for verb, key in (("get", "memory_id"), ("expand", "chunk_id")):
+        with pytest.raises(NotFound, match="in this session"):
+            perform(
+                store,
+                OPERATIONS[verb],
+                {key: "/secret/plan.md:99"},
+                Grant("read", store.space, "s1"),
+            )
+        with pytest.raises(NotFound, match="no line 99"):
+            perform(
+                store,
+                OPERATIONS[verb],
+                {key: "/secret/plan.md:99"},
+                Grant("read", store.space, "s2"),
+            )
 
 
 def test_a_grant_of_a_session_sees_nothing_of_the_other_sessions_of_a_task(

@@ -1,10 +1,9 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byheart.noticing import extract_entities
+from byheart.noticing.entities import SCANNED_CHARS
 
 FOUND = {
     # the seed's own examples
@@ -106,8 +105,6 @@ def test_any_text_gives_bounded_distinct_names(content: str) -> None:
         "“a",
     ],
 )
-def test_a_megabyte_of_anything_takes_no_time_to_speak_of(unit: str) -> None:
+def test_of_a_megabyte_of_anything_the_beginning_is_read(unit: str) -> None:
     content = unit * (1_000_000 // len(unit))
-    started = time.process_time()
-    extract_entities(content)
-    assert time.process_time() - started < 2.0
+    assert extract_entities(content) == extract_entities(content[:SCANNED_CHARS])

@@ -1,10 +1,9 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from byheart.noticing import summarize
+from byheart.noticing.summary import SCANNED_CHARS
 
 SENTENCES = {
     "Ship on Friday at noon. Then rest.": "Ship on Friday at noon.",
@@ -105,8 +104,6 @@ def test_a_summary_is_one_short_line_and_never_empty_for_any_text(content: str) 
     "unit",
     ["a", "a ", "[", "[a](", "*a", "_", "`", "<!--", "<a ", "- ", "> ", "|-", "\n", "= -", "."],
 )
-def test_a_megabyte_of_anything_is_summarized_at_once(unit: str) -> None:
+def test_of_a_megabyte_of_anything_the_beginning_is_summarized(unit: str) -> None:
     content = unit * (1_000_000 // len(unit))
-    started = time.process_time()
-    summarize(content)
-    assert time.process_time() - started < 1.0
+    assert summarize(content) == summarize(content[:SCANNED_CHARS])

@@ -13,6 +13,7 @@ import byheart
 from byheart.errors import ByheartError
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
+from tests.forked_program import start_script
 
 
 def open_here(path: Path, model: str = "hash-32") -> MemoryStore:
@@ -31,9 +32,8 @@ class OtherProcess:
     """Call a store's verbs in a process of its own: this file, run as a program."""
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+        script = Path(__file__).read_text(encoding="utf-8")
+        self._process = start_script(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def open(self, path: Path) -> None:
         """Open a store there."""

@@ -2,8 +2,6 @@
 
 import itertools
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from tests.storage.test_processes import finish, start
 
 ASKED = list(itertools.product(("fts", "vector", "hybrid"), ("fine", "medium", "coarse")))
 QUERY = "what did we decide about the database topic"
@@ -113,13 +112,8 @@ def test_the_same_question_gets_the_same_order_in_two_processes_and_after_a_rebu
         ]
 
     expected = order(store)
-    elsewhere = subprocess.run(
-        [sys.executable, "-c", SEARCH_ELSEWHERE, str(path), QUERY],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert [[tuple(hit) for hit in each] for each in json.loads(elsewhere.stdout)] == expected
+    elsewhere = finish(start(SEARCH_ELSEWHERE, path, QUERY))
+    assert [[tuple(hit) for hit in each] for each in json.loads(elsewhere)] == expected
     assert order(open_store()) == expected
     store.doctor(rebuild=True)
     assert order(store) == expected

@@ -117,7 +117,8 @@ def test_no_natural_query_raises_in_any_mode_and_granularity(
     filled: MemoryStore, query: str, mode: str
 ) -> None:
     for granularity in GRANULARITIES:
-        filled.search(query, mode=mode, granularity=granularity)
+        answer = filled.search(query, mode=mode, granularity=granularity)
+        assert (answer.mode, answer.granularity, answer.degraded) == (mode, granularity, None)
 
 
 @pytest.mark.parametrize("query", ["", "   ", "\n\t", None])
@@ -171,7 +172,9 @@ def test_similarity_is_one_minus_half_the_squared_distance_and_never_beyond_1(
 ) -> None:
     for degrees in range(0, 360, 7):
         arrows.save(f"at {degrees}")
-    for hit in arrows.search("at 14", mode="vector", limit=100).results:
+    hits = arrows.search("at 14", mode="vector", limit=100).results
+    assert len(hits) == 52
+    for hit in hits:
         degrees = float(hit.chunk_content.split()[1])
         distance = 2 * abs(math.sin(math.radians(degrees - 14) / 2))
         assert hit.similarity == pytest.approx(1 - distance**2 / 2, abs=1e-3)

@@ -133,6 +133,23 @@ def test_an_unrelated_question_is_not_called_answered(
     assert "answered" not in verdicts
 
 
+def test_a_word_that_one_of_a_few_notes_has_counts_as_rare(open_store: OpenStore) -> None:
+    store = open_store()
+    store.save_many({"content": text} for text in NOTES[-3:])
+    answer = store.search("invoices", mode="fts", explain=True)
+    assert answer.verdict == "answered"
+    assert answer.grounds is not None
+    assert (answer.grounds.coverage, answer.grounds.weight) == (1.0, pytest.approx(0.79, abs=0.01))
+
+
+def test_among_a_few_notes_others_do_not_make_a_word_rarer(open_store: OpenStore) -> None:
+    store = open_store()
+    store.save_many({"content": text} for text in NOTES[:3])
+    before = store.search("PostgreSQL orchids", mode="fts").confidence
+    store.save_many({"content": text} for text in NOTES[3:])
+    assert store.search("PostgreSQL orchids", mode="fts").confidence == before
+
+
 def test_hits_come_whatever_the_verdict(notes: MemoryStore) -> None:
     answer = notes.search(UNRELATED[0])
     assert answer.verdict == "none"

@@ -311,6 +311,19 @@ def test_a_damaged_index_file_is_written_anew(saved: Path, open_store: OpenStore
     assert read_index(index, verify=True) is not None
 
 
+def test_an_index_file_of_another_version_is_in_order_and_written_anew_if_asked(
+    saved: Path, open_store: OpenStore
+) -> None:
+    index = saved.with_name("memory.db-index")
+    index.write_bytes(b"BYHEART INDEX 1\n" + bytes(100))
+    store = open_store()
+    finding = look(store.doctor(), "search index")
+    assert finding.ok
+    assert "is of another version of Byheart" in finding.message
+    assert look(store.doctor(fix=True), "search index").fixed
+    assert read_index(index, verify=True) is not None
+
+
 def test_too_little_space_on_the_disk_shows(
     saved: Path, open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -111,9 +109,7 @@ def test_chunks_that_are_not_selected_are_not_compared() -> None:
 
 def test_thousands_of_the_same_are_found_without_comparing_each_with_each() -> None:
     same = turned(np.repeat(vectors(1), 3000, axis=0), 0.999, 1)
-    started = time.process_time()
     pairs = found(view_of(np.concatenate([vectors(3000, seed=2), same])), 0.95)
-    assert time.process_time() - started < 30
     assert len({number for pair in pairs for number in pair}) > 2700
     assert len(pairs) <= 100_000 < 3000 * 2999 / 2
 

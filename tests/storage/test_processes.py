@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 
 from byheart.memory_store import MemoryStore
+from tests.forked_program import start_script
 
 OPEN = """
 import json, sys, time
@@ -24,31 +24,33 @@ def open_store():
     return MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(32), load_settings({}))
 """
 
-# Python and numpy take a second to start: one process loads them and is forked before any store.
+# One process is forked into all of them, before any store is open.
 CROWD = (
     OPEN
     + """
-import multiprocessing
+import multiprocessing, random
 
 def write(name, all_saved):
-    store = open_store()
+    store, chance = open_store(), random.Random(name)
     for number in range(250):
-        result = store.save(f"Report of writer {name}, number {number}: all is well.")
+        # As different from one another as texts are: to compare those that are alike takes longer.
+        words = " ".join("".join(chance.choices("abcdefghijklm", k=6)) for _ in range(12))
+        result = store.save(f"Report of writer {name}, number {number}: {words}.")
         assert result.status == "created", result
         if number % 25 == 0:  # the same text from several writers at once becomes one memory
             store.save(f"Shared by all of them: {number}.")
-    all_saved.wait(100)
+    all_saved.wait(600)
     look_for_all(store)
 
 def search(over):
     store, searches, most = open_store(), 0, 0
     while not over.is_set() or searches < 10:
         mode = ("fts", "vector", "hybrid")[searches % 3]
-        answer = store.search("report writer all well", mode=mode)
+        answer = store.search("report of a writer", mode=mode)
         assert answer.index.memories >= most, "a search went back in time"
         assert answer.degraded is None, answer.degraded
         most, searches = answer.index.memories, searches + 1
-        time.sleep(0.05)
+        time.sleep(0.1)
     look_for_all(store)
 
 def look_for_all(store):
@@ -141,19 +143,13 @@ for line in sys.stdin:
 )
 
 
-def start(script: str, *arguments: object, **options: Any) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return start_script(script, *arguments, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def finish(process: subprocess.Popen[str], said: str = "") -> str:
-    out, err = process.communicate(said, timeout=120)
+    out, err = process.communicate(said, timeout=600)
     assert process.returncode == 0, err
     return out
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.memory_store import MemoryStore
+from tests.forked_program import start_script
 from tests.storage.test_processes import OPEN
 
 SAVE = (
@@ -39,10 +39,7 @@ def test_no_access_is_lost_while_other_processes_save(
 ) -> None:
     store = open_store(embedder=HashEmbedder(32))
     memory_id = store.save("green tea").memory_id
-    started = [
-        subprocess.Popen([sys.executable, "-c", code, str(path)], stderr=subprocess.PIPE)
-        for code in (SAVE, RECALL, RECALL)
-    ]
+    started = [start_script(code, path, stderr=subprocess.PIPE) for code in (SAVE, RECALL, RECALL)]
     for each in started:
         _, errors = each.communicate(timeout=100)
         assert (each.returncode, errors) == (0, b"")

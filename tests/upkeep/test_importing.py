@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.errors import InvalidInput
+from byheart.errors import InvalidInput, StoreFull
 from byheart.memory_store import MemoryStore
 from byheart.model import TransferProgress
 
@@ -335,8 +335,9 @@ def test_bad_json_is_placed_in_its_line(store: MemoryStore) -> None:
         store.import_(io.BytesIO(b'{"content": "one"}\n{"content": two}\n'))
 
 
-def test_an_empty_file_imports_nothing(store: MemoryStore) -> None:
-    assert store.import_(io.BytesIO(b"\n\n")).imported == 0
+def test_an_empty_file_is_said_to_be_empty(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="is empty: there is nothing to import"):
+        store.import_(io.BytesIO(b"\n\n"))
 
 
 # --- Interruptions ------------------------------------------------------------------------------
@@ -426,3 +427,28 @@ def test_a_space_can_be_copied_under_another_name(open_store: Any, tmp_path: Pat
     assert {each.memory_id for each in copies.values()}.isdisjoint((old, new))
     assert store.get(old).superseded_by == new
     assert all(finding.ok for finding in store.doctor())
+
+
+# --- A full disk ----------------------------------------------------------------------------------
+
+
+def test_when_the_disk_is_full_it_is_said_what_is_kept_and_how_to_go_on(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    """A store that may not grow is what a full disk is to SQLite."""
+    store = open_store()
+    lines = [{"content": f"text number {number} " + "word " * 20} for number in range(160)]
+    with store._storage._database.writing() as connection:
+        pages = connection.execute("PRAGMA page_count").get
+        connection.execute(f"PRAGMA max_page_count = {pages + 100}")
+    with pytest.raises(StoreFull) as raised:
+        store.import_(joined(lines))
+    kept = store.list().total
+    assert 0 < kept < 160
+    assert "nothing was changed" not in str(raised.value)
+    assert raised.value.hint.startswith(f"what came before it is kept ({kept:,} new or changed): ")
+    assert "run the command again; it goes on from there" in raised.value.hint
+    with store._storage._database.writing() as connection:
+        connection.execute("PRAGMA max_page_count = 1000000")
+    result = store.import_(joined(lines))
+    assert (result.imported, result.unchanged) == (160 - kept, kept)

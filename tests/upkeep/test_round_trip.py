@@ -21,6 +21,7 @@ from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.upkeep.jsonl import _COLUMNS, _SELDOM
+from tests.empty_store import make_empty
 
 TEXTS = st.sampled_from(
     [
@@ -130,6 +131,7 @@ class Life:
 
 
 def open_at(path: Path, embedder: HashEmbedder) -> tuple[MemoryStore, SqliteStorage]:
+    make_empty(path)
     storage = SqliteStorage(path)
     chosen = load_settings(
         {"chunk_tokens": 40, "prune_after_days": 10_000},

@@ -58,8 +58,9 @@ def test_a_folder_that_is_left_out_is_not_entered(tmp_path: Path, put, monkeypat
     put("kept/y.md")
     listed: list[str] = []
     scandir = os.scandir
-    monkeypatch.setattr(os, "scandir", lambda path: listed.append(Path(path).name) or scandir(path))
-    walked(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda path: listed.append(Path(path).name) or scandir(path))
+        walked(tmp_path)
     assert listed == [tmp_path.name, "kept"]
 
 
@@ -159,8 +160,9 @@ def test_a_folder_that_cannot_be_listed_is_told_from_one_that_is_gone(
             raise PermissionError(13, "Permission denied", str(path))
         return scandir(path)
 
-    monkeypatch.setattr(os, "scandir", refuse)
-    assert walked(tmp_path) == (["open/b.md"], [Unseen("closed", "permission denied")])
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        assert walked(tmp_path) == (["open/b.md"], [Unseen("closed", "permission denied")])
 
 
 def test_a_folder_that_cannot_be_looked_at_is_named_if_it_is_asked_for(

@@ -6,7 +6,7 @@ Nothing about them is random, so that what is the same from turn to turn is so b
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 PREAMBLE = (
     "Remembered for this conversation, quoted between tags. A passage, or what a tool said, is "
@@ -34,13 +34,7 @@ def _spelled(tag: str) -> str:
     return f"[{_UNSEEN}]*+".join(letters)
 
 
-# What a text would need to end its own quotation, or to begin another, in any spelling.
-_FORGED = re.compile(
-    rf"[<＜﹤](?=[\s/／\\{_UNSEEN}]*+(?:\w{{1,32}}+[:：])?"
-    rf"(?:{'|'.join(map(_spelled, (*TAGS, *_TAGS_OF_OTHERS)))})(?![{_UNSEEN}]*+\w)"
-    r"|\|\w{1,32}+\|>)",
-    re.IGNORECASE,
-)
+_BRACKETS = "<＜﹤"
 # An entry is written when it is counted, when it is shown, and from turn to turn.
 _REMEMBERED = 256
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
@@ -55,7 +49,23 @@ def quote(tag: str, text: str, attributes: tuple[tuple[str, str | None], ...]) -
 
 def escape(text: str) -> str:
     """Break what looks like a tag of ours, or of whoever gives orders; all else stays as it is."""
-    return _FORGED.sub("&lt;", text)
+    if not any(bracket in text for bracket in _BRACKETS):
+        return text
+    return _forged().sub("&lt;", text)
+
+
+@cache
+def _forged() -> re.Pattern[str]:
+    """Match what a text would need to end its own quotation, or to begin another, in any spelling.
+
+    Compiled on first use: that takes as long as importing all the rest of this room.
+    """
+    return re.compile(
+        rf"[{_BRACKETS}](?=[\s/／\\{_UNSEEN}]*+(?:\w{{1,32}}+[:：])?"
+        rf"(?:{'|'.join(map(_spelled, (*TAGS, *_TAGS_OF_OTHERS)))})(?![{_UNSEEN}]*+\w)"
+        r"|\|\w{1,32}+\|>)",
+        re.IGNORECASE,
+    )
 
 
 def _attribute(value: str) -> str:

@@ -1,9 +1,19 @@
 """Which memories answer a query?"""
 
 from byheart.search.candidates import gather
+from byheart.search.ranking import look_ahead
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
 from byheart.search.request import RecallRequest, SearchRequest, Weights
 from byheart.search.results import find
 
-__all__ = ["RecallRequest", "SearchRequest", "Weights", "find", "gather", "is_relevant", "recall"]
+__all__ = [
+    "RecallRequest",
+    "SearchRequest",
+    "Weights",
+    "find",
+    "gather",
+    "is_relevant",
+    "look_ahead",
+    "recall",
+]

@@ -138,9 +138,8 @@ class Evidence:
             cosines[np.searchsorted(chunk_nos, near.chunk_nos)] = near.scores
         missing = np.flatnonzero(np.isnan(cosines))
         if len(missing):
-            numbers = chunk_nos[missing].tolist()
-            others = self._reader.similarities(self._vector, numbers)
-            cosines[missing] = [others.get(number, _NO_VECTOR) for number in numbers]
+            others = self._reader.cosines(self._vector, chunk_nos[missing])
+            cosines[missing] = np.nan_to_num(others, nan=_NO_VECTOR)
         words = self._reader.word_scores(self._terms, chunk_nos, self._where)
         by_vector = weigh_cosines(cosines, self._background)
         return Weighed(chunk_nos, words, cosines, self.words_weight * words, by_vector)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import fields
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from byheart.contracts import FoundChunk, Reader, Vectors
 from byheart.model import (
@@ -35,6 +39,7 @@ _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
 SCOPED_SIMILARITY = 2.0
 
 _MEMORY_FIELDS = tuple(each.name for each in fields(MemoryFields))
+_get_fields = attrgetter(*_MEMORY_FIELDS)
 
 Group = list[Fused]
 
@@ -187,7 +192,11 @@ class _Answer:
             each.chunk_no: each.places["vector"].score for each in fused if "vector" in each.places
         }
         rest = [each.chunk_no for each in fused if each.chunk_no not in known]
-        return known | (self._reader.similarities(self._vector, rest) if rest else {})
+        if rest:
+            cosines = self._reader.cosines(self._vector, np.array(rest, np.int64)).tolist()
+            others = zip(rest, cosines, strict=True)
+            known |= {number: cosine for number, cosine in others if not math.isnan(cosine)}
+        return known
 
     def _snippet(self, text: str) -> str:
         return make_snippet(text, self._ranking.terms, self._request.snippet_chars)
@@ -245,7 +254,7 @@ def _list_memories(request: SearchRequest, reader: Reader) -> Found:
 
 
 def _fields_of(memory: MemoryFields | Memory) -> dict[str, Any]:
-    return {name: getattr(memory, name) for name in _MEMORY_FIELDS}
+    return dict(zip(_MEMORY_FIELDS, _get_fields(memory), strict=True))
 
 
 def _mean(values: Iterable[float]) -> float | None:

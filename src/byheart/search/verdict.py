@@ -16,6 +16,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from byheart.contracts import Reader, Vectors
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.fusion import Fused
@@ -94,7 +96,10 @@ def _signs(
         coverage, weight = (found / asked if asked else 0.0), found / rarest
     if vector is not None:
         place = best.places.get("vector")
-        known = {best.chunk_no: place.score} if place else {}
-        cosine = (known or reader.similarities(vector, [best.chunk_no])).get(best.chunk_no)
-        similarity = None if cosine is None else (cosine - unrelated) / (1 - unrelated)
+        cosine = place.score if place else _cosine(reader, vector, best.chunk_no)
+        similarity = None if math.isnan(cosine) else (cosine - unrelated) / (1 - unrelated)
     return Signs(coverage, weight, similarity)
+
+
+def _cosine(reader: Reader, vector: Vectors, chunk_no: int) -> float:
+    return float(reader.cosines(vector, np.array([chunk_no]))[0])

@@ -189,6 +189,11 @@ def is_header(item: Mapping[str, Any]) -> bool:
     return "format" in item and "content" not in item
 
 
+def begins_export(item: Mapping[str, Any]) -> bool:
+    """Say whether a line begins an export of ours, of whichever version."""
+    return item.get("format") == FORMAT
+
+
 def is_record(item: Mapping[str, Any]) -> bool:
     """Say whether a line belongs to an export, after its header."""
     return item.get("type") in ("memory", "entity", "tombstone", "end")

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
+from byheart.upkeep.text import decode
+
+# A file without line ends must not become one line that fills the memory.
+LONGEST_LINE_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 20
 
 
-def decode(data: bytes, name: str) -> str:
-    """Read bytes as UTF-8, or say where they are not."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidInput(
-            f"{name} is not UTF-8 text: byte {error.start:,} is 0x{data[error.start]:02x}",
-            "turn it into UTF-8 first, for example with: iconv -f latin1 -t utf-8",
-        ) from error
+def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Give the lines that are not blank by their numbers; of one too long only the beginning."""
+    number = 0
+    while line := stream.readline(LONGEST_LINE_BYTES):
+        number += 1
+        if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+            _pass_over_line(stream)
+            line += b"\n"  # longer than it may be, and not unfinished
+        if line.strip():
+            yield number, line
+
+
+def _pass_over_line(stream: BinaryIO) -> None:
+    while (part := stream.readline(_BLOCK_BYTES)) and not part.endswith(b"\n"):
+        pass
 
 
 def parse_object(line: bytes, place: str) -> dict[str, Any]:
     """Read the object on a line, or say what is wrong with it."""
+    if len(line) > LONGEST_LINE_BYTES:
+        raise InvalidInput(f"{place} is too long: more than {LONGEST_LINE_BYTES:,} bytes")
     text = decode(line, place).removeprefix("\ufeff")
     try:
         item = json.loads(text)

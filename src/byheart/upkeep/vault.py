@@ -18,7 +18,7 @@ from byheart import fields as check
 from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
 from byheart.model import ORIGINS, Memory, to_wire
-from byheart.upkeep.lines import decode
+from byheart.upkeep.text import decode, find_encoding
 
 _LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
 _LONGEST_FRONT_MATTER = 100_000
@@ -212,7 +212,8 @@ def read(path: Path, folder: Path) -> VaultFile:
     """Read one file: one of ours, or any Markdown with or without front matter."""
     place = place_of(path, folder)
     try:
-        text = decode(path.read_bytes(), "it")
+        data = path.read_bytes()
+        text = decode(data, "it", find_encoding(data)).removeprefix("\ufeff")
     except OSError as error:
         raise InvalidInput(f"it cannot be read: {error.strerror}") from error
     matter, body = _take_apart(text)

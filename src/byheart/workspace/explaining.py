@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from byheart.errors import InvalidInput, NotFound, Unreadable
+from byheart.workspace.paths import escape, is_writable, read_path
 from byheart.workspace.reading import read_file
 from byheart.workspace.regular_file import describe
 from byheart.workspace.rules.ignoring import BUILT_IN, Decision, IgnoreRules
-from byheart.workspace.walking import identify, is_writable
+from byheart.workspace.walking import identify
 
 CONTENT = "its content"
 
@@ -23,7 +24,8 @@ def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -
     try:
         return _explain_found(rules, _place_below(rules.root, path), device)
     except OSError as error:
-        raise Unreadable(f"{path} {describe(error)}", "check who may read it") from error
+        shown = escape(str(path))
+        raise Unreadable(f"{shown} {describe(error)}", "check who may read it") from error
 
 
 def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
@@ -53,7 +55,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
 
 def _place_below(root: Path, path: str | Path) -> str:
     """Give the path below the root of a file named from here or from the root."""
-    given = Path(path).expanduser()
+    given = read_path(path)
     existing = [each for each in (given, root / given) if os.path.lexists(each)]
     # The links on the way to the root do not matter; those on the way from it do.
     for candidate in existing:
@@ -63,8 +65,8 @@ def _place_below(root: Path, path: str | Path) -> str:
                 relative = normal.relative_to(base).as_posix()
                 return "" if relative == "." else relative
     if not existing:
-        raise NotFound(f"there is no file {path}", f"name a file in {root}")
-    raise InvalidInput(f"{path} is outside of {root}", f"name a file in {root}")
+        raise NotFound(f"there is no file {escape(str(path))}", f"name a file in {root}")
+    raise InvalidInput(f"{escape(str(path))} is outside of {root}", f"name a file in {root}")
 
 
 def _other_names(root: Path, path: Path) -> Iterator[Path]:

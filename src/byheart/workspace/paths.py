@@ -1,8 +1,12 @@
-"""Paths: how those below one root lie to each other, as text."""
+"""Paths: how those below one root lie to each other, as text, and whether they are text."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from byheart.errors import InvalidInput
 
 
 def lies_within(path: str, folders: Collection[str]) -> bool:
@@ -15,3 +19,29 @@ def climb(path: str) -> Iterator[str]:
     while path:
         yield path
         path = path.rpartition("/")[0]
+
+
+def is_writable(name: str) -> bool:
+    """Say whether a name can be kept as text."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def escape(path: str) -> str:
+    """Show a path whose bytes are not UTF-8."""
+    return path if is_writable(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def read_path(path: str | Path) -> Path:
+    """Accept what a user calls a file or folder, `~` and all."""
+    if not isinstance(path, str | Path) or not str(path).strip():
+        raise InvalidInput(f"{path!r} names no file or folder", "the one you are in is `.`")
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InvalidInput(
+            f"{path}: nobody here is called so", "write ./~… if the name begins with a tilde"
+        ) from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.errors import Unreadable
+from byheart.workspace.paths import escape, is_writable
 from byheart.workspace.regular_file import SeenFile, explain_error, seen_as
 from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, IgnoreRules
 
@@ -38,7 +39,7 @@ def walk(
     rules.forget(below)
     identity = identify(root)
     yield from _walk(root, rules, on_error, below, identity[0])
-    _check_same(root, identity)
+    check_same(root, identity)
 
 
 def _walk(
@@ -65,7 +66,7 @@ def _walk(
             if rules.decide(path, is_dir=is_dir).ignored:
                 continue
             if not (path.isascii() or is_writable(path)):
-                on_error(Unseen(_escape(path), "its name is not UTF-8"))
+                on_error(Unseen(escape(path), "its name is not UTF-8"))
                 continue
             details = found.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -88,7 +89,7 @@ def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
     identity = identify(root)
     details = _look_at(root, path, identity[0])
     if details is None:
-        _check_same(root, identity)
+        check_same(root, identity)
         return None
     if rules.decide(path, is_dir=False, size_bytes=details.st_size).ignored:
         return None
@@ -125,19 +126,6 @@ def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.D
     return [(lead + entry.name, entry) for entry in found]
 
 
-def _escape(path: str) -> str:
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
-
-
-def is_writable(name: str) -> bool:
-    """Say whether a name can be kept as text."""
-    try:
-        name.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def identify(root: Path) -> tuple[int, int]:
     """Tell a root from another folder at the same path: its file system and number."""
     try:
@@ -153,7 +141,7 @@ def identify(root: Path) -> tuple[int, int]:
     return details.st_dev, details.st_ino
 
 
-def _check_same(root: Path, identity: tuple[int, int]) -> None:
+def check_same(root: Path, identity: tuple[int, int]) -> None:
     """Refuse to say what is missing from a root that went away, or was swapped, meanwhile."""
     if identify(root) != identity:
         raise Unreadable(

@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import pty
-import shutil
 import struct
 import subprocess
 import termios
@@ -20,6 +19,7 @@ from click.testing import CliRunner
 
 import byheart
 from byheart.interfaces.cli.commands import byheart as program
+from tests.empty_store import make_empty
 from tests.forked_program import PROGRAM, start_program
 
 REPORT = """\
@@ -61,16 +61,8 @@ class Ran:
 Run = Callable[..., Ran]
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a store with nothing in it, once."""
-    path = tmp_path_factory.mktemp("empty") / "memory.db"
-    byheart.open(path, embedding_provider="hash").close()
-    return path
-
-
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a folder to work in, and keep everything of the user's out of it."""
     for name in list(os.environ):
         if name.startswith("BYHEART_") or name in ("OPENAI_API_KEY", "NO_COLOR", "FORCE_COLOR"):
@@ -84,7 +76,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, empty_store: Path) -> 
     monkeypatch.setenv("BYHEART_CONFIG", str(tmp_path / "config.toml"))
     monkeypatch.setenv("BYHEART_DB_PATH", str(tmp_path / "memory.db"))
     monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "hash")
-    shutil.copy(empty_store, tmp_path / "memory.db")
+    make_empty(tmp_path / "memory.db")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

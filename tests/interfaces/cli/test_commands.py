@@ -147,22 +147,6 @@ def test_help_needs_neither_numpy_nor_rich_nor_the_store(home: Path) -> None:
         assert not loaded & {"numpy", "rich", "onnxruntime", "apsw", "byheart.memory_store"}
 
 
-def test_help_takes_less_than_three_tenths_of_a_second(home: Path) -> None:
-    # Time on the processor: what a test that shares its machine can promise.
-    code = (
-        "import time; from byheart.interfaces.cli.commands import byheart\n"
-        "try: byheart.main(['--help'])\n"
-        "except SystemExit: print(time.process_time())"
-    )
-    times = []
-    for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        times.append(float(done.stdout.splitlines()[-1]))
-    assert min(times) < 0.3
-
-
 # --- Flags are parameters ---------------------------------------------------------------------
 
 # The others are those of every door: tests/interfaces/test_operations.py.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import apsw
 import pytest
 
 import byheart
+from tests.forked_program import start_program, start_script
 from tests.interfaces.cli.conftest import Run
 
 
@@ -95,6 +98,80 @@ def test_without_time_nothing_is_done_and_nothing_said(process: Run, home: Path)
     )
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert "not done within 0 s" in journal(home)
+
+
+OUTPUT = {"tool_name": "Bash", "tool_response": "an output to keep", "tool_use_id": "t1"}
+
+
+def test_each_event_has_the_time_that_its_own_setting_gives_it(
+    process: Run, home: Path, library: byheart.MemoryStore
+) -> None:
+    library.save("The deploy key of the shop is in the vault")
+    asked = event(prompt="where is the deploy key?", session_id="s2")
+    no_waiting = {"BYHEART_HOOK_TIMEOUT_SECONDS": "0"}
+    process("hook", "PostToolUse", stdin=event(**OUTPUT), **no_waiting)
+    assert [turn.content for turn in library.transcript("s1").turns] == ["an output to keep"]
+    assert process("hook", "UserPromptSubmit", stdin=asked, **no_waiting).out == ""
+    no_capture = {"BYHEART_HOOK_CAPTURE_SECONDS": "0"}
+    process("hook", "PostToolUse", stdin=event(**OUTPUT, session_id="s3"), **no_capture)
+    assert library.transcript("s3").total == 0
+    assert "in the vault" in process("hook", "UserPromptSubmit", stdin=asked, **no_capture).out
+
+
+def test_an_event_that_never_comes_is_not_waited_for(home: Path) -> None:
+    pipe = subprocess.PIPE
+    limits = {"BYHEART_HOOK_CAPTURE_SECONDS": "0.3"}
+    running = start_program(
+        "hook", "Stop", stdin=pipe, stdout=pipe, stderr=pipe, env={**os.environ, **limits}
+    )
+    assert running.stdin is not None
+    running.stdin.write(b'{"session_id": ')
+    running.stdin.flush()
+    code = running.wait(30)
+    out, err = running.communicate()
+    assert (code, out, err) == (0, b"", b"")
+    assert "no event came within 0.3 s" in journal(home)
+
+
+# Stands for any library whose loading takes for ever and lets nobody else have a turn.
+STUCK = """
+import ctypes, sys
+
+class Stuck:
+    def find_spec(self, name, path=None, target=None):
+        if name == "byheart.interfaces.hooks.captures":
+            ctypes.PyDLL(None).sleep(3600)
+
+sys.modules.pop("byheart.interfaces.hooks.captures", None)
+sys.meta_path.insert(0, Stuck())
+from byheart.interfaces.cli import main
+main()
+"""
+
+
+def test_what_cannot_be_interrupted_is_ended_from_outside_and_the_exit_code_is_0(
+    home: Path,
+) -> None:
+    pipe = subprocess.PIPE
+    limits = {"BYHEART_HOOK_CAPTURE_SECONDS": "0.5"}
+    running = start_script(
+        *(STUCK, "hook", "PostToolUse"),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        env={**os.environ, **limits},
+    )
+    out, err = running.communicate(event(**OUTPUT), timeout=30)
+    assert (running.returncode, out, err) == (0, b"", b"")
+    assert "stopped from outside, not done within 0.5 s" in journal(home)
+
+
+def test_an_event_without_a_name_is_known_by_what_it_says_of_itself(
+    process: Run, library: byheart.MemoryStore
+) -> None:
+    ran = process("hook", stdin=event(**OUTPUT, hook_event_name="PostToolUse"))
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert library.transcript("s1").total == 1
 
 
 def test_a_person_is_told_what_it_is_for(run: Run, terminal: Run) -> None:

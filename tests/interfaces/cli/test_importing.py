@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import byheart
-from tests.interfaces.cli.conftest import PROGRAM, Run
+from tests.forked_program import start_program
+from tests.interfaces.cli.conftest import Run
 
 
 def write_lines(path: Path, *items: Any) -> None:
@@ -95,8 +96,8 @@ def test_ctrl_c_keeps_what_is_saved_and_running_it_again_goes_on(
     run: Run, home: Path, library: byheart.MemoryStore
 ) -> None:
     lines = [json.dumps({"content": f"fact number {number}"}) + "\n" for number in range(600)]
-    running = subprocess.Popen(
-        [*PROGRAM, "save", "--jsonl", "-"],
+    running = start_program(
+        *("save", "--jsonl", "-"),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -130,10 +131,11 @@ def test_ctrl_c_at_any_moment_ends_quietly_with_a_sound_store(
     with (home / "f.jsonl").open("w") as file:
         for number in range(20_000):
             file.write(json.dumps({"content": f"fact number {number} " * 20}) + "\n")
-    running = subprocess.Popen(
-        [*PROGRAM, "save", "--jsonl", "f.jsonl", "--db", "new.db"],
+    running = start_program(
+        *("save", "--jsonl", "f.jsonl", "--db", "new.db"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=dict(os.environ),
     )
     deadline = time.monotonic() + 20
     while not (home / "new.db").exists() and time.monotonic() < deadline:

@@ -15,7 +15,8 @@ import pytest
 import byheart
 from byheart.interfaces.cli import moving
 from byheart.upkeep.foreign import FOREIGN
-from tests.interfaces.cli.conftest import PROGRAM, Run
+from tests.forked_program import start_program
+from tests.interfaces.cli.conftest import Run
 from tests.upkeep.foreign import samples
 
 
@@ -61,6 +62,7 @@ def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> 
         "pending_vectors": 4,
         "degraded": None,
         "format": "jsonl",
+        "files": {"jsonl": 1},
         "dry_run": False,
         **dict.fromkeys(("sessions", "turns", "memories", "redacted", "shortened"), 0),
         "left_out": {},
@@ -149,8 +151,8 @@ def test_ctrl_c_says_how_to_go_on_and_running_it_again_does(run: Run, home: Path
     with byheart.open() as store:
         store.save_many({"content": f"text number {number}"} for number in range(1200))
     run("export", "all.jsonl")
-    running = subprocess.Popen(
-        [*PROGRAM, "--db", "other.db", "import", "all.jsonl"],
+    running = start_program(
+        *("--db", "other.db", "import", "all.jsonl"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(os.environ),
@@ -208,6 +210,31 @@ def test_as_json_an_import_says_what_it_found(run: Run, home: Path) -> None:
     answer = run("import", "export", "--json").json
     assert (answer["format"], answer["sessions"], answer["turns"]) == ("claude", 1, 3)
     assert answer["left_out"] == {"empty message": 1, "other file": 1}
+
+
+def test_a_mixed_folder_is_told_by_the_formats_in_it(run: Run, home: Path) -> None:
+    samples.write_claude(home / "all")
+    samples.write_graph(home / "all")
+    ran = run("import", "all", "--dry-run")
+    assert ran.out == ("claude, mcp-memory: 3 turns of 1 session and 9 memories; would import 12\n")
+    answer = run("import", "all", "--json").json
+    assert (answer["format"], answer["files"]) == ("mixed", {"claude": 3, "mcp-memory": 1})
+
+
+def test_what_cannot_be_imported_is_refused_and_changes_nothing(run: Run, home: Path) -> None:
+    samples.write_chatgpt(home)
+    (home / "diary.txt").write_text("Dear diary")
+    (home / "empty.json").touch()
+    for arguments, told in (
+        (("conversations.json", "--format", "claude"), "it looks like chatgpt"),
+        (("diary.txt",), "diary.txt is of no known format"),
+        (("empty.json",), "empty.json is empty"),
+        (("empty.json", "--format", "chatgpt"), "empty.json: it is empty"),
+    ):
+        ran = run("import", *arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+    assert run("list", "--json").json["total"] == 0
 
 
 def test_a_format_that_is_not_known_is_refused_with_all_that_are(run: Run, home: Path) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import byheart
-from tests.interfaces.cli.conftest import PROGRAM, Run
+from tests.forked_program import start_program
+from tests.interfaces.cli.conftest import Run
 
 
 @pytest.fixture
@@ -83,7 +84,7 @@ def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
     with byheart.open() as store:
         store.save_many({"content": f"Note {n}: " + "many words " * 60} for n in range(700))
     environment = {**os.environ, "BYHEART_EMBEDDING_MODEL": "hash-64"}
-    running = subprocess.Popen([*PROGRAM, "reembed"], stderr=subprocess.PIPE, env=environment)
+    running = start_program("reembed", stderr=subprocess.PIPE, env=environment)
     while not _vectors_beside():
         assert running.poll() is None
         time.sleep(0.01)

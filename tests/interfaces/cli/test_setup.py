@@ -443,19 +443,67 @@ def test_without_a_client_all_are_listed(
     write(home, "vscode", "{")
     run("setup", "cursor")
     lines = run("setup").out.splitlines()
-    assert lines[0].split() == ["CLIENT", "FOUND", "SET", "UP", "FILE"]
-    assert [line.split()[:3] for line in lines[1:]] == [
-        ["claude-code", "no", "no"],
-        ["claude-desktop", "no", "no"],
-        ["cursor", "yes", "yes"],
-        ["codex", "yes", "no"],
-        ["vscode", "yes", "no"],
+    assert lines[0].split() == ["CLIENT", "FOUND", "SET", "UP", "HOOKS", "FILE"]
+    assert [line.split()[:4] for line in lines[1:]] == [
+        ["claude-code", "no", "no", "no"],
+        ["claude-desktop", "no", "no", "-"],
+        ["cursor", "yes", "yes", "-"],
+        ["codex", "yes", "no", "-"],
+        ["vscode", "yes", "no", "-"],
     ]
     states = {each["client"]: each for each in run("setup", "--json").json}
     assert states["cursor"]["command"][1:] == ["mcp"]
     assert states["vscode"]["problem"].startswith("unreadable: ")
     assert states["codex"]["problem"] is None
     assert len(run("setup", "--project", "--json").json) == 4
+
+
+def test_it_is_listed_whether_hooks_are_there_all_of_them_or_in_part(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(home / "bin"))
+
+    def listed() -> str:
+        [line] = [line for line in run("setup").out.splitlines() if "claude-code" in line]
+        return line.partition("claude-code")[2].split("/")[0]
+
+    assert listed().split() == ["no", "no", "no"]
+    assert "calls Byheart by itself" in run("setup", "claude-code", "--hooks").out
+    assert listed().split() == ["yes", "no", "yes"]
+    path = home / ".claude" / "settings.json"
+    held = json.loads(path.read_text())
+    state = run("setup", "--json").json[0]["hooks"]
+    assert (state["path"], state["set_up"], state["complete"]) == (str(path), True, True)
+    del held["hooks"]["Stop"]
+    path.write_text(json.dumps(held))
+    assert listed().split() == ["yes", "no", "in", "part"]
+    path.write_text("{")
+    assert "unreadable" in run("setup").out
+    path.write_text(json.dumps(held).replace(state["command"][0], "/not/there/byheart"))
+    monkeypatch.setenv("BYHEART_DB_PATH", str(home / "memory.db"))
+    assert "   run: byheart setup claude-code --hooks\n" in run("doctor").out
+
+
+def test_undoing_the_hooks_says_what_holds_from_then_on(run: Run, home: Path) -> None:
+    undo = ("setup", "claude-code", "--hooks", "--undo")
+    assert "did not call Byheart by itself" in run(*undo).out
+    run("setup", "claude-code")
+    run("setup", "claude-code", "--hooks")
+    assert "calls Byheart by itself already" in run("setup", "claude-code", "--hooks").out
+    assert "does not call Byheart by itself any more" in run(*undo).out
+    assert run("setup", "--json").json[0]["set_up"] is True
+
+
+def test_a_dry_run_shows_the_change_whole_in_a_file_that_is_one_line(run: Run, home: Path) -> None:
+    keys = {f"other{n}": {"command": "x" * 50, "env": {"KEY": f"secret {n}"}} for n in range(40)}
+    write(home, "cursor", json.dumps({"mcpServers": keys, "after": "y" * 1000}))
+    out = run("setup", "cursor", "--dry-run", "--db", f"/a/{'long' * 100}/memory.db").out
+    [added] = [line for line in out.splitlines() if line[:1] == "+" and line[:3] != "+++"]
+    assert f"/a/{'long' * 100}/memory.db" in added
+    assert added.startswith("+…")
+    assert added.endswith("…")
+    assert "secret 3" not in out
+    assert len(added) < 1000
 
 
 def test_the_doctor_names_clients_whose_command_is_gone(

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interfaces.cli.conftest import PROGRAM, Run
+from tests.forked_program import start_program
+from tests.interfaces.cli.conftest import Run
 
 
 @pytest.fixture
@@ -137,6 +138,45 @@ def test_a_hit_shows_its_file_and_line_as_get_takes_them(run: Run, notes: Path) 
     assert run("get", "notes/nowhere.md:3").code == 1
 
 
+def test_a_line_that_is_not_there_is_refused(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    for verb in ("get", "expand"):
+        ran = run(verb, "notes/first.md:999")
+        assert ran.code == 1
+        assert "notes/first.md has no line 999" in ran.err
+        assert "its last one is 3" in ran.err
+    assert run("get", f"notes/{'x' * 300}.md:3").code == 1
+
+
+def test_on_a_terminal_a_long_path_is_cut_and_in_json_it_is_whole(
+    terminal: Run, run: Run, notes: Path
+) -> None:
+    name = f"{'long/' * 30}broken-{'x' * 80}.ipynb"
+    (notes / name).parent.mkdir(parents=True)
+    (notes / name).write_text("no notebook")
+    (notes / "bell\x07.ipynb").write_text("no notebook")
+    shown = terminal("index", "notes").out
+    [line] = [line for line in shown.splitlines() if "long/long/" in line]
+    assert "…" in line
+    assert "xxx.ipynb" in line
+    assert "bell\\x07.ipynb" in shown
+    assert "\x07" not in shown
+    assert {error["path"] for error in run("index", "notes", "--json").json["errors"]} == {
+        name,
+        "bell\x07.ipynb",
+    }
+
+
+def test_on_a_terminal_a_bar_shows_files_chunks_and_the_time_left(
+    terminal: Run, notes: Path
+) -> None:
+    for number in range(200):
+        (notes / f"{number}.md").write_text(f"# Note {number}\n\nBuoy number {number}.\n")
+    shown = terminal("index", "notes").out
+    for words in ("of 202 files", "chunks/s", " s left", "of 202 chunks embedded"):
+        assert words in shown
+
+
 def test_on_a_terminal_the_path_can_be_clicked(terminal: Run, notes: Path) -> None:
     terminal("index", "notes")
     shown = terminal("search", "cocoa", "--mode", "fts").out
@@ -162,12 +202,11 @@ def test_status_shows_workspaces(run: Run, notes: Path) -> None:
 def test_watch_keeps_a_folder_fresh_until_ctrl_c(
     home: Path, run: Run, notes: Path, ending: signal.Signals
 ) -> None:
-    watcher = subprocess.Popen(
-        [*PROGRAM, "watch", "notes", "--json"],
-        cwd=home,
+    watcher = start_program(
+        *("watch", "notes", "--json"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env=dict(os.environ),
     )
     try:
         assert watcher.stdout is not None
@@ -190,11 +229,11 @@ def test_watch_keeps_a_folder_fresh_until_ctrl_c(
 def test_ctrl_c_during_an_index_keeps_what_is_written(home: Path, run: Run, notes: Path) -> None:
     for number in range(3_000):
         (notes / f"{number}.md").write_text(f"# Note {number}\n\nBuoy number {number}.\n" * 5)
-    indexer = subprocess.Popen(
-        [*PROGRAM, "index", "notes", "--no-embed"],
-        cwd=home,
+    indexer = start_program(
+        *("index", "notes", "--no-embed"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=dict(os.environ),
     )
     end = time.monotonic() + 60
     while not run("list", "--json").json["total"] and time.monotonic() < end:

@@ -7,20 +7,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import byheart
+from byheart import StoreBusy
+from byheart.agents import project_of
 from byheart.interfaces.cli.hook import EVENTS
+from byheart.interfaces.hooks.answers import LONGEST_ANSWER_CHARS
 from byheart.interfaces.hooks.attempts import Answer, Deadline
 from byheart.interfaces.hooks.events import output_text, read_event
-from byheart.interfaces.hooks.reactions import (
-    LONGEST_ANSWER_CHARS,
-    REACTIONS,
-    Situation,
-    answer_by_keyword,
-)
+from byheart.interfaces.hooks.reactions import REACTIONS, reaction_to
+from byheart.interfaces.hooks.situation import Situation
 from byheart.settings import load_settings
-from byheart.upkeep.foreign import project_of
 from tests.upkeep.foreign import samples
 from tests.upkeep.foreign.samples import KEY, SESSION, claude_line, lines
 
@@ -36,7 +35,7 @@ def react(path: Path, tmp_path: Path) -> React:
         settings = {"db_path": str(path), "embedding_provider": "hash", **said.pop("settings", {})}
         event = read_event({"session_id": SESSION, "cwd": CWD, **said}, name, {})
         answer = Answer()
-        reaction = answer_by_keyword if said.get("by_keyword") else REACTIONS[name]
+        reaction = reaction_to(name, quicker=said.get("by_keyword", False))
         reaction(Situation(event, load_settings(settings), Deadline(300), answer))
         return answer.text
 
@@ -171,6 +170,7 @@ def test_a_session_that_was_imported_is_told_of_too(
 
 def test_every_event_has_a_reaction() -> None:
     assert set(REACTIONS) == set(EVENTS)
+    assert all(callable(reaction_to(event)) for event in EVENTS)
 
 
 def test_one_long_session_does_not_hide_the_others(react: React, path: Path) -> None:
@@ -256,6 +256,38 @@ def test_an_answer_is_never_longer_than_claude_code_shows(react: React, path: Pa
     begun = react("SessionStart", source="startup", settings=much)
     assert begun is not None
     assert len(begun) <= LONGEST_ANSWER_CHARS
+
+
+def test_nothing_is_downloaded_while_an_agent_waits(
+    react: React, path: Path, tmp_path: Path
+) -> None:
+    missing = {"embedding_provider": "onnx", "cache_dir": str(tmp_path / "cache")}
+    about = read_event({"session_id": SESSION, "cwd": CWD}, "Stop", {})
+    chosen = load_settings({"db_path": str(path), **missing})
+    assert not chosen.offline
+    with Situation(about, chosen, Deadline(300), Answer()).store(embedding=True) as store:
+        assert "offline" in (store.status().degraded or "")
+        store.save("The deploy key of the shop is in the vault")
+    answer = react("UserPromptSubmit", prompt="where is the deploy key?", settings=missing)
+    assert answer is not None
+    assert "in the vault" in answer
+
+
+def test_a_store_that_others_write_to_is_waited_for_no_longer_than_the_agent_waits(
+    path: Path,
+) -> None:
+    save(path, "something")
+    about = read_event({"session_id": SESSION, "cwd": CWD}, "PostToolUse", {})
+    chosen = load_settings({"db_path": str(path), "embedding_provider": "hash"})
+    situation = Situation(about, chosen, Deadline(0.1), Answer())
+    holding = apsw.Connection(str(path))
+    holding.execute("BEGIN IMMEDIATE")
+    with (
+        situation.store(embedding=False) as store,
+        pytest.raises(StoreBusy, match=r"locked for 0(\.\d+)? seconds"),
+    ):
+        store.log(SESSION, "tool", "an output")
+    holding.execute("ROLLBACK")
 
 
 # --- What is captured -----------------------------------------------------------------------------

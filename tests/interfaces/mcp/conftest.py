@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +32,29 @@ def connect(path: Path) -> Connect:
 
     @asynccontextmanager
     async def connect_one(*flags: str, **variables: str) -> AsyncIterator[ClientSession]:
-        parameters = StdioServerParameters(
-            command=COMMAND[0],
-            args=[*COMMAND[1:], "--db", str(path), *flags, "mcp"],
-            env=environment(**variables),
-        )
-        async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
-            await session.initialize()
-            yield session
+        arguments, env = ("--db", str(path), *flags, "mcp"), environment(**variables)
+        with running(*arguments, env=env) as parameters:
+            async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+                await session.initialize()
+                yield session
 
     return connect_one
+
+
+@contextmanager
+def running(*arguments: str, env: dict[str, str]) -> Iterator[StdioServerParameters]:
+    """Run a server, and say how a client, which must start it by itself, comes to it."""
+    if sys.platform != "linux":
+        yield StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], *arguments], env=env)
+        return
+    pipe = subprocess.PIPE
+    with start_program(*arguments, stdin=pipe, stdout=pipe, env=env) as server:
+        said, heard = (
+            f"/proc/{os.getpid()}/fd/{each.fileno()}" for each in (server.stdin, server.stdout)
+        )
+        relay = f"cat <{heard} & exec cat >{said}"
+        yield StdioServerParameters(command="sh", args=["-c", relay])
+    assert server.returncode == 0
 
 
 class RawServer:

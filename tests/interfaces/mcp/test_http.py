@@ -23,7 +23,7 @@ from mcp.shared.exceptions import MCPError
 
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore
-from tests.forked_program import start_program
+from tests.forked_program import PROGRAM, start_script
 from tests.interfaces.mcp.conftest import environment
 
 
@@ -54,11 +54,13 @@ Serve = Callable[..., Served]
 
 
 @contextmanager
-def serving(path: Path, **variables: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run a server, and end it in order."""
+def serving(
+    path: Path, before: str = "", **variables: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a server, having run some other code before, and end it in order."""
     arguments = ("--db", str(path), "--json", "serve", "--port", "0", "--quiet")
-    process = start_program(
-        *arguments,
+    process = start_script(
+        *(f"{before}\n{PROGRAM[-1]}", *arguments),
         stdout=subprocess.PIPE,
         env=environment(**variables),
     )
@@ -74,8 +76,8 @@ def serve(path: Path, open_store: OpenStore) -> Iterator[Serve]:
     """Start servers under variables of their own, and stop them at the end."""
     with ExitStack() as stack:
 
-        def start(**variables: str) -> Served:
-            url, process = stack.enter_context(serving(path, **variables))
+        def start(before: str = "", **variables: str) -> Served:
+            url, process = stack.enter_context(serving(path, before, **variables))
             return Served(url, open_store(), process)
 
         yield start
@@ -175,6 +177,7 @@ def test_a_token_of_another_space_sees_nothing(served: Served) -> None:
             await expect_nothing(session, memory_id, "s1", "secret plan")
 
     anyio.run(run)
+    assert served.store.get(memory_id).version == 1, "it was there all the while, untouched"
 
 
 def test_a_token_of_one_session_sees_no_other_but_what_is_global(served: Served) -> None:
@@ -257,8 +260,11 @@ def wait_for_save(served: Served, secret: str) -> None:
     pytest.fail("the save did not arrive")
 
 
+IN_A_HURRY = "from byheart.interfaces.rest import serving; serving._LAST_SECONDS = 0.1"
+
+
 def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve: Serve) -> None:
-    served = serve(BYHEART_BUSY_TIMEOUT_SECONDS="60")
+    served = serve(IN_A_HURRY, BYHEART_BUSY_TIMEOUT_SECONDS="60")
     secret, answers = served.token("late"), list[httpx2.Response]()
     other = apsw.Connection(served.store.status().store)
     other.execute("BEGIN IMMEDIATE")  # so that a save takes as long as we want
@@ -268,7 +274,7 @@ def test_a_save_under_way_is_kept_and_answered_when_the_server_is_stopped(serve:
     saving.start()
     wait_for_save(served, secret)
     served.process.terminate()
-    time.sleep(4)  # longer than answers on their way are given
+    time.sleep(0.5)  # longer than answers on their way are given
     assert served.process.poll() is None
     other.execute("ROLLBACK")
     other.close()

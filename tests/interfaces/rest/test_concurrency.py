@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
@@ -21,12 +19,10 @@ def fill(server: Server, memories: int) -> None:
     )
 
 
-def time_search(client: httpx2.Client, number: int) -> float:
-    started = time.perf_counter()
+def count_found(client: httpx2.Client, number: int) -> int:
     answer = client.post("/search", json={"query": f"{WORDS[number % 8]} {number}"})
     assert answer.status_code == 200
-    assert answer.json()["count"] == 10
-    return time.perf_counter() - started
+    return int(answer.json()["count"])
 
 
 def test_32_searches_do_not_queue_behind_saves_that_wait_for_the_lock(serve: Serve) -> None:
@@ -42,20 +38,20 @@ def test_32_searches_do_not_queue_behind_saves_that_wait_for_the_lock(serve: Ser
             pool.submit(client.post, "/memories", json={"content": f"New {each}"})
             for each in range(8)
         ]
-        time.sleep(0.3)
-        times = list(pool.map(lambda each: time_search(client, each), range(32)))
+        while 'under_way{lane="write"} 8' not in client.get("/metrics").text:
+            assert not any(save.done() for save in saves)
+        counts = list(pool.map(lambda each: count_found(client, each), range(32)))
         assert not any(save.done() for save in saves)
         other.execute("ROLLBACK")
         assert {save.result().status_code for save in saves} == {201}
     other.close()
-    assert max(times) < 5
+    assert counts == [10] * 32
 
 
 def test_a_long_import_does_not_block_a_search(serve: Serve) -> None:
     server = serve()
     fill(server, 500)
     client = server.client()
-    alone = statistics.median(time_search(client, each) for each in range(20))
     items = [{"content": f"# Imported {each}\n\n" + " ".join(WORDS * 20)} for each in range(400)]
     answered: list[int] = []
 
@@ -65,14 +61,13 @@ def test_a_long_import_does_not_block_a_search(serve: Serve) -> None:
 
     thread = threading.Thread(target=load)
     thread.start()
-    time.sleep(0.2)
-    during = []
+    counts = []
     while thread.is_alive():
-        during.append(time_search(client, len(during)))
+        counts.append(count_found(client, len(counts)))
     thread.join()
     assert answered == [200]
-    assert len(during) >= 3  # several were answered while it ran
-    assert statistics.median(during) < 0.05 + 20 * alone
+    assert len(counts) > 10, "many were answered while it ran"
+    assert set(counts) == {10}
 
 
 def test_saves_and_searches_at_once_lose_nothing_and_see_everything(serve: Serve) -> None:

@@ -70,16 +70,18 @@ def test_a_method_that_a_path_does_not_take_is_405_and_names_those_it_takes(
 
 
 def test_an_unknown_memory_is_404(client: httpx2.Client) -> None:
-    assert_problem(client.get("/memories/mem_unknown"), 404)
-    assert_problem(client.patch("/memories/mem_unknown", json={"title": "x"}), 404)
-    assert_problem(client.delete("/memories/mem_unknown"), 404)
-    assert_problem(client.get("/chunks/mem_unknown%230"), 404)
+    for answer in (
+        client.get("/memories/mem_unknown"),
+        client.patch("/memories/mem_unknown", json={"title": "x"}),
+        client.delete("/memories/mem_unknown"),
+        client.get("/chunks/mem_unknown%230"),
+    ):
+        assert "mem_unknown" in assert_problem(answer, 404)["detail"]
 
 
 def test_a_change_to_an_outdated_version_is_409(client: httpx2.Client, report: str) -> None:
-    assert_problem(
-        client.patch(f"/memories/{report}", json={"title": "x", "expected_version": 7}), 409
-    )
+    answer = client.patch(f"/memories/{report}", json={"title": "x", "expected_version": 7})
+    assert "7" in assert_problem(answer, 409)["detail"]
 
 
 @pytest.mark.parametrize(
@@ -99,19 +101,21 @@ def test_a_change_to_an_outdated_version_is_409(client: httpx2.Client, report: s
 def test_what_is_not_json_is_400(shared_client: httpx2.Client, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     expected = 422 if not body else 400  # nothing at all is an empty object, without a query
-    assert_problem(shared_client.post("/search", content=body, headers=headers), expected)
+    answer = shared_client.post("/search", content=body, headers=headers)
+    assert assert_problem(answer, expected)["instance"] == "/search"
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "image/png"])
 def test_a_body_of_another_type_is_415(shared_client: httpx2.Client, kind: str) -> None:
     headers = {"Content-Type": kind}
-    assert_problem(shared_client.post("/search", content=b'{"query": "a"}', headers=headers), 415)
+    answer = shared_client.post("/search", content=b'{"query": "a"}', headers=headers)
+    assert "application/json" in str(assert_problem(answer, 415))
 
 
 def test_a_body_without_a_type_is_415(client: httpx2.Client) -> None:
     request = client.build_request("POST", "/search", content=b'{"query": "a"}')
     request.headers.pop("content-type", None)
-    assert_problem(client.send(request), 415)
+    assert "application/json" in str(assert_problem(client.send(request), 415))
 
 
 @pytest.mark.parametrize(
@@ -175,15 +179,17 @@ def test_a_value_that_is_not_allowed_is_422(
     ],
 )
 def test_a_query_string_with_a_bad_value_is_422(shared_client: httpx2.Client, query: str) -> None:
-    assert_problem(shared_client.get(f"/memories?{query}"), 422)
+    name = query.partition("=")[0]
+    assert name in assert_problem(shared_client.get(f"/memories?{query}"), 422)["detail"]
 
 
 def test_a_body_is_not_helped_out_by_a_query_string(client: httpx2.Client) -> None:
-    assert_problem(client.post("/search?limit=3", json={"query": "a"}), 422)
+    answer = client.post("/search?limit=3", json={"query": "a"})
+    assert "limit" in assert_problem(answer, 422)["detail"]
 
 
 def test_a_list_instead_of_an_object_is_422(client: httpx2.Client) -> None:
-    assert_problem(client.post("/search", json=["query"]), 422)
+    assert "object" in str(assert_problem(client.post("/search", json=["query"]), 422))
 
 
 def test_a_raw_query_says_where_it_is_not_valid(client: httpx2.Client, report: str) -> None:

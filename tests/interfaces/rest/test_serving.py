@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -19,6 +20,7 @@ from click.testing import CliRunner, Result
 
 import byheart
 from byheart.interfaces.cli.commands import byheart as program
+from byheart.interfaces.rest import serving
 from tests.forked_program import start_program
 
 
@@ -146,20 +148,26 @@ def test_an_idle_connection_does_not_hold_it_up(start: Start) -> None:
     server = start("--quiet")
     with server.client() as client, socket.create_connection(("127.0.0.1", _port(server))):
         client.get("/status")
-        started = time.monotonic()
         assert server.stop()[0] == 0
-        assert time.monotonic() - started < 8
 
 
-def test_small_answers_do_not_wait_for_acknowledgements(start: Start) -> None:
-    server = start("--quiet")
-    times = []
-    with httpx2.Client(base_url=server.url, trust_env=False) as client:
-        for _ in range(30):
-            started = time.perf_counter()
-            client.get("/health")
-            times.append(time.perf_counter() - started)
-    assert min(times) < 0.03  # with Nagle's delay, each takes 40 ms
+def test_small_answers_do_not_wait_for_acknowledgements() -> None:
+    async def accept(listener: socket.socket) -> int:
+        """Give what a connection is told of Nagle's delay, with which each answer takes 40 ms."""
+        told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        def look(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            accepted = writer.get_extra_info("socket")
+            told.set_result(accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+            writer.close()
+
+        async with await asyncio.start_server(look, sock=listener):
+            _, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.close()
+            return await told
+
+    with serving._bind("127.0.0.1", 0) as listener:
+        assert asyncio.run(accept(listener)) != 0
 
 
 def test_a_second_signal_ends_it_at_once(start: Start) -> None:
@@ -178,10 +186,9 @@ def test_a_second_signal_ends_it_at_once(start: Start) -> None:
     saving.start()
     wait_for_save(client)
     server.running.send_signal(signal.SIGINT)
-    time.sleep(0.3)
-    started = time.monotonic()
+    with pytest.raises(httpx2.TransportError):  # it has heard, and waits for the save
+        knock_for_long(server)
     assert server.stop(signal.SIGINT)[0] == 128 + signal.SIGINT
-    assert time.monotonic() - started < 2
     saving.join()
     other.close()
 

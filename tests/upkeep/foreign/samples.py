@@ -15,10 +15,12 @@ KEY = "gh" + "p_" + "0aB1" * 9
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """How to write a sample of a format, and what an import of it must count."""
+    """How to write a sample of a format, what an import of it must count, and how it grows."""
 
     format: str
     write: Callable[[Path], Path]
+    # Adds something to what was written, and says how much.
+    grow: Callable[[Path], int]
     sessions: int
     turns: int
     memories: int
@@ -287,15 +289,22 @@ CLAUDE_MEMORIES = [
 ]
 
 
-def write_claude(folder: Path) -> Path:
-    path = folder / "data-2026-05-02-batch-0000.zip"
+def pack(path: Path, **members: Any) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("conversations.json", json.dumps(CLAUDE))
-        archive.writestr("projects.json", json.dumps(CLAUDE_PROJECTS))
-        archive.writestr("memories.json", json.dumps(CLAUDE_MEMORIES))
-        archive.writestr("users.json", json.dumps([{"uuid": "acct", "full_name": "A"}]))
+        for name, value in members.items():
+            archive.writestr(f"{name}.json", json.dumps(value))
     return path
+
+
+def write_claude(folder: Path, talks: Any = CLAUDE) -> Path:
+    return pack(
+        folder / "data-2026-05-02-batch-0000.zip",
+        conversations=talks,
+        projects=CLAUDE_PROJECTS,
+        memories=CLAUDE_MEMORIES,
+        users=[{"uuid": "acct", "full_name": "A"}],
+    )
 
 
 # --- Memories -------------------------------------------------------------------------------------
@@ -387,13 +396,77 @@ def write_obsidian(folder: Path) -> Path:
     return vault
 
 
+# --- Growing --------------------------------------------------------------------------------------
+
+
+def add_lines(*records: Any) -> Callable[[Path], int]:
+    def grow(path: Path) -> int:
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(each) + "\n" for each in records)
+        return len(records)
+
+    return grow
+
+
+def grow_chatgpt(path: Path) -> int:
+    talks = json.loads(path.read_text())
+    answer = chatgpt_message("e", "user", 1_750_000_009, "And in winter?")
+    talks[0]["mapping"]["d"]["children"] = ["e"]
+    talks[0]["mapping"]["e"] = chatgpt_node("e", "d", answer)
+    talks[0]["current_node"] = "e"
+    document(path, [{**CHATGPT[1], "id": "conv-0", "title": "Before it"}, *talks])
+    return 2
+
+
+def grow_claude(path: Path) -> int:
+    talk = {**CLAUDE[0], "chat_messages": [*CLAUDE[0]["chat_messages"]]}
+    talk["chat_messages"].append(claude_message("m4", "human", "And in a cold spring?"))
+    write_claude(path.parent, [talk])
+    return 1
+
+
+def grow_mem0(path: Path) -> int:
+    held = json.loads(path.read_text())
+    held["results"].insert(0, {"id": "7d21", "memory": "Plays the cello", "user_id": "ada"})
+    document(path, held, indent=2)
+    return 1
+
+
+def grow_vault(vault: Path) -> int:
+    (vault / "new.md").write_text("# New\n\nA note that was not there.\n", encoding="utf-8")
+    return 1
+
+
 SAMPLES = [
-    Sample("claude-code", write_claude_code, sessions=1, turns=7, memories=1, redacted=1),
-    Sample("codex", write_codex, sessions=1, turns=3, memories=1, redacted=1),
-    Sample("chatgpt", write_chatgpt, sessions=2, turns=4, memories=0),
-    Sample("claude", write_claude, sessions=1, turns=3, memories=5),
-    Sample("mem0", write_mem0, sessions=0, turns=0, memories=2),
-    Sample("mcp-memory", write_graph, sessions=0, turns=0, memories=4),
-    Sample("basic-memory", write_basic_memory, sessions=0, turns=0, memories=2),
-    Sample("obsidian", write_obsidian, sessions=0, turns=0, memories=2),
+    Sample(
+        "claude-code",
+        write_claude_code,
+        add_lines(claude_line("user", 30, "go on"), claude_line("user", 31, "and then stop")),
+        sessions=1,
+        turns=7,
+        memories=1,
+        redacted=1,
+    ),
+    Sample(
+        "codex",
+        write_codex,
+        add_lines(codex_message("user", 30, "Which port does the mill listen on?")),
+        sessions=1,
+        turns=3,
+        memories=1,
+        redacted=1,
+    ),
+    Sample("chatgpt", write_chatgpt, grow_chatgpt, sessions=2, turns=4, memories=0),
+    Sample("claude", write_claude, grow_claude, sessions=1, turns=3, memories=5),
+    Sample("mem0", write_mem0, grow_mem0, sessions=0, turns=0, memories=2),
+    Sample(
+        "mcp-memory",
+        write_graph,
+        add_lines({"type": "relation", "from": "Mill", "to": "Ada_Byron", "relationType": "feeds"}),
+        sessions=0,
+        turns=0,
+        memories=4,
+    ),
+    Sample("basic-memory", write_basic_memory, grow_vault, sessions=0, turns=0, memories=2),
+    Sample("obsidian", write_obsidian, grow_vault, sessions=0, turns=0, memories=2),
 ]

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
+from byheart.agents import project_of
 from byheart.errors import InvalidInput
 from byheart.memory_store import MemoryStore
 from byheart.model import Memory
 from byheart.upkeep.foreign import elements as elements_module
-from byheart.upkeep.foreign import project_of
-from byheart.upkeep.foreign.elements import elements
+from byheart.upkeep.foreign.elements import Element, read_elements
+from byheart.upkeep.foreign.sources import streamed
 from tests.upkeep.foreign import samples
 from tests.upkeep.foreign.samples import ROLLOUT, SESSION, claude_line, document, lines
 
@@ -27,6 +29,10 @@ OpenStore = Callable[..., MemoryStore]
 
 def said(store: MemoryStore, session_id: str) -> list[tuple[str, str]]:
     return [(turn.role, turn.content) for turn in store.transcript(session_id).turns]
+
+
+def elements(stream: BinaryIO, head: bytes = b"[", *lists: str) -> Iterator[Element]:
+    return read_elements(streamed(stream, "x.json", head), stream, "element", lists)
 
 
 def by_title(store: MemoryStore) -> dict[str | None, Memory]:
@@ -168,7 +174,7 @@ def test_of_a_conversation_with_chatgpt_the_branch_that_is_shown_comes(
     assert (first.title, output.title) == ("Sourdough", "python")
     assert output.created_at == first.created_at  # it has no time of its own
     assert said(store, "conv-2") == [("user", "What bird is this?")]
-    assert imported.left_out == {"meta": 1, "other branch": 1}
+    assert imported.left_out == {"meta": 1, "other branch": 1, "image": 1}
 
 
 def test_a_conversation_that_is_none_is_named_and_the_others_come(
@@ -217,7 +223,7 @@ def test_an_archive_of_something_else_is_refused_with_the_formats(
     path = tmp_path / "photos.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("users.json", "[]")
-    with pytest.raises(InvalidInput, match="is of no known format") as caught:
+    with pytest.raises(InvalidInput, match="holds nothing of a known format") as caught:
         store.import_(path)
     assert "chatgpt" in caught.value.hint
     path.write_bytes(b"PK\x03\x04 nothing")
@@ -300,7 +306,7 @@ def test_a_vault_of_obsidian_brings_links_tags_aliases_and_days(
 ) -> None:
     vault = samples.write_obsidian(tmp_path)
     imported = store.import_(vault)
-    assert imported.left_out == {"empty note": 1}
+    assert imported.left_out == {"empty note": 1, "image file": 1}
     memories = {each.path: each for each in store.list().memories}
     day = memories["daily/2026-03-05.md"]
     assert day.created_at == datetime(2026, 3, 5, tzinfo=UTC)
@@ -347,6 +353,16 @@ def test_a_stream_is_recognised_by_how_it_begins(store: MemoryStore, tmp_path: P
     assert store.search("another", mode="fts").results
 
 
+def test_a_pipe_is_read_as_what_comes_through_it(store: MemoryStore, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, samples.write_chatgpt(tmp_path).read_bytes())
+        os.close(writing)
+        assert store.import_(f"/dev/fd/{reading}").turns == 4
+    finally:
+        os.close(reading)
+
+
 def test_a_folder_with_several_files_of_one_format_is_read_whole(
     store: MemoryStore, tmp_path: Path
 ) -> None:
@@ -358,8 +374,8 @@ def test_a_folder_with_several_files_of_one_format_is_read_whole(
     (folder / "memory").mkdir()
     (folder / "memory" / "MEMORY.md").write_text("# Memory")
     imported = store.import_(folder)
-    assert (imported.sessions, imported.turns) == (3, 3)
-    assert imported.left_out == {"other file": 2}
+    assert (imported.sessions, imported.turns, imported.files) == (3, 3, {"claude-code": 3})
+    assert imported.left_out == {"other file": 1, "note": 1}
 
 
 def test_a_gigabyte_need_not_fit_into_memory(tmp_path: Path) -> None:
@@ -384,7 +400,7 @@ def test_a_gigabyte_need_not_fit_into_memory(tmp_path: Path) -> None:
     endless = Endless()
     found = elements(io.BufferedReader(endless, 4096))
     for _ in range(5):
-        assert next(found)[1]["mapping"]
+        assert next(found).value["mapping"]
     assert endless.given < 2_000_000
 
 
@@ -393,12 +409,56 @@ def test_elements_are_the_same_however_they_are_cut(size: int, monkeypatch: Any)
     values = [{"a": "x" * n, "b": [n, None, {"c": 'quote " and \\ and ü'}]} for n in range(60)]
     monkeypatch.setattr(elements_module, "_BLOCK_CHARS", size)
     stream = io.BytesIO(json.dumps(values, indent=1).encode())
-    assert [value for _, value in elements(stream)] == values
+    found = list(elements(stream))
+    assert [each.value for each in found] == values
+    assert [each.place for each in found[:2]] == [
+        "x.json element 1 (line 2)",
+        "x.json element 2 (line 12)",
+    ]
+    assert found[-1].place == f"x.json element 60 (line {2 + 59 * 10})"
+
+
+@pytest.mark.parametrize("size", [1, 7, 5000])
+def test_lists_of_a_document_come_element_by_element(size: int, monkeypatch: Any) -> None:
+    monkeypatch.setattr(elements_module, "_BLOCK_CHARS", size)
+    document = {"count": 1234567, "results": [{"n": 12}, 345], "relations": [{"m": "ü"}]}
+    data = json.dumps(document, indent=1).encode()
+    found = list(elements(io.BytesIO(data), data, "results", "relations"))
+    assert [(each.within, each.value) for each in found] == [
+        ("results", {"n": 12}),
+        ("results", 345),
+        ("relations", {"m": "ü"}),
+    ]
+    assert [each.place for each in found] == [
+        "x.json results[0] (line 4)",
+        "x.json results[1] (line 7)",
+        "x.json relations[0] (line 10)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (b'[{"a": 1}, {"b" 2}, {"c": 3}]', r"not JSON after element 1 \(line 1, character 17 "),
+        (b"[1,\n2,\n oops]", r"not JSON after element 2 \(line 3, character 9 "),
+        (b'[{"a": 1}\n {"b": 2}]', r"after element 1 \(line 2, .*Expecting ','"),
+        (b"[1] 2", "something follows its end"),
+        (b'[1, {"a": tru', "after element 1 in the middle of JSON"),
+        (b'[1, {"a": "b', "the file was cut off"),
+        (b'{"results": [1, 2', "after element 2 in the middle of JSON"),
+        (b'{"results": [1], 5}', "Expecting property name"),
+        (b"[" + b"1" * 5000 + b"]", "not JSON .*digits"),
+        (b'["caf\xe9"]', "it is not UTF-8 text: byte 0xe9"),
+    ],
+)
+def test_what_is_wrong_in_a_document_is_told_with_its_place(data: bytes, told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        list(elements(io.BytesIO(data), data, "results"))
 
 
 def test_an_error_in_the_middle_is_told_before_the_rest_is_read() -> None:
     found = elements(io.BytesIO(b'[{"a": 1}, {"b" 2}, ' + b'{"c": 3},' * 100 + b"]"))
-    assert next(found) == (1, {"a": 1})
+    assert next(found) == Element("x.json element 1", {"a": 1})
     with pytest.raises(InvalidInput, match="not JSON after element 1"):
         next(found)
 

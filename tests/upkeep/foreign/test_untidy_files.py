@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from byheart.agents import said_by_user
 from byheart.errors import InvalidInput
 from byheart.memory_store import MemoryStore
 from byheart.upkeep.foreign.basic_memory import begins_note
-from byheart.upkeep.foreign.claude_code import said_by_user
 from tests.upkeep.foreign import samples
 from tests.upkeep.foreign.samples import (
     SESSION,
@@ -121,7 +121,7 @@ def test_memories_on_lines_are_all_read(store: MemoryStore, tmp_path: Path) -> N
     path = lines(tmp_path / "m.jsonl", [{"id": str(n), "memory": f"fact {n}"} for n in range(5)])
     assert (store.import_(path).imported, store.import_(path).format) == (5, "mem0")
     path.write_text(path.read_text() + "not json at all")
-    with pytest.raises(InvalidInput, match="after element 5"):
+    with pytest.raises(InvalidInput, match="line 6: it is not JSON"):
         store.import_(path, format="mem0")
 
 

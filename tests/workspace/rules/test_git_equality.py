@@ -139,6 +139,7 @@ def test_decisions_and_the_lines_that_make_them_are_those_of_git(
     )
     rules = IgnoreRules(root)
     expected = ask_git(root, everything, environment) if everything else {}
+    assert sorted(expected) == everything
     for path, (ignored, where) in expected.items():
         decision = rules.decide(path, is_dir=(root / path).is_dir())
         assert (decision.ignored, decision.where or "") == (ignored, where), (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,13 +21,14 @@ from byheart.interfaces.cli.screen import (
     Screen,
     count,
     open_screen,
+    point_on,
     print_json,
     print_text,
     remark,
 )
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.model import Turn
+from byheart.model import Memory, Turn
 
 if TYPE_CHECKING:  # help is to be there before numpy is
     from byheart.memory_store import MemoryStore
@@ -155,39 +157,38 @@ def transcript_command(invocation: Invocation, /, session_id: str, **given: Any)
         return
     screen = open_screen()
     for turn in found.turns:
-        _show(screen, turn)
+        kind = turn.kind if turn.kind != "message" else ""
+        show_whole(screen, turn.role, kind, turn.title or "", at=turn.created_at, text=turn)
     if found.has_more:
-        following = given["offset"] + len(found.turns)
+        seen = given["offset"] + len(found.turns)
         end = " --latest" if given["latest"] else ""
-        remark(
-            invocation,
-            f"{following:,} of {found.total:,}; more: "
-            f"byheart transcript {session_id}{end} --offset {following}",
-        )
+        point_on(invocation, seen, found.total, f"byheart transcript {session_id}{end}")
 
 
 def _is_known(store: MemoryStore, session_id: str) -> bool:
     return store.list(session_id=session_id, include_global=False, limit=1).total > 0
 
 
+def unknown_session(session_id: str) -> str:
+    """Say that there is no such session, and where to look for its name."""
+    return f"There is no session {session_id}. Those there are: byheart sessions"
+
+
 def _nothing(session_id: str, given: Mapping[str, Any], *, known: bool) -> str:
     """Say what there is none of; an unknown session is most often a misspelt one."""
     if not known:
-        return f"There is no session {session_id}. Those there are: byheart sessions"
+        return unknown_session(session_id)
     by = f" by {' or '.join(given['role'])}" if given["role"] else ""
     of = f" of kind {' or '.join(given['kind'])}" if given["kind"] else ""
     return f"Nothing{of} was said in {session_id}{by}."
 
 
-def _show(screen: Screen, turn: Turn) -> None:
+def show_whole(screen: Screen, name: str, *about: str, at: datetime, text: Turn | Memory) -> None:
+    """Show a text to its end, under a line that says what it is."""
     screen.line(
-        Part(turn.role, "name"),
-        turn.kind if turn.kind != "message" else "",
-        turn.title or "",
-        Part(screen.moment(turn.created_at), "dim"),
-        Part(turn.memory_id, "dim"),
+        Part(name, "name"), *about, Part(screen.moment(at), "dim"), Part(text.memory_id, "dim")
     )
-    screen.passage(turn.content.strip("\n"))
+    screen.passage(text.content.strip("\n"))
 
 
 @click.command(

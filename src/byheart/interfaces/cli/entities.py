@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.options import flag, page, together
-from byheart.interfaces.cli.screen import Column, Part, count, open_screen, print_json, remark
+from byheart.interfaces.cli.screen import Column, Part, count, open_screen, point_on, print_json
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.model import Entity
@@ -101,9 +101,8 @@ def _list(invocation: Invocation, given: dict[str, Any]) -> None:
         ],
     )
     if found.has_more:
-        following = given["offset"] + len(found.entities)
-        more = f"{following:,} of {found.total:,}; more: byheart entities --offset {following}"
-        remark(invocation, more)
+        seen = given["offset"] + len(found.entities)
+        point_on(invocation, seen, found.total, "byheart entities")
 
 
 def _show(invocation: Invocation, entity: Entity) -> None:

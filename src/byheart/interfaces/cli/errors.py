@@ -76,10 +76,14 @@ def report(error: Exception, *, as_json: bool, debug: bool, color: bool | None) 
     if as_json:
         click.echo(json.dumps(asdict(complaint), ensure_ascii=False), err=True)
         return code
+    # Imported here: most commands end well, and `--help` is not to wait for it.
+    from byheart.interfaces.cli.screen import printable
+
     label = click.style("error:", fg="red", bold=True)
-    click.echo(f"{label} {complaint.message}", err=True, color=color)
+    click.echo(f"{label} {printable(complaint.message)}", err=True, color=color)
     if complaint.hint:
-        click.echo(f"{click.style('hint:', fg='cyan')} {complaint.hint}", err=True, color=color)
+        hint = f"{click.style('hint:', fg='cyan')} {printable(complaint.hint)}"
+        click.echo(hint, err=True, color=color)
     return code
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+import time
 from contextlib import suppress
 from functools import partial
 
@@ -23,12 +24,16 @@ from byheart.interfaces.hooks.attempts import (
     read_within,
     seconds_since_start,
 )
+from byheart.interfaces.hooks.guard import Say, run_guarded
 from byheart.settings import Settings, load_settings
 
 # Written out here, so that help is there before the engine is.
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd")
 # To these an agent waits for an answer.
 ANSWERED = ("SessionStart", "UserPromptSubmit")
+# How much longer than the settings say the process that works may live: whoever keeps the limit by
+# itself ends well before. One that does not was stopped by a call that it cannot end.
+_GRACE_SECONDS = 0.25
 
 
 class _HookVerb(Verb):
@@ -64,8 +69,14 @@ def hook_command(invocation: Invocation, event: str) -> None:
         raise click.UsageError("this is for agents: the event comes from stdin as JSON")
     ended = True
     try:
-        logging.basicConfig(handlers=[journal.JournalHandler(event)], force=True)
-        text, ended = _react(invocation, event)
+        settings = load_settings(overrides(invocation))
+        began = time.monotonic() - seconds_since_start()
+        # Of one without a name it is not known yet how long it may take.
+        longest = max(_longest(each, settings) for each in ([event] if event else EVENTS))
+        work = partial(_react, settings, event, began)
+        text, ended, was_killed = run_guarded(work, _until(began, longest + _GRACE_SECONDS))
+        if was_killed:
+            journal.note(event, f"stopped from outside, not done within {longest:g} s")
         if text is not None:
             click.echo(text)
             sys.stdout.flush()
@@ -83,14 +94,22 @@ def _let_go_of_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _react(invocation: Invocation, name: str) -> tuple[str | None, bool]:
-    """Give what to print, and say whether all work has ended."""
-    settings = load_settings(overrides(invocation))
-    seconds = _limit(name, settings)
-    data = read_within(Deadline(seconds - seconds_since_start()), sys.stdin.buffer.read)
+def _react(settings: Settings, name: str, began: float, say: Say) -> bool:
+    """Say what is to be printed, as soon as it is known; give whether all work has ended."""
+    try:
+        logging.basicConfig(handlers=[journal.JournalHandler(name)], force=True)
+        return _react_to_event(settings, name, began, say)
+    except BaseException as error:  # noqa: BLE001 - nothing of this process may be seen
+        journal.note(name, error)
+        return True
+
+
+def _react_to_event(settings: Settings, name: str, began: float, say: Say) -> bool:
+    seconds = _longest(name, settings)
+    data = read_within(_until(began, seconds), sys.stdin.buffer.read)
     if data is None:
         journal.note(name, f"no event came within {seconds:g} s")
-        return None, False
+        return False
     said = json.loads(data)
     if not isinstance(said, dict):
         raise InvalidInput("the event is no object")
@@ -98,30 +117,33 @@ def _react(invocation: Invocation, name: str) -> tuple[str | None, bool]:
     if name not in EVENTS:
         raise InvalidInput("nothing is known of such an event")
     if not settings.enabled:
-        return None, True
+        return True
     if name == "PostToolUse" and not is_wanted(str(said.get("tool_name")), settings):
-        return None, True
-    seconds = _limit(name, settings)
-    deadline, answer = Deadline(seconds - seconds_since_start()), Answer()
+        return True
+    seconds = _longest(name, settings)
+    deadline, answer = _until(began, seconds), Answer(lambda text: say(_answer(name, text)))
 
-    def work(by_keyword: bool) -> None:
+    def work(quicker: bool) -> None:
         # The engine is imported here, where nobody waits for it longer than the settings allow.
-        from byheart.interfaces.hooks import events, reactions
+        from byheart.interfaces.hooks import events, reactions, situation
 
         event = events.read_event(said, name, os.environ)
-        situation = reactions.Situation(event, settings, deadline, answer)
-        react = reactions.answer_by_keyword if by_keyword else reactions.REACTIONS[name]
-        react(situation)
+        react = reactions.reaction_to(name, quicker=quicker)
+        react(situation.Situation(event, settings, deadline, answer))
 
     otherwise = partial(work, True) if name == "UserPromptSubmit" else None
     ended = attempt(name, deadline, answer, partial(work, False), otherwise)
     if not ended:
         journal.note(name, f"not done within {seconds:g} s")
-    text = answer.text
-    return (None if text is None else _answer(name, text)), ended
+    return ended
 
 
-def _limit(name: str, settings: Settings) -> float:
+def _until(began: float, seconds: float) -> Deadline:
+    """Give the moment that is so many seconds behind another."""
+    return Deadline(began + seconds - time.monotonic())
+
+
+def _longest(name: str, settings: Settings) -> float:
     """Say how many seconds an event has; one without a name is perhaps waited for."""
     waited_for = name in ANSWERED or name not in EVENTS
     return settings.hook_timeout_seconds if waited_for else settings.hook_capture_seconds

@@ -17,7 +17,7 @@ from byheart.model import SaveResult
 from byheart.upkeep.lines import parse_object
 
 if TYPE_CHECKING:
-    from byheart.memory_store import Progress
+    from byheart.batching import Progress
 
 
 class Way(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.options import filters, flag, page
-from byheart.interfaces.cli.screen import Column, one_line, open_screen, print_json, remark
+from byheart.interfaces.cli.screen import Column, one_line, open_screen, point_on, print_json
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 
@@ -58,7 +58,5 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
         ],
     )
     if found.has_more:
-        following = given["offset"] + len(found.memories)
-        remark(
-            invocation, f"{following:,} of {found.total:,}; more: byheart list --offset {following}"
-        )
+        seen = given["offset"] + len(found.memories)
+        point_on(invocation, seen, found.total, "byheart list")

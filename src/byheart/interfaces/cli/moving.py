@@ -144,7 +144,8 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
 
     An export of Byheart, lines with the fields of save, or Markdown; transcripts of Claude Code and
     Codex, exports of ChatGPT and Claude (the archive as it is), memories of mem0 and of the MCP
-    memory server, vaults of basic-memory and Obsidian. PATH is a file, or a folder of them.
+    memory server, vaults of basic-memory and Obsidian. PATH is a file, or a folder of them, of one
+    kind or of many; what is not taken over is counted.
 
     What is there already is left as it is, so an import that was interrupted goes on when it is run
     again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its
@@ -201,7 +202,8 @@ def _show(invocation: Invocation, imported: Imported) -> None:
         told += [f"{'and ' * bool(told)}{count(imported.memories, 'memory')}"] * bool(
             imported.memories
         )
-        parts = [f"{imported.format}: {' '.join(told)}; {done} {imported.imported:,}"]
+        formats = ", ".join(imported.files)
+        parts = [f"{formats}: {' '.join(told)}; {done} {imported.imported:,}"]
     if imported.updated:
         parts.append(f"{imported.updated:,} changed")
     if imported.unchanged:

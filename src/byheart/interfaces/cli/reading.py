@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
-from pathlib import Path
 
 import click
 
@@ -65,7 +65,7 @@ def get_command(
                 place = f"{written.file_path} ({size(written.file_size_bytes)})"
                 open_screen().line(Part("wrote", "good"), place)
             return
-        if _LINE.search(memory_id) and not Path(memory_id).exists():
+        if _LINE.search(memory_id) and not os.path.exists(memory_id):  # noqa: PTH110 - never raises
             _show_window(invocation, store.expand(memory_id, around=0))
             return
         memory = store.get(memory_id)

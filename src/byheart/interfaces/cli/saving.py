@@ -18,7 +18,7 @@ from byheart.interfaces.cli.options import complete_kind, flag, name_list, toget
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
-from byheart.upkeep.lines import decode
+from byheart.upkeep.text import decode
 
 ABOUT = "About the text"
 

@@ -23,11 +23,15 @@ MATCH = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
 class Part(NamedTuple):
-    """A piece of a line, how it looks, and the file it leads to where that can be clicked."""
+    """A piece of a line, how it looks, and the file it leads to where that can be clicked.
+
+    One that `gives_way` is cut in its middle where a terminal is too narrow for the line.
+    """
 
     text: str
     style: Style = "plain"
     link: str = ""
+    gives_way: bool = False
 
 
 class Column(NamedTuple):
@@ -129,6 +133,11 @@ def remark(invocation: Invocation, message: str) -> None:
     """Say on stderr what is no part of the answer."""
     if not invocation.json:
         click.echo(click.style(message, dim=True), err=True)
+
+
+def point_on(invocation: Invocation, seen: int, total: int, command: str) -> None:
+    """Say on stderr how much of a list was seen by now, and which command shows what follows."""
+    remark(invocation, f"{seen:,} of {total:,}; more: {command} --offset {seen}")
 
 
 def qualify(invocation: Invocation, degraded: str | None, told: str | None) -> None:

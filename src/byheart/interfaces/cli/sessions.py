@@ -7,13 +7,13 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.changing import reason, who
+from byheart.interfaces.cli.conversing import show_whole, unknown_session
 from byheart.interfaces.cli.forgetting import agreed, show_end, yes
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
 from byheart.interfaces.cli.screen import (
     Column,
     Part,
-    Screen,
     count,
     one_line,
     open_screen,
@@ -102,13 +102,9 @@ def session_stats(invocation: Invocation, /, session_id: str | None) -> None:
     if invocation.json:
         print_json(stats)
     elif not stats.total_memories:
-        click.echo(_unknown(session_id) if session_id else "No sessions here.")
+        click.echo(unknown_session(session_id) if session_id else "No sessions here.")
     else:
         _show_stats(stats)
-
-
-def _unknown(session_id: str) -> str:
-    return f"There is no session {session_id}. Those there are: byheart sessions"
 
 
 def _show_stats(stats: SessionStats) -> None:
@@ -160,7 +156,7 @@ def forget_session(
     with open_store(invocation) as store:
         done = store.forget_session(session_id, hard, **given)
         if not done.count and not invocation.json:
-            click.echo(_unknown(session_id))
+            click.echo(unknown_session(session_id))
             return
         if done.count and not dry_run:
             if not agreed(invocation, store, done, yes):
@@ -214,7 +210,7 @@ def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> 
     if invocation.json:
         print_json(resumed)
     elif not resumed.found:
-        click.echo(_unknown(session_id))
+        click.echo(unknown_session(session_id))
     else:
         _show_resumed(invocation, resumed)
 
@@ -230,21 +226,11 @@ def _show_resumed(invocation: Invocation, resumed: ResumedSession) -> None:
     )
     for name, memories in parts:
         for memory in memories:
-            _show_memory(screen, name, memory)
+            about = (memory.title or "", memory.task_code or "")
+            show_whole(screen, name, *about, at=memory.updated_at, text=memory)
             shown = True
     if not shown:
         remark(invocation, f"{resumed.session_id} has no summary, context, reports or work yet")
-
-
-def _show_memory(screen: Screen, part: str, memory: Memory) -> None:
-    screen.line(
-        Part(part, "name"),
-        memory.title or "",
-        memory.task_code or "",
-        Part(screen.moment(memory.updated_at), "dim"),
-        Part(memory.memory_id, "dim"),
-    )
-    screen.passage(memory.content.strip("\n"))
 
 
 @click.command(
@@ -276,7 +262,7 @@ def promote_command(invocation: Invocation, /, **given: Any) -> None:
     if invocation.json:
         print_json(promoted)
     elif unknown and name is not None:
-        click.echo(_unknown(name))
+        click.echo(unknown_session(name))
     else:
         _show_promoted(promoted)
 

@@ -17,6 +17,7 @@ from byheart.interfaces.setup.hooks import USUAL_TOOLS, VERB, hooks_of_claude_co
 from byheart.interfaces.setup.launching import find_launch, see_running
 from byheart.interfaces.setup.registration import (
     ClientState,
+    HooksState,
     Registration,
     register,
     survey,
@@ -70,7 +71,7 @@ def setup_command(
     elif undo:
         target = hooks_of_claude_code(_tools(Settings())) if hooks else CLIENTS[client]
         done = unregister(target, machine, project=project, dry_run=dry_run)
-        _show(invocation, done, ())
+        _show(invocation, done, (), hooks=hooks)
     else:
         # Read first: bad settings are refused before anything is written.
         around = _from_environment(invocation)
@@ -86,7 +87,7 @@ def setup_command(
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
         done = register(target, machine, launch, project=project, dry_run=dry_run)
-        _show(invocation, done, remarks)
+        _show(invocation, done, remarks, hooks=hooks)
 
 
 def _tools(settings: Settings) -> str:
@@ -112,7 +113,9 @@ def _carried(row: SettingRow) -> str:
     )
 
 
-def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) -> None:
+def _show(
+    invocation: Invocation, done: Registration, remarks: Sequence[str], *, hooks: bool
+) -> None:
     if invocation.json:
         print_json(done)
         return
@@ -122,7 +125,8 @@ def _show(invocation: Invocation, done: Registration, remarks: Sequence[str]) ->
         for each in remarks:
             screen.line(each)
         return
-    screen.line(Part("✓", "good"), Part(done.title, "name"), _told(done))
+    told = _told_of_hooks(done) if hooks else _told(done)
+    screen.line(Part("✓", "good"), Part(done.title, "name"), told)
     screen.line(Part(done.path, "dim"), indent=1)
     if done.backup:
         screen.line(Part(f"as it was: {done.backup}", "dim"), indent=1)
@@ -146,6 +150,17 @@ def _told(done: Registration) -> str:
     }[done.action]
 
 
+def _told_of_hooks(done: Registration) -> str:
+    return {
+        "added": "calls Byheart by itself",
+        "updated": "calls Byheart by itself, by other hooks than before",
+        "unchanged": "calls Byheart by itself already",
+        "removed": "does not call Byheart by itself any more",
+        "restored": "has the hooks back that were there before",
+        "absent": "did not call Byheart by itself",
+    }[done.action]
+
+
 def _show_diff(screen: Screen, diff: str) -> None:
     for line in diff.splitlines():
         if line.startswith(("---", "+++", "@@")):
@@ -163,6 +178,7 @@ def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
             Column("CLIENT", style="name"),
             Column("FOUND"),
             Column("SET UP"),
+            Column("HOOKS"),
             Column("FILE", wide=True, style="dim"),
         ),
         [
@@ -170,8 +186,23 @@ def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:
                 state.client,
                 "yes" if state.found else "no",
                 "yes" if state.set_up else "no",
-                f"{state.path} ({state.problem})" if state.problem else state.path,
+                _told_of(state.hooks),
+                _with_problems(state),
             )
             for state in states
         ],
     )
+
+
+def _told_of(hooks: HooksState | None) -> str:
+    if hooks is None:
+        return "-"
+    if not hooks.set_up:
+        return "no"
+    return "yes" if hooks.complete else "in part"
+
+
+def _with_problems(state: ClientState) -> str:
+    problems = [state.problem, state.hooks.problem if state.hooks else None]
+    told = "; ".join(dict.fromkeys(filter(None, problems)))
+    return f"{state.path} ({told})" if told else state.path

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.padding import Padding
 from rich.style import Style as RichStyle
@@ -37,7 +37,13 @@ class TerminalScreen:
     def line(self, *parts: Part | str, indent: int = 0) -> None:
         """Show the parts in one line, each in its style."""
         styled = [part if isinstance(part, Part) else Part(part) for part in parts]
-        self._print(Text(GAP).join(_text(part) for part in styled if part.text), indent)
+        shown = [part for part in styled if part.text]
+        texts = [_text(part) for part in shown]
+        room = self._console.width - len(INDENT) * indent - Text(GAP).join(texts).cell_len
+        for part, text in zip(shown, texts, strict=True):
+            if part.gives_way and room < 0:
+                text.plain = _cut_middle(text.plain, max(LEAST_ROOM, text.cell_len + room))
+        self._print(Text(GAP).join(texts), indent)
 
     def passage(self, text: str, *, marked: bool = False) -> None:
         """Show the text indented, with its matches lit instead of marked."""
@@ -94,6 +100,15 @@ class TerminalScreen:
 def _text(part: Part) -> Text:
     style = RichStyle.parse(STYLES[part.style])
     return Text(printable(part.text), style=style + RichStyle(link=part.link or None))
+
+
+def _cut_middle(text: str, room: int) -> str:
+    """Leave out the middle of a text: of a path, the name at its end says most."""
+    if cell_len(text) <= room:
+        return text
+    head = set_cell_size(text, room // 3).rstrip()
+    tail = set_cell_size(text[::-1], room - 1 - cell_len(head)).rstrip()[::-1]
+    return f"{head}…{tail}"
 
 
 def _lit(snippet: str) -> Text:

@@ -17,7 +17,15 @@ from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar, duration
-from byheart.interfaces.cli.screen import Part, count, open_screen, print_json, remark, warn
+from byheart.interfaces.cli.screen import (
+    Part,
+    Screen,
+    count,
+    open_screen,
+    print_json,
+    remark,
+    warn,
+)
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Indexed, IndexProgress
@@ -131,11 +139,7 @@ def _show(invocation: Invocation, report: Indexed) -> None:
     screen = open_screen()
     screen.line(Part(report.root, "name"), Part(_elapsed(report), "dim"))
     screen.line(_counts(report), indent=1)
-    for error in report.errors[:_SHOWN_ERRORS]:
-        screen.line(Part("✗", "bad"), error.path, Part(error.reason, "dim"), indent=1)
-    if len(report.errors) > _SHOWN_ERRORS:
-        more = len(report.errors) - _SHOWN_ERRORS
-        screen.line(Part(f"and {count(more, 'other')}: see --json", "dim"), indent=1)
+    _show_errors(screen, report)
     if report.degraded:
         warn(invocation, report.degraded)
     if report.pending_vectors:
@@ -144,6 +148,15 @@ def _show(invocation: Invocation, report: Indexed) -> None:
             f"{count(report.pending_vectors, 'chunk')} can be found by keyword only, until "
             "byheart doctor --fix makes the vectors",
         )
+
+
+def _show_errors(screen: Screen, report: Indexed) -> None:
+    for error in report.errors[:_SHOWN_ERRORS]:
+        path = Part(error.path, gives_way=True)
+        screen.line(Part("✗", "bad"), path, Part(error.reason, "dim"), indent=1)
+    if len(report.errors) > _SHOWN_ERRORS:
+        more = len(report.errors) - _SHOWN_ERRORS
+        screen.line(Part(f"and {count(more, 'other')}: see --json", "dim"), indent=1)
 
 
 def _elapsed(report: Indexed) -> str:
@@ -173,7 +186,7 @@ def _counts(report: Indexed) -> str:
 
 
 def _explain(invocation: Invocation, path: str | None, file: str) -> None:
-    from byheart.workspace import IgnoreRules, explain
+    from byheart.workspace import IgnoreRules, escape, explain
 
     root = _find_root(invocation, path, file)
     rules = IgnoreRules(root, store=Path(settings_of(invocation).db_path))
@@ -183,15 +196,22 @@ def _explain(invocation: Invocation, path: str | None, file: str) -> None:
         return
     verdict = Part("left out", "bad") if decision.ignored else Part("indexed", "good")
     where = f"({decision.where})" if decision.where else ""
-    open_screen().line(Part(file, "name"), verdict, decision.rule, Part(where, "dim"))
+    open_screen().line(Part(escape(file), "name"), verdict, decision.rule, Part(where, "dim"))
 
 
 def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
-    """Find the folder whose rules count: the workspace around it, or else the one named."""
-    from byheart.indexing import innermost, whole_path
+    """Find the folder whose rules count: the workspace around it, or else the one named.
 
-    named = Path(path or ".").expanduser()
-    meant = whole_path(named if path else Path(file).expanduser().parent)
+    Where neither is, it is the working folder for what is in it, and its own for another file.
+    """
+    from byheart.indexing import innermost, whole_path
+    from byheart.workspace import read_path
+
+    folder = whole_path(read_path(file).parent)
+    here = whole_path(Path())
+    otherwise = here if folder.is_relative_to(here) else folder
+    named = otherwise if path is None else read_path(path)
+    meant = folder if path is None else whole_path(named)
     try:
         with open_store(invocation) as store:
             around = innermost(store.workspaces(), meant)
@@ -294,5 +314,4 @@ def _tell(invocation: Invocation, report: Indexed) -> None:
     screen = open_screen()
     now = f"{datetime.now().astimezone():%H:%M:%S}"
     screen.line(Part(now, "dim"), _counts(report), Part(report.root, "dim"))
-    for error in report.errors[:_SHOWN_ERRORS]:
-        screen.line(Part("✗", "bad"), error.path, Part(error.reason, "dim"), indent=1)
+    _show_errors(screen, report)

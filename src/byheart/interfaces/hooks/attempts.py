@@ -39,10 +39,11 @@ def seconds_since_start() -> float:
 
 
 class Answer:
-    """What is to be said to the agent: the first that anybody says."""
+    """What is to be said to the agent: the first that anybody says, told at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
+        self._tell = tell
         self._text: str | None = None
         self.given = threading.Event()
 
@@ -54,9 +55,12 @@ class Answer:
     def say(self, text: str) -> None:
         """Give an answer; an empty one means that there is nothing to say."""
         with self._lock:
-            if not self.given.is_set():
-                self._text = text or None
-                self.given.set()
+            if self.given.is_set():
+                return
+            self._text = text or None
+            if self._tell is not None and text:
+                self._tell(text)
+            self.given.set()
 
 
 def read_within(deadline: Deadline, read: Callable[[], bytes]) -> bytes | None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from byheart.agents import project_of
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign import project_of
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 

@@ -87,17 +87,19 @@ def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant
         answer |= _without_items(answer["receipt"])
     answer = {name: each for name, each in answer.items() if name not in tool.leaves_out}
     if tool.verb == "get":
-        answer = _from_start(store, answer, given, grant.space)
+        answer = _from_start(store, answer, given, grant)
     lean: Wire = _without_nulls(answer)
     return lean
 
 
-def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], space: Text) -> Wire:
+def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], grant: Grant) -> Wire:
     """Begin the text where the caller wants to read on: at a character, or at a passage."""
     start = check_int("start_char", given.get("start_char", 0), 0, len(memory["content"]))
-    if "#" in given["memory_id"]:
-        [chunk] = store.expand(given["memory_id"], around=0, space=space).chunks
-        start += chunk.start_char
+    name = given["memory_id"]
+    if "#" in name or name.partition("@")[0] != memory["memory_id"]:  # a passage, or PATH:LINE
+        asked = {"chunk_id": name, "around": 0}
+        [chunk] = perform(store, OPERATIONS["expand"], asked, grant)["chunks"]
+        start += chunk["start_char"]
     return memory | {"content": memory["content"][start:], "start_char": start}
 
 

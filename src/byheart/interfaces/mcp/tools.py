@@ -95,9 +95,9 @@ TOOLS: tuple[ToolText, ...] = (
         "memory_get",
         "get",
         "Read a memory",
-        "Read one memory whole. Call it with an id that another tool gave. A chunk_id (ID#5) "
-        "reads on from that passage, ID@2 gives the text of version 2. Not for finding something: "
-        "use memory_search.",
+        "Read one memory whole. Call it with an id that another tool gave. A chunk_id or PATH:LINE "
+        "reads on from that passage, ID@2 gives the text of version 2. Not for finding "
+        "something: use memory_search.",
         ("memory_id", "start_char"),
         own={
             "start_char": {

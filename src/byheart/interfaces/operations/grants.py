@@ -6,7 +6,7 @@ session and what is global, and writes to that session alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -68,7 +68,10 @@ class Grant:
             narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)
             if needs == "write" and "include_global" in operation.parameters:
                 narrowed["include_global"] = False  # what is global is for reading
-        self._check_memories(needs, narrowed, store)
+        allowed = (self.session_id, None) if needs == "read" else (self.session_id,)
+        if operation.by_path:
+            _put_ids_for_paths(narrowed, allowed, store)
+        _check_memories(narrowed, allowed, store)
         if reach == "memory" and given.get("session_id", self.session_id) is None:
             raise Forbidden(
                 f"this token is bound to the session {self.session_id!r}, and cannot move a memory "
@@ -88,17 +91,35 @@ class Grant:
                 return (replace(history[at], reason=None, changes={}), *history[at + 1 :])
         return tuple(history)
 
-    def _check_memories(self, needs: Access, given: dict[str, Any], store: MemoryStore) -> None:
-        """Refuse ids of memories outside the session, as if they did not exist."""
-        named = [each for name in _NAMES_OF_MEMORIES for each in check_ids(name, given.get(name))]
-        sessions = store.sessions_of(named, given.get("space"))
-        allowed = (self.session_id, None) if needs == "read" else (self.session_id,)
-        for memory_id in named:
-            if memory_id not in sessions or sessions[memory_id] not in allowed:
-                raise NotFound(f"there is no memory {memory_id!r} in this session")
-
 
 _NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others")
+
+
+def _put_ids_for_paths(
+    given: dict[str, Any], allowed: Collection[str | None], store: MemoryStore
+) -> None:
+    """Let what is read be what was checked: a path may be another memory's a moment later."""
+    for name in ("memory_id", "chunk_id"):
+        if name in given:
+            found = store.identify(given[name], allowed, given.get("space"))
+            if found is None:
+                raise _not_in_session(given[name])
+            given[name] = found
+
+
+def _check_memories(
+    given: dict[str, Any], allowed: Collection[str | None], store: MemoryStore
+) -> None:
+    """Refuse ids of memories outside the session, as if they did not exist."""
+    named = [each for name in _NAMES_OF_MEMORIES for each in check_ids(name, given.get(name))]
+    sessions = store.sessions_of(named, given.get("space"))
+    for memory_id in named:
+        if memory_id not in sessions or sessions[memory_id] not in allowed:
+            raise _not_in_session(memory_id)
+
+
+def _not_in_session(memory_id: str) -> NotFound:
+    return NotFound(f"there is no memory {memory_id!r} in this session")
 
 
 def _only(name: str, asked: object, allowed: str) -> str:

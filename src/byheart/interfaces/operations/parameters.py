@@ -30,6 +30,10 @@ def _label(description: str) -> Schema:
     return _text(description, minLength=1, maxLength=check.LONGEST_LABEL)
 
 
+def _place(description: str) -> Schema:
+    return _text(description, minLength=1, maxLength=check.LONGEST_PATH)
+
+
 def _labels(description: str) -> Schema:
     names = {"type": "string", "minLength": 1, "maxLength": check.LONGEST_LABEL}
     return {
@@ -179,4 +183,6 @@ SPECIAL: Mapping[tuple[str, str], Schema] = {
         for verb in ("forget", "promote")
     },
     ("promote", "kind"): _KINDS,
+    ("get", "memory_id"): _place("An id from an answer, or the path of a file."),
+    ("expand", "chunk_id"): _place("The id of a passage: <memory_id>#<number>; or PATH:LINE."),
 }

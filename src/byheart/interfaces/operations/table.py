@@ -40,6 +40,8 @@ class Operation:
     writes_if: str | None = None
     # The verb that does the same for a list.
     several: str | None = None
+    # Whether a memory may be named by the path of its file.
+    by_path: bool = False
     # Fields of the answer that are about the whole store: no token of a space is told them.
     withheld: tuple[str, ...] = ()
 
@@ -101,8 +103,8 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("save", "write", "filter", several="save_many"),
         Operation("search", "read", "filter"),
         Operation("recall", "read", "filter"),
-        Operation("get", "read", "memory"),
-        Operation("expand", "read", "memory"),
+        Operation("get", "read", "memory", by_path=True),
+        Operation("expand", "read", "memory", by_path=True),
         Operation("history", "read", "memory"),
         Operation("list", "read", "filter"),
         Operation("update", "write", "memory"),

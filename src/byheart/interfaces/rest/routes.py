@@ -16,7 +16,7 @@ _IN_PATH = re.compile(r"\{(\w+)\}")
 # Verbs that read, but compare everything with everything.
 _TAKE_LONG = ("dedupe",)
 # Known at this door alone, where files are written to one folder and nowhere else.
-WRITE_TO_FILE = Operation("write_to_file", "write", "memory")
+WRITE_TO_FILE = Operation("write_to_file", "write", "memory", by_path=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class JsonHooks:
             return None
         command, *args = shlex.split(next(iter(ours.values()))["command"])[:-1]
         entry = {"command": command, "args": args}
-        # What is not as it would be written today counts as another command.
+        # What is not as it would be written today counts as another command: one without the verb.
         is_whole = ours == {event: self._hook(event, entry) for event in _EVENTS}
         return entry if is_whole else {**entry, "args": []}
 
@@ -107,6 +107,11 @@ def hooks_of_claude_code(matcher: str) -> Client:
         then="start a new session of Claude Code; /hooks shows them",
         typed=False,
     )
+
+
+def is_complete(entry: Entry) -> bool:
+    """Say whether all hooks are as they would be written today."""
+    return bool(entry["args"])
 
 
 def snippet() -> str:

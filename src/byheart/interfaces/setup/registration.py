@@ -6,8 +6,9 @@ import difflib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from byheart.errors import ByheartError, InvalidInput
 from byheart.interfaces.setup.clients import CLIENTS, Client, Machine
@@ -19,13 +20,18 @@ from byheart.interfaces.setup.config_file import (
     require_writable,
     restore_text,
 )
+from byheart.interfaces.setup.hooks import USUAL_TOOLS, hooks_of_claude_code, is_complete
 from byheart.interfaces.setup.launching import NAME, Launch, exists
 from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe
 from byheart.model import Finding
 
+# The client that can call Byheart by itself.
+_CALLING = "claude-code"
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "absent"]
 _MOST_ATTEMPTS = 5
-_LONGEST_LINE = 300
+# Of a longer line, as in a file that is one line, only what changes is shown, and this much around:
+# what stands near may be the key of another server.
+_LONGEST_LINE, _SHOWN_AROUND = 300, 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,22 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
+class HooksState:
+    """The hooks of a client: whether they call Byheart, and whether all do that should."""
+
+    path: str
+    set_up: bool
+    complete: bool
+    command: tuple[str, ...] | None
+    problem: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClientState:
-    """A client, whether it is on this machine, and whether it knows of Byheart."""
+    """A client, whether it is on this machine, and whether it knows of Byheart.
+
+    `hooks` is for those that can call it by themselves.
+    """
 
     client: str
     title: str
@@ -57,6 +77,7 @@ class ClientState:
     set_up: bool
     command: tuple[str, ...] | None
     problem: str | None
+    hooks: HooksState | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,37 +115,59 @@ def survey(machine: Machine, *, project: bool) -> tuple[ClientState, ...]:
         path = client.path(machine, project=project)
         if path is None:
             continue
+        held = _look(client, path)
         state = ClientState(
             *(client.name, client.title, str(path), client.is_here(machine)),
-            *(False, None, None),
+            *(held.entry is not None, held.command, held.problem),
         )
-        try:
-            entry = client.servers.read(read_text(path) or "")
-        except (ValueError, ByheartError) as error:
-            reason = error.message if isinstance(error, ByheartError) else f"unreadable: {error}"
-            states.append(replace(state, problem=reason))
-            continue
-        if entry is not None:
-            command = _command(entry)
-            gone = bool(command) and not exists(command[0])
-            problem = f"{command[0]} is not there any more" if gone else None
-            state = replace(state, set_up=True, command=command, problem=problem)
+        if client.name == _CALLING:
+            state = replace(state, hooks=_survey_hooks(machine, project=project))
         states.append(state)
     return tuple(states)
+
+
+def _survey_hooks(machine: Machine, *, project: bool) -> HooksState:
+    hooks = hooks_of_claude_code(USUAL_TOOLS)
+    path = _path(hooks, machine, project=project)
+    held = _look(hooks, path)
+    complete = held.entry is not None and is_complete(held.entry)
+    return HooksState(str(path), held.entry is not None, complete, held.command, held.problem)
+
+
+class _Held(NamedTuple):
+    """What a client's file says of Byheart, the command it starts, and what is wrong with that."""
+
+    entry: Entry | None = None
+    command: tuple[str, ...] | None = None
+    problem: str | None = None
+
+
+def _look(client: Client, path: Path) -> _Held:
+    try:
+        entry = client.servers.read(read_text(path) or "")
+    except (ValueError, ByheartError) as error:
+        reason = error.message if isinstance(error, ByheartError) else f"unreadable: {error}"
+        return _Held(problem=reason)
+    if entry is None:
+        return _Held()
+    command = _command(entry)
+    gone = bool(command) and not exists(command[0])
+    return _Held(entry, command, f"{command[0]} is not there any more" if gone else None)
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
     """Find clients that start Byheart by a command that is not there any more."""
     for project in (False, True):
         for state in survey(machine, project=project):
-            if state.set_up and state.problem is not None:
-                flag = " --project" if project else ""
-                yield Finding(
-                    f"client {state.client}",
-                    False,
-                    f"{state.path} starts {NAME} by a command that fails: {state.problem}",
-                    f"run: byheart setup {state.client}{flag}",
-                )
+            flag = " --project" if project else ""
+            for each, what in ((state, ""), (state.hooks, " --hooks")):
+                if each is not None and each.set_up and each.problem is not None:
+                    yield Finding(
+                        f"client {state.client}",
+                        False,
+                        f"{each.path} starts {NAME} by a command that fails: {each.problem}",
+                        f"run: byheart setup {state.client}{what}{flag}",
+                    )
 
 
 def _path(client: Client, machine: Machine, *, project: bool) -> Path:
@@ -239,18 +282,32 @@ def _write(path: Path, change: _Change, *, shared: bool) -> Path | None:
 
 
 def _diff(path: Path, change: _Change) -> str:
+    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    _shorten_alike(before, after)
     # One line around: what stands near may be the key of another server.
-    lines = difflib.unified_diff(
-        _lines(change.before), _lines(change.after), str(path), str(path), n=1, lineterm=""
-    )
+    lines = difflib.unified_diff(before, after, str(path), str(path), n=1, lineterm="")
     return "\n".join(lines)
 
 
-def _lines(text: str | None) -> list[str]:
-    return [
-        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
-        for line in (text or "").splitlines()
-    ]
+def _shorten_alike(before: list[str], after: list[str]) -> None:
+    """Leave out what long lines that differ have in common; what differs is never cut."""
+    gone, new = (
+        [at for at, line in enumerate(own) if len(line) > _LONGEST_LINE and line not in others]
+        for own, others in ((before, after), (after, before))
+    )
+    for old_at, new_at in zip(gone, new, strict=False):
+        pair = before[old_at], after[new_at]
+        start = max(0, _count_alike(*pair) - _SHOWN_AROUND)
+        cut = max(0, _count_alike(*(line[start:][::-1] for line in pair)) - _SHOWN_AROUND)
+        before[old_at], after[new_at] = (
+            ("…" if start else "") + line[start : len(line) - cut] + ("…" if cut else "")
+            for line in pair
+        )
+
+
+def _count_alike(one: str, other: str) -> int:
+    """Count the characters that two lines begin with alike."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _command(entry: Entry) -> tuple[str, ...]:

@@ -185,7 +185,7 @@ class Database:
             return self._damaged(error)
         if isinstance(error, apsw.FullError):
             return StoreFull(
-                f"the disk that holds {self.path} is full; nothing was changed",
+                f"the disk that holds {self.path} is full; this was not written",
                 "free some space and run the command again",
             )
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):

@@ -20,7 +20,7 @@ import apsw
 
 from byheart.errors import StoreError
 from byheart.model import Removal
-from byheart.storage.sqlite import life
+from byheart.storage.sqlite import bookmarks, life
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index.index import Index
 
@@ -76,6 +76,7 @@ def erase(
             counts.update(life.remove(connection, part, space, tombstones=tombstones))
             if counts["texts"]:
                 connection.execute("INSERT OR REPLACE INTO store VALUES ('unswept', '1')")
+                bookmarks.remove(connection, space)
             if counts["texts"] and start + _MOST_AT_ONCE >= len(memory_ids):
                 _drop_words(connection)
     small = database.path.stat().st_size <= _SMALL_FILE_BYTES

@@ -457,7 +457,8 @@ def _forgotten(connection: apsw.Connection) -> _Checked:
 
 def _index_file(connection: apsw.Connection, index: Index) -> _Checked:
     name = "search index"
-    if index.path.exists() and file.read(index.path, verify=True) is None:
+    foreign = file.is_of_another_version(index.path)
+    if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
         return _Checked(
             Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
         )
@@ -478,6 +479,9 @@ def _index_file(connection: apsw.Connection, index: Index) -> _Checked:
             Finding(name, False, "does not hold the store's chunks", _REBUILD),
             mending.rebuild_index_file,
         )
+    if foreign:  # as after an upgrade: every process makes its own until the file is written anew
+        message = f"{index.path} is of another version of Byheart, and not used"
+        return _Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
     return _Checked(Finding(name, True, "in order"))
 
 

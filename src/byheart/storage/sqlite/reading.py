@@ -6,8 +6,6 @@ import json
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cached_property
-from itertools import groupby
-from operator import itemgetter
 from typing import Any
 
 import apsw
@@ -40,10 +38,11 @@ from byheart.model import (
 from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
-from byheart.storage.sqlite.index.background import look_around
+from byheart.storage.sqlite.index.background import look_around, take_sample
 from byheart.storage.sqlite.index.index import Index
+from byheart.storage.sqlite.index.segment import FIXED_POINT
 from byheart.storage.sqlite.index.turns import find_neighbours
-from byheart.storage.sqlite.index.view import Selection, View, WordScores
+from byheart.storage.sqlite.index.view import Selection, View, Windows, WordScores
 from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
@@ -61,6 +60,8 @@ class SqliteReader:
         self._now = now_micros()
         self._selections: dict[Filter, Selection] = {}
         self._scores: dict[tuple[tuple[str, ...], Filter], WordScores] = {}
+        self._ranked: dict[tuple[tuple[str, ...], Filter, int], Ranked] = {}
+        self._ahead: Windows | None = None
         self._backgrounds: dict[tuple[bytes, Filter], Background] = {}
 
     @cached_property
@@ -82,7 +83,11 @@ class SqliteReader:
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        return self._view.rank_by_words(self._score_words(terms, where).scores, limit)
+        asked = (tuple(terms), where, limit)
+        if asked not in self._ranked:
+            scores = self._score_words(terms, where).scores
+            self._ranked[asked] = self._view.rank_by_words(scores, limit)
+        return self._ranked[asked]
 
     def word_scores(
         self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
@@ -106,6 +111,11 @@ class SqliteReader:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         return self._view.rank_by_vector(vector, self._select(where), limit)
 
+    def look_ahead(self, terms: Sequence[str], where: Filter, limit: int) -> None:
+        """Look up now what a question will need of its words, before its vector is known."""
+        self._ahead = self._windows(self.rank_by_words(terms, where, limit).chunk_nos)
+        take_sample(self._view, self._select(where))
+
     def background(self, vector: Vectors, where: Filter) -> Background:
         """Tell which cosines a question has with the chunks at large."""
         asked = (vector.tobytes(), where)
@@ -121,9 +131,20 @@ class SqliteReader:
         """Rank the chunks that a raw FTS5 query matches, best first."""
         return syntax.rank(self._connection, query, self._view, self._select(where), limit)
 
-    def similarities(self, vector: Vectors, chunk_nos: Sequence[int]) -> dict[int, float]:
-        """Give the cosine of each chunk's best window; chunks without vectors are left out."""
-        return self._view.similarities(vector, chunk_nos)
+    def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the cosine of each chunk's best window; not a number for those without vectors."""
+        slots = self._view.slots_of(chunk_nos)
+        if self._ahead is None:
+            return self._view.windows(slots).cosines_of(slots, vector)
+        cosines = self._ahead.cosines_of(slots, vector)
+        others = np.flatnonzero(np.isnan(cosines))
+        if len(others):
+            rest = slots.take(others)
+            cosines[others] = self._view.windows(rest).cosines_of(rest, vector)
+        return cosines
+
+    def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
+        return self._view.windows(self._view.slots_of(chunk_nos))
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
         """Find memories that say almost the same and are seen where this one is, best first."""
@@ -301,16 +322,10 @@ class SqliteReader:
 
     def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
         """Give the vectors of chunks, a row for each window; chunks without any are left out."""
-        rows: Any = self._connection.execute(
-            "SELECT chunk_no, embedding FROM json_each(?) CROSS JOIN vectors ON chunk_no = value "
-            "AND model_no = ? ORDER BY chunk_no, window_index",
-            (json.dumps(list(chunk_nos)), self._view.model_no),
-        )
-        windows = groupby(rows, itemgetter(0))
-        return {
-            chunk_no: np.stack([np.frombuffer(row[1], "<f4") for row in group])
-            for chunk_no, group in windows
-        }
+        found = self._windows(np.array(chunk_nos, np.int64))
+        numbers = self._view.chunks.chunk_nos.take(found.slots).tolist()
+        rows = np.split(found.vectors / np.float32(FIXED_POINT), found.first[1:])
+        return dict(zip(numbers, rows, strict=True)) if numbers else {}
 
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
         """List the ids of all memories that match, oldest first."""

@@ -44,6 +44,7 @@ from byheart.storage.sqlite import (
     writing,
 )
 from byheart.storage.sqlite.accesses import Accesses
+from byheart.storage.sqlite.bookmarks import SqliteBookmarks
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
@@ -80,6 +81,7 @@ class SqliteStorage:
         self.generations = Generations(self._database)
         self.tokens = SqliteTokens(self._database)
         self.workspaces = SqliteWorkspaces(self._database)
+        self.bookmarks = SqliteBookmarks(self._database)
         self._accesses = Accesses(self._database)
         self._emissions = Emissions(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)

@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign.elements import elements
+from byheart.upkeep.foreign.elements import read_elements
 from byheart.upkeep.foreign.pieces import (
     Item,
-    LeftOut,
+    Omission,
     Piece,
-    Unreadable,
+    dicts,
     label,
-    label_of_place,
     moment,
     title,
     without_nothing,
@@ -32,23 +31,31 @@ _KINDS = {
     "tether_quote": "tool_output",
 }
 _THINKING = ("thoughts", "reasoning_recap")
+_MEDIA = ("image", "audio", "video")
+
+
+def is_record(conversation: Mapping[str, Any]) -> bool:
+    """Say whether it is a conversation of such an export."""
+    about = {"create_time", "current_node", "conversation_id"} & conversation.keys()
+    return isinstance(conversation.get("mapping"), dict) and bool(about)
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give the conversations one after another, each from its first message to its last."""
-    for number, conversation in elements(stream):
-        place = f"{source.name} conversation {number}"
-        if not isinstance(conversation, dict) or not isinstance(conversation.get("mapping"), dict):
-            yield Unreadable(place, InvalidInput("it is no conversation: it has no mapping"))
-            continue
-        yield from _conversation(place, conversation)
+    for place, conversation, _ in read_elements(source, stream, "conversation"):
+        if isinstance(conversation, InvalidInput):
+            yield Item(place, conversation)
+        elif isinstance(conversation, dict) and isinstance(conversation.get("mapping"), dict):
+            yield from _conversation(place, conversation)
+        else:
+            yield Item(place, InvalidInput("it is no conversation: it has no mapping"))
 
 
 def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]:
     mapping = conversation["mapping"]
     session = label(conversation.get("conversation_id") or conversation.get("id"))
     if session is None:
-        yield Unreadable(place, InvalidInput("the conversation has no id"))
+        yield Item(place, InvalidInput("the conversation has no id"))
         return
     branch = _branch(mapping, word(conversation.get("current_node")))
     about: dict[str, Any] = {
@@ -60,18 +67,14 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
         message = mapping[node].get("message")
         if isinstance(message, dict):
             at = message.get("create_time") or at
-            item = _message(f"{place} message {node}", message, {**about, "created_at": at})
-            if isinstance(item, Piece):
-                about["title"] = None  # one turn that is found by it is enough
-            yield item
-    said = sum(isinstance(node.get("message"), dict) for node in _nodes(mapping))
+            for held in _message(node, message, {**about, "created_at": at}):
+                if isinstance(held, Piece):
+                    about["title"] = None  # one turn that is found by it is enough
+                yield Item(f"{place} message {node}", held)
+    said = sum(isinstance(node.get("message"), dict) for node in dicts(mapping.values()))
     shown = sum(isinstance(mapping[node].get("message"), dict) for node in branch)
     for _ in range(said - shown):
-        yield LeftOut(place, "other branch")
-
-
-def _nodes(mapping: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    return (node for node in mapping.values() if isinstance(node, dict))
+        yield Item(place, Omission("other branch"))
 
 
 def _branch(mapping: Mapping[str, Any], current: str | None) -> list[str]:
@@ -93,32 +96,40 @@ def _branch(mapping: Mapping[str, Any], current: str | None) -> list[str]:
     return list(reversed(branch))
 
 
-def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -> Item:
+def _message(
+    node: str, message: Mapping[str, Any], about: Mapping[str, Any]
+) -> Iterator[Piece | Omission | InvalidInput]:
     author, content = message.get("author"), message.get("content")
-    role = word(author.get("role")) if isinstance(author, dict) else ""
-    form = word(content.get("content_type")) if isinstance(content, dict) else ""
+    author = author if isinstance(author, dict) else {}
+    content = content if isinstance(content, dict) else {}
     extra = message.get("metadata")
-    hidden = isinstance(extra, dict) and extra.get("is_visually_hidden_from_conversation")
+    extra = extra if isinstance(extra, dict) else {}
+    role, form = word(author.get("role")), word(content.get("content_type"))
     if form in _THINKING:
-        return LeftOut(place, "thinking")
-    text = _text(content) if isinstance(content, dict) else ""
+        yield Omission("thinking")
+        return
+    media = [*_media(content), *_uploads(extra)]
+    yield from map(Omission, media)
+    text, hidden = _text(content), extra.get("is_visually_hidden_from_conversation")
     if hidden or role not in _ROLES or form not in _KINDS or not text.strip():
-        return LeftOut(place, "meta")
-    tool = author.get("name") if isinstance(author, dict) and role == "tool" else None
-    kind = "tool_output" if role == "tool" else _KINDS[form]
+        if not media:
+            yield Omission("meta")
+        return
     try:
         fields = without_nothing(
             **{**about, "created_at": moment(about["created_at"])},
             role=role,
-            kind=kind,
+            kind="tool_output" if role == "tool" else _KINDS[form],
             content=text,
             agent_id=AGENT,
         )
     except InvalidInput as error:
-        return Unreadable(place, error)
-    if tool:
-        fields["title"] = title(tool)
-    return Piece(place, fields, label(message.get("id")) or label_of_place(place))
+        yield error
+        return
+    if role == "tool" and author.get("name"):
+        fields["title"] = title(author["name"])
+    # A node is called the same in every export, as its message is.
+    yield Piece(fields, label(message.get("id")) or label(node))
 
 
 def _text(content: Mapping[str, Any]) -> str:
@@ -126,11 +137,24 @@ def _text(content: Mapping[str, Any]) -> str:
     if isinstance(parts, list):
         texts = (part if isinstance(part, str) else _transcribed(part) for part in parts)
         return "\n\n".join(text for text in texts if text.strip())
-    text = content.get("text")
-    return text if isinstance(text, str) else ""
+    return word(content.get("text"))
 
 
 def _transcribed(part: object) -> str:
     """Give the words of a part that is no text, if somebody spoke."""
-    text = part.get("text") if isinstance(part, dict) else None
-    return text if isinstance(text, str) else ""
+    return word(part.get("text")) if isinstance(part, dict) else ""
+
+
+def _media(content: Mapping[str, Any]) -> Iterator[str]:
+    """Name the pictures, recordings and whatever else stands among the texts of a message."""
+    for part in dicts(content.get("parts")):
+        form = word(part.get("content_type"))
+        if not _transcribed(part).strip():
+            yield next((kind for kind in _MEDIA if kind in form), form or "part")
+
+
+def _uploads(extra: Mapping[str, Any]) -> Iterator[str]:
+    """Name the files that were given with a message; pictures stand among its texts as well."""
+    for file in dicts(extra.get("attachments")):
+        if not word(file.get("mime_type") or file.get("mimeType")).startswith("image/"):
+            yield "attachment"

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import blake2b
 from typing import Any, BinaryIO
 
+from byheart.agents import CLAUDE_CODE as AGENT
+from byheart.agents import project_of, said_by_user
 from byheart.upkeep.foreign.pieces import (
     Item,
-    LeftOut,
+    Omission,
     Piece,
+    dicts,
     label,
     title,
     without_nothing,
     word,
 )
-from byheart.upkeep.foreign.project import project_of
 from byheart.upkeep.foreign.sources import Source
-from byheart.upkeep.foreign.transcripts import Calls, Record, read_lines, text_of
+from byheart.upkeep.foreign.transcripts import (
+    Calls,
+    Record,
+    omit_others,
+    read_lines,
+    text_of,
+)
 
-AGENT = "claude-code"
 _TYPES = ("user", "assistant", "system", "summary", "attachment", "progress")
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
-# What the program puts around or beside the words that were typed.
-_INSERTED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
-_BLANKS = re.compile(r"\s*")
-_COMMANDS = ("<command-name>", "<command-message>")
-_NOT_SAID = re.compile(
-    r"\s*(?:<(?:local-command-\w+|bash-\w+|task-notification|command-message>\s*<)"
-    r"|\[Request interrupted by user|Caveat: The messages below were generated)"
-)
+# Lines are known again by so much of a hash: of a million, two look alike once in 10^7 times.
+_MARK_DIGITS = 16
 _NO_ANSWER = ("(no content)", "No response requested.")
 
 
@@ -48,49 +49,35 @@ def is_record(line: Record) -> bool:
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give what was said, and what tools put out."""
-    return read_lines(source, stream, _Transcript(source).read, may_grow=True)
+    return read_lines(source, stream, Transcript(source.path.stem).read)
 
 
-def said_by_user(text: str) -> str | None:
-    """Give what a person typed, without what the program put around it; `None` if nothing was."""
-    text = _without_inserted(text).strip()
-    # Elsewhere than at the beginning they are quoted.
-    if text.startswith(_COMMANDS) and (command := _within(text, "command-name")):
-        return f"{command} {_within(text, 'command-args')}".strip()
-    return None if _NOT_SAID.match(text) or not text else text
+class Transcript:
+    """A transcript while it is read: what of its earlier lines tells what later ones mean."""
 
-
-def _without_inserted(text: str) -> str:
-    """Take out what programs insert; each end is looked for once, however many begin."""
-    kept, at, unclosed = list[str](), 0, set[str]()
-    for opens in _INSERTED.finditer(text):
-        tag = opens[1]
-        if opens.start() < at or tag in unclosed:
-            continue
-        end = text.find(f"</{tag}>", opens.end())
-        if end < 0:
-            unclosed.add(tag)
-            continue
-        kept.append(text[at : opens.start()])
-        blanks = _BLANKS.match(text, end + len(f"</{tag}>"))
-        assert blanks is not None, "none at all are blanks too"
-        at = blanks.end()
-    return "".join((*kept, text[at:]))
-
-
-def _within(text: str, tag: str) -> str:
-    """Give what stands in the first element of a name, or nothing."""
-    inside, closed, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
-    return inside.strip() if closed else ""
-
-
-class _Transcript:
-    def __init__(self, source: Source) -> None:
-        self._name = source.path.stem
+    def __init__(self, name: str) -> None:
+        self._name = name
         self._title: str | None = None
         self._project: str | None = None
         self._calls = Calls()
         self._seen: set[str] = set()
+
+    def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
+        """Give what must be known to go on from here; `clean` takes secrets out of a line."""
+        calls = self._calls.waiting().items()
+        return {
+            "title": None if self._title is None else clean(self._title),
+            "project": self._project,
+            "calls": {name: (tool, clean(about)) for name, (tool, about) in calls},
+            "seen": "".join(self._seen),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from where `state` was taken."""
+        self._title, self._project = state["title"], state["project"]
+        self._calls.restore(state["calls"])
+        seen, size = state["seen"], _MARK_DIGITS
+        self._seen = {seen[at : at + size] for at in range(0, len(seen), size)}
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
         """Give what a line holds."""
@@ -100,73 +87,69 @@ class _Transcript:
             return
         message = line.get("message")
         if kind not in ("user", "assistant") or not isinstance(message, dict):
-            yield LeftOut(place, "record")
+            yield Item(place, Omission("record"))
             return
-        if uuid and uuid in self._seen:  # written anew after a compaction
-            yield LeftOut(place, "repetition")
+        mark = _mark(uuid)
+        if uuid and mark in self._seen:  # written anew after a compaction
+            yield Item(place, Omission("repetition"))
             return
-        self._seen.add(uuid)
+        self._seen.add(mark)
         self._project = self._project or project_of(word(line.get("cwd")))
         if line.get("isSidechain"):
-            yield LeftOut(place, "sidechain")
+            yield Item(place, Omission("sidechain"))
         elif line.get("isCompactSummary"):
-            yield self._summary(place, line, message)
+            yield Item(place, self._summary(line, message))
         elif _is_meta(line):
-            yield LeftOut(place, "meta")
+            yield Item(place, Omission("meta"))
         elif kind == "user":
             yield from self._user(place, line, message.get("content"))
         else:
             yield from self._assistant(place, line, message.get("content"))
 
     def _user(self, place: str, line: Record, content: object) -> Iterator[Item]:
-        for block in content if isinstance(content, list) else ():
-            if isinstance(block, dict) and block.get("type") == "tool_result":
-                yield self._output(place, line, block)
-            elif isinstance(block, dict) and block.get("type") != "text":
-                yield LeftOut(place, str(block.get("type")))
+        for block in dicts(content):
+            if block.get("type") == "tool_result":
+                yield Item(place, self._output(line, block))
+                yield from omit_others(place, block.get("content"), "text")
+        yield from omit_others(place, content, "text", "tool_result")
         text = text_of(content, "text")
         if text:
             said = said_by_user(text)
-            if said is None:
-                yield LeftOut(place, "meta")
-            else:
-                yield self._turn(place, line, "user", said)
+            held = Omission("meta") if said is None else self._turn(line, "user", said)
+            yield Item(place, held)
 
     def _assistant(self, place: str, line: Record, content: object) -> Iterator[Item]:
-        for block in content if isinstance(content, list) else ():
-            if not isinstance(block, dict) or block.get("type") == "text":
-                continue
+        for block in dicts(content):
             if block.get("type") == "tool_use":
                 self._calls.note(block.get("id"), block.get("name"), block.get("input"))
-            else:
-                yield LeftOut(place, str(block.get("type")).replace("redacted_", ""))
+        yield from omit_others(place, content, "text", "tool_use")
         text = text_of(content, "text").strip()
         if text in _NO_ANSWER:
-            yield LeftOut(place, "meta")
+            yield Item(place, Omission("meta"))
         elif text:
-            yield self._turn(place, line, "assistant", text)
+            yield Item(place, self._turn(line, "assistant", text))
 
-    def _output(self, place: str, line: Record, block: dict[str, Any]) -> Item:
+    def _output(self, line: Record, block: dict[str, Any]) -> Piece | Omission:
         tool, about = self._calls.take(block.get("tool_use_id"))
         text = text_of(block.get("content"), "text")
         if not text.strip():
-            return LeftOut(place, "empty output")
+            return Omission("empty output")
         fields = self._fields(line, role="tool", kind="tool_output", content=text)
-        return Piece(place, {**fields, "title": about}, label(block.get("tool_use_id")), tool=tool)
+        return Piece({**fields, "title": about}, label(block.get("tool_use_id")), tool=tool)
 
-    def _turn(self, place: str, line: Record, role: str, text: str) -> Item:
+    def _turn(self, line: Record, role: str, text: str) -> Piece:
         # One turn that is found by the title of the conversation is enough.
         about, self._title = self._title, None
-        return Piece(place, self._fields(line, role=role, content=text, title=about))
+        return Piece(self._fields(line, role=role, content=text, title=about))
 
-    def _summary(self, place: str, line: Record, message: dict[str, Any]) -> Item:
+    def _summary(self, line: Record, message: dict[str, Any]) -> Piece | Omission:
         text = text_of(message.get("content"), "text")
         if not text.strip():
-            return LeftOut(place, "meta")
+            return Omission("meta")
         fields = self._fields(line, kind="session_context", content=text)
         at = fields.pop("created_at", None)
         fields["origin"] = "agent"
-        return Piece(place, fields, label(f"compaction:{line.get('uuid')}"), at)
+        return Piece(fields, label(f"compaction:{line.get('uuid')}"), at)
 
     def _fields(self, line: Record, **fields: Any) -> dict[str, Any]:
         return without_nothing(
@@ -187,3 +170,7 @@ def _is_meta(line: Record) -> bool:
         or line.get("isVisibleInTranscriptOnly")
         or (told is not None and told not in ("human", "typed"))
     )
+
+
+def _mark(uuid: str) -> str:
+    return blake2b(uuid.encode(errors="replace"), digest_size=_MARK_DIGITS // 2).hexdigest()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign.elements import elements
+from byheart.upkeep.foreign.elements import read_elements
 from byheart.upkeep.foreign.pieces import (
     Item,
-    LeftOut,
+    Omission,
     Piece,
-    Unreadable,
+    dicts,
     label,
     title,
     without_nothing,
@@ -21,48 +22,59 @@ from byheart.upkeep.foreign.sources import Source
 from byheart.upkeep.foreign.transcripts import text_of
 
 AGENT = "claude"
+_REMEMBERED = frozenset(("conversations_memory", "project_memories"))
 _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+def is_record(element: Mapping[str, Any]) -> bool:
+    """Say whether it is a conversation, a project or what was remembered in such an export."""
+    return (
+        isinstance(element.get("chat_messages"), list)
+        or not _REMEMBERED.isdisjoint(element)
+        or {"prompt_template", "docs"} <= element.keys()
+    )
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give what a file of the export holds, whichever of its files it is."""
-    for number, element in elements(stream):
-        place = f"{source.name} element {number}"
-        if not isinstance(element, dict):
-            yield Unreadable(place, InvalidInput("it is no object"))
+    for place, element, _ in read_elements(source, stream, "element"):
+        if isinstance(element, InvalidInput):
+            yield Item(place, element)
+        elif not isinstance(element, dict):
+            yield Item(place, InvalidInput("it is no object"))
         elif isinstance(element.get("chat_messages"), list):
-            yield from _conversation(f"{source.name} conversation {number}", element)
-        elif "conversations_memory" in element or "project_memories" in element:
+            yield from _conversation(place, element)
+        elif not _REMEMBERED.isdisjoint(element):
             yield from _memories(place, element)
         elif "prompt_template" in element or "docs" in element:
             yield from _project(place, element)
         else:
-            yield LeftOut(place, "record")
+            yield Item(place, Omission("record"))
 
 
 def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]:
     session = label(conversation.get("uuid"))
     if session is None:
-        yield Unreadable(place, InvalidInput("the conversation has no uuid"))
+        yield Item(place, InvalidInput("the conversation has no uuid"))
         return
     about: dict[str, Any] = {
         "session_id": session,
         "title": title(conversation.get("name")),
         "agent_id": AGENT,
     }
-    messages = [each for each in conversation["chat_messages"] if isinstance(each, dict)]
+    messages = dicts(conversation["chat_messages"])
     shown = _branch(messages, word(conversation.get("current_leaf_message_uuid")))
     at = conversation.get("created_at")
     for number, message in enumerate(messages, start=1):
-        where = f"{place} message {number}"
+        where = f"{place} message {number:,}"
         at = message.get("created_at") or at
         if shown and word(message.get("uuid")) not in shown:
-            yield LeftOut(where, "other branch")
-        else:
-            for item in _message(where, message, {**about, "created_at": at}):
-                if isinstance(item, Piece) and item.fields.get("title") == about["title"]:
-                    about["title"] = None  # one turn that is found by it is enough
-                yield item
+            yield Item(where, Omission("other branch"))
+            continue
+        for held in _message(message, {**about, "created_at": at}):
+            if isinstance(held, Piece) and held.fields.get("title") == about["title"]:
+                about["title"] = None  # one turn that is found by it is enough
+            yield Item(where, held)
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
@@ -75,35 +87,62 @@ def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
     return branch
 
 
-def _message(place: str, message: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Item]:
+def _message(message: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[Piece | Omission]:
     role = _ROLES.get(str(message.get("sender")))
     name = label(message.get("uuid"))
     if role is None or name is None:
-        yield LeftOut(place, "meta")
+        yield Omission("meta")
         return
-    for number, each in enumerate(_list(message.get("attachments"))):
-        text = each.get("extracted_content")
-        if isinstance(text, str) and text.strip():
+    given = list(_given(message, {**about, "role": role}, name))
+    yield from given
+    text = text_of(message.get("content"), "text") or word(message.get("text"))
+    if text.strip():
+        yield Piece(without_nothing(**about, role=role, content=text), name)
+    elif not given:
+        yield Omission("empty message")
+
+
+def _given(
+    message: Mapping[str, Any], about: Mapping[str, Any], name: str
+) -> Iterator[Piece | Omission]:
+    """Give what came with the words of a message: texts of files, and what tools put out."""
+    for number, each in enumerate(dicts(message.get("attachments"))):
+        text = word(each.get("extracted_content"))
+        if text.strip():
             file = title(each.get("file_name")) or "attachment"
-            fields = {**about, "role": role, "kind": "file", "content": text, "title": file}
-            yield Piece(place, without_nothing(**fields), f"{name}:{number}")
-    for each in _list(message.get("content")):
-        if each.get("type") in ("thinking", "redacted_thinking"):
-            yield LeftOut(place, "thinking")
-        elif each.get("type") == "tool_result":
-            output = text_of(each.get("content"), "text")
-            if output.strip():
-                fields = {**about, "role": "tool", "kind": "tool_output", "content": output}
-                fields["title"] = title(each.get("name"))
-                used = label(each.get("tool_use_id") or f"{name}:{len(output)}")
-                yield Piece(place, without_nothing(**fields), f"{name}:{used}"[:200])
-            else:
-                yield LeftOut(place, "empty output")
-    text = text_of(message.get("content"), "text") or message.get("text")
-    if isinstance(text, str) and text.strip():
-        yield Piece(place, without_nothing(**about, role=role, content=text), name)
-    else:
-        yield LeftOut(place, "empty message")
+            fields = {**about, "kind": "file", "content": text, "title": file}
+            yield Piece(without_nothing(**fields), f"{name}:{number}")
+        else:
+            yield Omission("attachment")
+    for each in dicts(message.get("files")):
+        yield Omission(_file_of(each))
+    for each in dicts(message.get("content")):
+        kind = word(each.get("type"))
+        if kind == "tool_result":
+            yield _output(each, about, name)
+        elif kind not in ("text", "tool_use"):  # a call is told by what it put out
+            yield Omission(kind.removeprefix("redacted_") or "part")
+
+
+def _file_of(file: Mapping[str, Any]) -> str:
+    """Say what a file was; an export has only its name."""
+    kind = mimetypes.guess_type(word(file.get("file_name")))[0] or ""
+    return "image" if kind.startswith("image/") else "file"
+
+
+def _output(result: Mapping[str, Any], about: Mapping[str, Any], name: str) -> Piece | Omission:
+    output = text_of(result.get("content"), "text")
+    if not output.strip():
+        return Omission("empty output")
+    used = label(result.get("tool_use_id") or f"{name}:{len(output)}")
+    fields = {
+        **about,
+        "role": "tool",
+        "kind": "tool_output",
+        "content": output,
+        "title": title(result.get("name")),
+    }
+    return Piece(without_nothing(**fields), label(f"{name}:{used}"))
 
 
 def _memories(place: str, held: Mapping[str, Any]) -> Iterator[Item]:
@@ -114,26 +153,25 @@ def _memories(place: str, held: Mapping[str, Any]) -> Iterator[Item]:
         texts[f"memory:{project}"] = "What Claude remembered of a project", text
     for name, (about, text) in texts.items():
         if isinstance(text, str) and text.strip():
-            yield Piece(place, {"content": text, "title": about}, label(name))
+            yield Item(place, Piece({"content": text, "title": about}, label(name)))
 
 
 def _project(place: str, project: Mapping[str, Any]) -> Iterator[Item]:
-    about, uuid = title(project.get("name")) or "project", label(project.get("uuid")) or place
+    about = title(project.get("name")) or "project"
+    uuid = label(project.get("uuid")) or about
     at, tags = project.get("created_at"), [label(about)]
     for field in ("description", "prompt_template"):
-        text = project.get(field)
-        if isinstance(text, str) and text.strip():
+        text = word(project.get(field))
+        if text.strip():
             heading = about if field == "description" else f"Instructions of {about}"
             fields = {"content": text, "title": heading, "tags": tags}
-            yield Piece(place, fields, f"{uuid}:{field}"[:200], at)
-    for each in _list(project.get("docs")):
-        text = each.get("content")
-        if isinstance(text, str) and text.strip():
-            file = title(each.get("filename")) or about
-            fields = {"content": text, "kind": "knowledge_base", "title": file, "tags": tags}
-            name = label(each.get("uuid")) or f"{uuid}:{file}"[:200]
-            yield Piece(place, fields, name, each.get("created_at") or at)
-
-
-def _list(value: object) -> list[dict[str, Any]]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+            yield Item(place, Piece(fields, label(f"{uuid}:{field}"), at))
+    for each in dicts(project.get("docs")):
+        text = word(each.get("content"))
+        if not text.strip():
+            yield Item(place, Omission("empty document"))
+            continue
+        file = title(each.get("filename")) or about
+        fields = {"content": text, "kind": "knowledge_base", "title": file, "tags": tags}
+        name = label(each.get("uuid") or f"{uuid}:{file}")
+        yield Item(place, Piece(fields, name, each.get("created_at") or at))

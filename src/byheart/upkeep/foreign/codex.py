@@ -7,15 +7,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
-from byheart.upkeep.foreign.pieces import Item, LeftOut, Piece, label, without_nothing, word
-from byheart.upkeep.foreign.project import project_of
+from byheart.agents import project_of
+from byheart.upkeep.foreign.pieces import Item, Omission, Piece, label, without_nothing, word
 from byheart.upkeep.foreign.sources import Source
-from byheart.upkeep.foreign.transcripts import Calls, Record, read_lines, text_of
+from byheart.upkeep.foreign.transcripts import (
+    Calls,
+    Record,
+    omit_others,
+    read_lines,
+    text_of,
+)
 
 AGENT = "codex"
 _TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
+_TEXTS = ("input_text", "output_text", "text")
 _SPEAKERS = ("user", "assistant")
 # What the program says to the model in the user's name.
 _INSERTED = re.compile(
@@ -42,7 +49,7 @@ def _is_early_header(line: Record) -> bool:
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
     """Give what was said, and what tools put out."""
-    return read_lines(source, stream, _Rollout(source).read, may_grow=True)
+    return read_lines(source, stream, _Rollout(source).read)
 
 
 class _Rollout:
@@ -63,13 +70,13 @@ class _Rollout:
         elif kind == "session_meta" and isinstance(payload, dict):
             self._begin(payload)
         elif kind == "compacted" and isinstance(payload, dict):
-            yield self._summary(place, payload)
+            yield Item(place, self._summary(payload))
         elif kind == "response_item" and isinstance(payload, dict):
             yield from self._record(place, payload)
         elif kind in ("message", "reasoning", *_CALLS, *_OUTPUTS):
             yield from self._record(place, line)
         else:
-            yield LeftOut(place, "record")
+            yield Item(place, Omission("record"))
 
     def _begin(self, about: Mapping[str, Any]) -> None:
         # A session that goes on from another one names that one later: the first is its own.
@@ -81,40 +88,41 @@ class _Rollout:
     def _record(self, place: str, payload: Mapping[str, Any]) -> Iterator[Item]:
         kind = word(payload.get("type"))
         if kind == "message":
-            yield self._message(place, payload)
+            yield Item(place, self._message(payload))
+            yield from omit_others(place, payload.get("content"), *_TEXTS)
         elif kind in _CALLS:
             given = payload.get("arguments") or payload.get("input") or payload.get("action")
             tool = payload.get("name") or "local_shell"
             self._calls.note(payload.get("call_id") or payload.get("id"), tool, given)
         elif kind in _OUTPUTS:
-            yield self._output(place, payload)
+            yield Item(place, self._output(payload))
         else:
-            yield LeftOut(place, "thinking" if kind == "reasoning" else "record")
+            yield Item(place, Omission("thinking" if kind == "reasoning" else "record"))
 
-    def _message(self, place: str, payload: Mapping[str, Any]) -> Item:
+    def _message(self, payload: Mapping[str, Any]) -> Piece | Omission:
         role = payload.get("role")
-        text = text_of(payload.get("content"), "input_text", "output_text", "text").strip()
+        text = text_of(payload.get("content"), *_TEXTS).strip()
         if role not in _SPEAKERS or not text:
-            return LeftOut(place, "meta")
+            return Omission("meta")
         if role == "user" and _INSERTED.match(text):
-            return LeftOut(place, "meta")
-        return Piece(place, self._fields(role=role, content=text))
+            return Omission("meta")
+        return Piece(self._fields(role=role, content=text))
 
-    def _output(self, place: str, payload: Mapping[str, Any]) -> Item:
+    def _output(self, payload: Mapping[str, Any]) -> Piece | Omission:
         tool, about = self._calls.take(payload.get("call_id"))
         text = _output_text(payload.get("output"))
         if not text.strip():
-            return LeftOut(place, "empty output")
+            return Omission("empty output")
         fields = self._fields(role="tool", kind="tool_output", content=text, title=about)
-        return Piece(place, fields, label(payload.get("call_id")), tool=tool)
+        return Piece(fields, label(payload.get("call_id")), tool=tool)
 
-    def _summary(self, place: str, payload: Mapping[str, Any]) -> Item:
+    def _summary(self, payload: Mapping[str, Any]) -> Piece | Omission:
         text = payload.get("message")
         if not isinstance(text, str) or not text.strip():
-            return LeftOut(place, "record")
+            return Omission("record")
         fields = self._fields(kind="session_context", content=text, origin="agent")
         at = fields.pop("created_at", None)
-        return Piece(place, fields, label(f"compaction:{at}"), at)
+        return Piece(fields, label(f"compaction:{at}"), at)
 
     def _fields(self, **fields: Any) -> dict[str, Any]:
         return without_nothing(
@@ -135,7 +143,7 @@ def _output_text(output: object) -> str:
             return str(output)
     if isinstance(output, dict):
         inner = output.get("output", output.get("content"))
-        return text_of(inner, "input_text", "output_text", "text") or (
+        return text_of(inner, *_TEXTS) or (
             json.dumps(output, ensure_ascii=False) if inner is None else ""
         )
-    return text_of(output, "input_text", "output_text", "text")
+    return text_of(output, *_TEXTS)

@@ -6,40 +6,45 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign.elements import elements
-from byheart.upkeep.foreign.pieces import Item, Piece, Unreadable, label, labels, without_nothing
+from byheart.upkeep.foreign.elements import read_elements
+from byheart.upkeep.foreign.pieces import Item, Piece, label, labels, relationship, without_nothing
 from byheart.upkeep.foreign.sources import Source
 
-_LISTS = ("results", "memories", "items")
+_LISTS, _RELATIONS = ("results", "memories", "items"), "relations"
 _TEXTS = ("memory", "content", "text", "data")
-_KNOWN = (*_TEXTS, "id", "hash", "score", "metadata", "categories", "created_at", "run_id")
+# What becomes a field, and what says nothing to anybody else.
+_KNOWN = (*_TEXTS, "id", "metadata", "categories", "created_at", "run_id", "agent_id")
+_DROPPED = ("hash", "score", "expiration_date", "updated_at", "embedding", "vector")
 
 
-def is_record(line: Mapping[str, Any]) -> bool:
-    """Say whether a line is such a memory."""
-    return isinstance(line.get("memory"), str) and "id" in line
+def is_record(held: Mapping[str, Any]) -> bool:
+    """Say whether it is such a memory, or a document that holds some."""
+    listed = (held.get(name) for name in _LISTS)
+    firsts = (each[0] for each in listed if isinstance(each, list) and each)
+    return (isinstance(held.get("memory"), str) and "id" in held) or any(
+        isinstance(first, dict) and isinstance(first.get("memory"), str) for first in firsts
+    )
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give each memory as a fact."""
-    number = 0
-    for _, element in elements(stream):
-        lists = [element[name] for name in _LISTS if _holds_list(element, name)]
-        for each in lists[0] if lists else [element]:
-            number += 1
-            yield _memory(f"{source.name} memory {number}", each)
+    """Give each memory as a fact, and each relation of its graph."""
+    for place, held, within in read_elements(source, stream, "memory", (*_LISTS, _RELATIONS)):
+        if isinstance(held, InvalidInput):
+            yield Item(place, held)
+        elif within == _RELATIONS:
+            yield Item(place, _relation(held))
+        else:
+            yield Item(place, _memory(held))
 
 
-def _holds_list(element: object, name: str) -> bool:
-    return isinstance(element, dict) and isinstance(element.get(name), list)
-
-
-def _memory(place: str, held: object) -> Item:
+def _memory(held: object) -> Piece | InvalidInput:
     text = _text(held) if isinstance(held, dict) else None
     if not isinstance(held, dict) or text is None:
-        return Unreadable(place, InvalidInput("it is no memory: it has no text"))
+        return InvalidInput("it is no memory: it has no text")
     extra = held.get("metadata")
-    others = {name: each for name, each in held.items() if name not in _KNOWN and each}
+    others = {
+        name: each for name, each in held.items() if name not in (*_KNOWN, *_DROPPED) and each
+    }
     fields = without_nothing(
         content=text,
         kind="fact",
@@ -47,10 +52,20 @@ def _memory(place: str, held: object) -> Item:
         session_id=label(held.get("run_id")),
         tags=labels(_listed(held.get("categories"))),
         expires_at=held.get("expiration_date"),
-        metadata={**(extra if isinstance(extra, dict) else {}), **_plain(others)},
+        metadata={**(extra if isinstance(extra, dict) else {}), **others},
     )
     name = label(held.get("id"))
-    return Piece(place, fields, name and f"mem0:{name}"[:200], held.get("created_at"))
+    return Piece(fields, name and label(f"mem0:{name}"), held.get("created_at"))
+
+
+def _relation(held: object) -> Piece | InvalidInput:
+    """Read an edge of the graph: mem0 has called its ends by more than one name."""
+    known = held if isinstance(held, dict) else {}
+    first, last = known.get("source"), known.get("target") or known.get("destination")
+    how = known.get("relationship") or known.get("relation")
+    if not (isinstance(first, str) and isinstance(how, str) and isinstance(last, str)):
+        return InvalidInput("it is no relation: it has no source, relationship and target")
+    return relationship("mem0", first, how, last)
 
 
 def _text(held: Mapping[str, Any]) -> str | None:
@@ -60,8 +75,3 @@ def _text(held: Mapping[str, Any]) -> str | None:
 
 def _listed(value: object) -> list[object]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _plain(others: Mapping[str, Any]) -> dict[str, Any]:
-    dropped = ("expiration_date", "agent_id", "updated_at", "embedding", "vector")
-    return {name: each for name, each in others.items() if name not in dropped}

@@ -11,7 +11,7 @@ from typing import Any
 from byheart.errors import InvalidInput
 from byheart.fields import LONGEST_LABEL, check_moment
 from byheart.upkeep import vault
-from byheart.upkeep.foreign.pieces import Exported, Item, LeftOut, Piece, Unreadable, labels
+from byheart.upkeep.foreign.pieces import Item, Omission, OwnFile, Piece, labels
 from byheart.upkeep.foreign.sources import Source
 
 Refine = Callable[[Source, dict[str, Any], str], dict[str, Any]]
@@ -32,20 +32,20 @@ def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]
     try:
         file = vault.read(file_path, folder or file_path)
     except InvalidInput as error:
-        yield Unreadable(source.name, error)
+        yield Item(source.name, error)
         return
     if file.memory_id is not None:
-        yield Exported(source.name, file_path)
+        yield Item(source.name, OwnFile(file_path))
         return
     fields = dict(file.fields)
     body = fields["content"]
     if not body.strip():
-        yield LeftOut(source.name, "empty note")
+        yield Item(source.name, Omission("empty note"))
         return
     fields["metadata"] = dict(fields.get("metadata") or {})
     created = _created(source, fields["metadata"])
     fields = refine(source, fields, _without_code(body))
-    yield Piece(source.name, fields, _name(vault_name, source), created)
+    yield Item(source.name, Piece(fields, _name(vault_name, source), created))
 
 
 def _without_code(text: str) -> str:

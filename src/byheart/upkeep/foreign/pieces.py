@@ -1,18 +1,19 @@
-"""Pieces: what the files of other programs hold, each by the place where it stands."""
+"""Pieces: what the files of other programs hold, each at the place where it stands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, ValuesView
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from byheart.errors import InvalidInput
 from byheart.fields import LONGEST_LABEL, LONGEST_TITLE, MOST_LABELS
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,6 @@ class Piece:
     words. `tool` names the tool whose output it is.
     """
 
-    place: str
     fields: Mapping[str, Any]
     name: str | None = None
     created_at: datetime | str | None = None
@@ -36,47 +36,47 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Exported:
+class OwnFile:
     """A file of a vault that `export` wrote."""
 
-    place: str
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something that is no text to keep, and what it is."""
+class Omission:
+    """Something that is not taken over, and what it is."""
 
-    place: str
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Something that is not as it should be."""
+class Item(NamedTuple):
+    """What stands at a place of a file, or what is wrong there."""
 
     place: str
-    error: InvalidInput
+    held: Piece | OwnFile | Omission | InvalidInput
 
 
-Item = Piece | Exported | LeftOut | Unreadable
+def printable(text: str) -> str:
+    """Take out what would move the cursor, or the line."""
+    return _CONTROL.sub(" ", text)
 
 
 def label(value: object) -> str | None:
     """Make a label of what others allow to be longer, or to hold line ends."""
-    text = " ".join(_CONTROL.sub(" ", str(value)).split()) if value is not None else ""
+    text = " ".join(printable(str(value)).split()) if value is not None else ""
     text = text.encode(errors="ignore")[:LONGEST_LABEL].decode(errors="ignore").strip()
     return text or None
-
-
-def label_of_place(place: str) -> str | None:
-    """Make a label of a place, cut from the front: what differs stands at the end."""
-    return label(place.encode(errors="replace")[-LONGEST_LABEL:].decode(errors="ignore"))
 
 
 def word(value: object) -> str:
     """Give what is text, and nothing for what should have been."""
     return value if isinstance(value, str) else ""
+
+
+def dicts(values: object) -> list[dict[str, Any]]:
+    """Give the objects of a list, and nothing if it is none."""
+    listed = values if isinstance(values, list | ValuesView) else []
+    return [each for each in listed if isinstance(each, dict)]
 
 
 def labels(values: Iterable[object]) -> list[str]:
@@ -104,3 +104,15 @@ def moment(value: object) -> datetime | str | None:
 def without_nothing(**fields: Any) -> dict[str, Any]:
     """Leave out the fields of which nothing is known."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+
+
+def name_by_text(program: str, text: str) -> str:
+    """Name what has no name that stays where it comes from: what it says is all there is."""
+    return f"{program}:{sha256(text.encode(errors='replace')).hexdigest()}"
+
+
+def relationship(program: str, first: str, how: str, last: str) -> Piece:
+    """Make a memory of an edge of a graph."""
+    text = f"{first} {how.replace('_', ' ')} {last}"
+    fields = {"content": text, "kind": "relationship", "entities": labels([first, last])}
+    return Piece(fields, name_by_text(program, text))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import mimetypes
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,11 +15,17 @@ from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
 from byheart.upkeep import vault
+from byheart.upkeep.foreign.pieces import printable
+from byheart.upkeep.text import as_utf8
 
 HEAD_BYTES = 1 << 18
-_DATA_SUFFIXES = (".json", ".jsonl", ".ndjson")
-ARCHIVE_SUFFIX = ".zip"
+DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"
+ARCHIVE_SUFFIX, _ARCHIVE_MARK = ".zip", b"PK\x03\x04"
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError)
+# Chats shrink to a tenth or so; what unpacks to more than this was made to fill a machine.
+_LARGEST_RATIO, _HARMLESS_BYTES = 200, 1 << 26
+_MARK_BYTES = 4
+_MEDIA = ("image", "audio", "video")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,19 @@ class Source:
     folder: Path | None = None
     # How it begins, if it can be read only once.
     beginning: bytes | None = None
+
+    @property
+    def suffix(self) -> str:
+        """Give what its name ends in."""
+        return self.path.suffix.lower()
+
+    @property
+    def what(self) -> str:
+        """Say what it is to those who do not read it: `image file`, `note`."""
+        if self.suffix == NOTE_SUFFIX:
+            return "note"
+        kind = (mimetypes.guess_type(self.path.name)[0] or "").partition("/")[0]
+        return f"{kind} file" if kind in _MEDIA else "other file"
 
     def head(self) -> bytes:
         """Read how it begins."""
@@ -93,21 +113,25 @@ def single_file(path: Path) -> Source:
     )
 
 
-def data_files(folder: Path) -> Iterator[Source]:
-    """List the files of a folder that may hold data, those of archives in it too."""
+def files_of(
+    folder: Path, without: Collection[Path] = (), *, unpack: bool = True
+) -> Iterator[Source]:
+    """List the files of a folder, hidden ones aside; instead of an archive, what is in it."""
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
         if hidden or path.is_symlink() or not path.is_file():
             continue
-        if path.suffix.lower() in _DATA_SUFFIXES:
-            yield _inside(path, folder)
-        elif path.suffix.lower() == ARCHIVE_SUFFIX:
+        if without and any(parent in without for parent in path.parents):
+            continue
+        if unpack and path.suffix.lower() == ARCHIVE_SUFFIX:
             try:
                 yield from archived_files(path)
             except InvalidInput as error:
                 # Whoever reads it hears of it; the others can be read nevertheless.
                 yield replace(_inside(path, folder), open=partial(_refuse, error))
+        else:
+            yield _inside(path, folder)
 
 
 def note_files(folder: Path) -> Iterator[Source]:
@@ -116,22 +140,40 @@ def note_files(folder: Path) -> Iterator[Source]:
         yield single_file(path) if path == folder else _inside(path, folder)
 
 
+def is_archive(path: Path) -> bool:
+    """Say whether a file is an archive, or is called one."""
+    return path.suffix.lower() == ARCHIVE_SUFFIX or begins_archive(single_file(path).head())
+
+
+def begins_archive(head: bytes) -> bool:
+    """Say whether a file begins as archives do."""
+    return head.startswith(_ARCHIVE_MARK)
+
+
 def archived_files(path: Path) -> Iterator[Source]:
-    """List the files of an archive that may hold data."""
+    """List the files of an archive; they are read from it, and never written anywhere."""
     try:
         with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+            members = [member for member in archive.infolist() if not member.is_dir()]
+        packed_bytes = path.stat().st_size
     except _BROKEN as error:
         raise InvalidInput(f"{path} is no archive that can be read: {error}") from error
+    # No more than this is ever unpacked, whatever there really is.
+    unpacked_bytes = sum(member.file_size for member in members)
+    if unpacked_bytes > max(_HARMLESS_BYTES, _LARGEST_RATIO * packed_bytes):
+        raise InvalidInput(
+            f"{path} has {packed_bytes:,} bytes and would unpack to {unpacked_bytes:,}",
+            "if it is to be trusted, unpack it and import the folder",
+        )
     for member in sorted(members, key=lambda each: each.filename):
-        inside = PurePosixPath(member.filename)
-        hidden = any(part.startswith((".", "__MACOSX")) for part in inside.parts)
-        if inside.suffix.lower() in _DATA_SUFFIXES and not member.is_dir() and not hidden:
+        inside = PurePosixPath(printable(member.filename))
+        hidden = any(part.startswith((".", "__MACOSX")) for part in inside.parts if part != "..")
+        if not hidden:
             yield Source(
                 f"{path.name}/{inside}",
                 inside,
                 member.file_size,
-                partial(_open_member, path, member.filename),
+                partial(_open_member, path, member),
             )
 
 
@@ -158,14 +200,16 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     with stream:
-        yield stream
+        yield as_utf8(stream, stream.peek(_MARK_BYTES))
 
 
 @contextmanager
-def _open_member(path: Path, member: str) -> Iterator[BinaryIO]:
+def _open_member(path: Path, member: zipfile.ZipInfo) -> Iterator[BinaryIO]:
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
-            yield io.BufferedReader(stream)  # type: ignore[type-var]
+        with zipfile.ZipFile(path) as archive, archive.open(member) as unpacked:
+            stream = io.BufferedReader(unpacked)  # type: ignore[type-var]
+            yield as_utf8(stream, stream.peek(_MARK_BYTES))
     except (*_BROKEN, NotImplementedError, RuntimeError) as error:
         # zipfile's own two words for a packing it does not know, and for a password.
-        raise InvalidInput(f"{member} in {path} cannot be unpacked: {error}") from error
+        name = printable(member.filename)
+        raise InvalidInput(f"{name} in {path} cannot be unpacked: {error}") from error

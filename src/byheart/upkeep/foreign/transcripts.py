@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, BinaryIO
 
+from byheart.agents import describe_call
 from byheart.errors import InvalidInput
-from byheart.upkeep.foreign.pieces import Item, LeftOut, Unreadable
+from byheart.upkeep.foreign.pieces import Item, Omission, dicts
 from byheart.upkeep.foreign.sources import Source
-from byheart.upkeep.lines import parse_object
+from byheart.upkeep.lines import number_lines, parse_object
 
 Record = Mapping[str, Any]
-# What a call of a tool is best known by, in this order.
-_TELLING = (
-    "command",
-    "cmd",
-    "url",
-    "query",
-    "pattern",
-    "file_path",
-    "path",
-    "description",
-    "prompt",
-)
-# Far more than is kept: a secret must not be cut before it is known to be one.
-_MOST_CALL_CHARS = 4000
 # Outputs follow their calls at once: of older calls none is waited for.
 _REMEMBERED_CALLS = 1000
 
@@ -35,6 +21,14 @@ class Calls:
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
+
+    def waiting(self) -> dict[str, tuple[str, str]]:
+        """Give those whose outputs are still to come, with the tool and what it was called for."""
+        return dict(self._calls)
+
+    def restore(self, calls: Mapping[str, tuple[str, str]]) -> None:
+        """Take up again what was waited for."""
+        self._calls = {name: (tool, about) for name, (tool, about) in calls.items()}
 
     def note(self, call_id: object, tool: object, given: object) -> None:
         """Remember which tool was called, and what for."""
@@ -46,26 +40,6 @@ class Calls:
     def take(self, call_id: object) -> tuple[str, str]:
         """Give the tool whose output this is, and a title for it."""
         return self._calls.pop(str(call_id), ("tool", "tool"))
-
-
-def describe_call(tool: str, given: object) -> str:
-    """Tell in a line what a tool was called for: `Bash: npm test`."""
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return _one_line(tool, given)
-    if isinstance(given, dict):
-        for name in _TELLING:
-            if given.get(name):
-                return _one_line(tool, given[name])
-    return tool
-
-
-def _one_line(tool: str, said: object) -> str:
-    text = " ".join(map(str, said)) if isinstance(said, list) else str(said)
-    text = " ".join(text[:_MOST_CALL_CHARS].split())
-    return f"{tool}: {text}" if text else tool
 
 
 def text_of(content: object, *kinds: str) -> str:
@@ -82,23 +56,26 @@ def text_of(content: object, *kinds: str) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str) and text.strip())
 
 
+def omit_others(place: str, content: object, *kinds: str) -> Iterator[Item]:
+    """Say what a content holds besides blocks of some kinds: pictures, thinking, files."""
+    for block in dicts(content):
+        kind = str(block.get("type"))
+        if kind not in kinds:
+            name = kind.removeprefix("redacted_").removeprefix("input_")
+            yield Item(place, Omission(name))
+
+
 def read_lines(
-    source: Source,
-    stream: BinaryIO,
-    read: Callable[[str, Record], Iterator[Item]],
-    *,
-    may_grow: bool = False,
+    source: Source, stream: BinaryIO, read: Callable[[str, Record], Iterator[Item]]
 ) -> Iterator[Item]:
     """Give what each line holds; one that cannot be read does not keep the others from it.
 
-    Of a file that may grow, the last line may be half there.
+    Of a file that an agent writes in, the last line may be half there.
     """
-    for number, line in enumerate(stream, start=1):
+    for number, line in number_lines(stream):
         place = f"{source.name} line {number}"
-        if not line.strip():
-            continue
         try:
             yield from read(place, parse_object(line, "it"))
         except InvalidInput as error:
-            is_half = may_grow and not line.endswith(b"\n")
-            yield LeftOut(place, "unfinished line") if is_half else Unreadable(place, error)
+            is_half = not line.endswith(b"\n")
+            yield Item(place, Omission("unfinished line") if is_half else error)

@@ -126,7 +126,9 @@ class IgnoreRules:
         known = self._folders.get("")
         if known is None:
             known = self._folders[""] = self._read_rules_here("", self._above())
-        at = 0
+        parent = path.rpartition("/")[0]
+        above = self._folders.get(parent) if parent else None
+        known, at = (known, 0) if above is None else (above, len(parent) + 1)
         while path and at < len(path):
             end = path.find("/", at)
             end = len(path) if end < 0 else end

@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_MAGIC = b"BYHEART INDEX 5\n"
+_KIND, _FORMAT = b"BYHEART INDEX ", b"5"
+_MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
 _LONGEST_WRITE_SECONDS = 3600
@@ -111,6 +112,16 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     ):
         return None
     return IndexFile(header, arrays)
+
+
+def is_of_another_version(path: Path) -> bool:
+    """Say whether the file is one that an earlier or later Byheart wrote in a format of its own."""
+    try:
+        with path.open("rb") as source:
+            magic = source.read(len(_MAGIC))
+    except OSError:
+        return False
+    return magic.startswith(_KIND) and magic != _MAGIC
 
 
 def _map(source: Any, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:

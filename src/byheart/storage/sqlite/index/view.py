@@ -33,6 +33,9 @@ EXACT_VECTORS = 4096
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
 # A question of 10,000 characters is answered by its rarest words.
 MOST_TERMS = 256
+# Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
+# so many, of which the others have none of the question's words.
+LEAST_TO_TELL_RARITY = 100
 # What a space holds takes about five bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
@@ -58,6 +61,34 @@ class WordScores(NamedTuple):
     found: Mapping[str, Weighed]
 
 
+class Windows(NamedTuple):
+    """The vectors of chunks that have any, taken out of the index: those of each stand together."""
+
+    slots: Slots
+    first: Slots
+    vectors: NDArray[np.float32]
+
+    def cosines(self, vector: NDArray[np.float32]) -> Scores:
+        """Give the cosine of each chunk's best window."""
+        if not len(self.slots):
+            return np.empty(0, np.float32)
+        # Not `vectors @ vector`: BLAS starts threads for it, which wait for a busy core.
+        cosines = np.vecdot(self.vectors, vector) / np.float32(FIXED_POINT)
+        # Rounded, because the last bits depend on where in memory a vector stands.
+        # Clipped, because fixed point can make the cosine of equals a little more than 1.
+        best = np.maximum.reduceat(np.round(cosines, 6), self.first)
+        return np.clip(best, -1.0, 1.0)
+
+    def cosines_of(self, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Give the cosines of some chunks; not a number for those that have no vectors here."""
+        cosines = np.full(len(slots), np.nan)
+        if len(self.slots):
+            places = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
+            known = np.flatnonzero(self.slots.take(places) == slots)
+            cosines[known] = _shown(self.cosines(vector).take(places.take(known)))
+        return cosines
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The chunks that a filter lets through, and the statistics of BM25 over them alone."""
@@ -65,6 +96,8 @@ class Selection:
     chunks: Mask
     total: int
     mean_length: float
+    # The vectors of a sample of them, once somebody has taken one.
+    samples: list[Windows] = field(default_factory=list)
 
     @property
     def everything(self) -> bool:
@@ -191,7 +224,7 @@ class View:
 
     def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
         """Rank chunks by what `score_words` gave them."""
-        slots = np.flatnonzero(scores)
+        slots = np.flatnonzero(scores > 0)  # of floats themselves it takes eight times as long
         return self._best(slots, scores.take(slots), limit)
 
     def word_scores(self, scores: Scores, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -224,11 +257,15 @@ class View:
 
         What no chunk has is as rare as can be.
         """
+        total = max(total, LEAST_TO_TELL_RARITY)
         unseen = _rarity(0, total)
         # Of a very long question only the rarest words were looked for.
         missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
-        asked = sum(each.rarity for each in scored.found.values())
-        here = sum(each.rarity for each in scored.found.values() if _holds(each.slots, slot))
+        asked = here = 0.0
+        for slots, _, _ in scored.found.values():
+            rarity = _rarity(len(slots), total)
+            asked += rarity
+            here += rarity if _holds(slots, slot) else 0.0
         return Coverage(here, asked + missing, unseen)
 
     def weigh_terms(
@@ -296,10 +333,10 @@ class View:
                 rows = allowed
             else:
                 rows = self._near_by_signs(vector, allowed, wanted)
-            slots, scores = self.best_windows(vector, rows)
+            near = self._windows(rows)
             complete = sum(map(len, rows)) >= available
-            if complete or len(slots) >= limit:
-                return self._best(slots, scores, limit)
+            if complete or len(near.slots) >= limit:
+                return self._best(near.slots, near.cosines(vector), limit)
             wanted *= 4  # chunks of many windows can crowd out others
 
     def _allowed(self, segment: Segment, selection: Selection) -> Slots:
@@ -314,11 +351,12 @@ class View:
         bits = pack_signs(vector[np.newaxis])[:, 0]
         distances = []
         for segment, rows in zip(self.segments, allowed, strict=True):
-            distance = np.zeros(len(rows), np.uint16)
+            # Of more than a third, picking them out takes longer than comparing all.
+            few = 3 * len(rows) < len(segment.vector_slots)
+            distance = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
             for word, query_word in zip(segment.signs, bits, strict=len(rows) > 0):
-                some = word if len(rows) == len(word) else word.take(rows)
-                distance += np.bitwise_count(some ^ query_word)
-            distances.append(distance)
+                distance += np.bitwise_count((word.take(rows) if few else word) ^ query_word)
+            distances.append(distance if len(distance) == len(rows) else distance.take(rows))
         reach = bisect_left(
             range(self.dimensions),
             wanted,
@@ -329,37 +367,26 @@ class View:
             for rows, each in zip(allowed, distances, strict=True)
         ]
 
-    def best_windows(
-        self, vector: NDArray[np.float32], rows: Sequence[Slots]
-    ) -> tuple[Slots, Scores]:
-        """Give the chunks that some rows of each segment belong to, with their best cosines."""
-        slots, scores = [np.empty(0, np.int64)], [np.empty(0, np.float32)]
+    def windows(self, slots: Slots) -> Windows:
+        """Take out the vectors of some chunks."""
+        return self._windows([rows_of(each.vector_slots, slots) for each in self.segments])
+
+    def _windows(self, rows: Sequence[Slots]) -> Windows:
+        """Take out some rows of each segment."""
+        slots = [np.empty(0, np.int64)]
+        vectors = [np.empty((0, self.dimensions), np.float32)]
         for segment, here in zip(self.segments, rows, strict=True):
             if len(here):
-                near = segment.embeddings.take(here, axis=0)
                 slots.append(segment.vector_slots.take(here).astype(np.int64))
-                # Not `near @ vector`: BLAS starts threads for it, which wait for a busy core. And
-                # `einsum` needs no copy of everything in floats.
-                cosines = np.einsum("ij,j->i", near, vector) / np.float32(FIXED_POINT)
-                # Rounded, because the last bits depend on where in memory a vector stands.
-                # Clipped, because fixed point can make the cosine of equals a little more than 1.
-                scores.append(np.clip(np.round(cosines, 6), -1.0, 1.0))
-        all_slots, all_scores = np.concatenate(slots), np.concatenate(scores)
-        order = np.argsort(all_slots, kind="stable")
-        all_slots = all_slots[order]
-        first = np.flatnonzero(np.diff(all_slots, prepend=-1))
-        best = np.maximum.reduceat(all_scores[order], first) if len(first) else all_scores
-        return all_slots[first], best
-
-    def similarities(
-        self, vector: NDArray[np.float32], chunk_nos: Sequence[int]
-    ) -> dict[int, float]:
-        """Give the cosine of each chunk's best window, for those that have vectors."""
-        slots = np.searchsorted(self.chunks.chunk_nos, np.array(chunk_nos, np.int64))
-        rows = [rows_of(each.vector_slots, slots) for each in self.segments]
-        found, scores = self.best_windows(vector, rows)
-        numbers = self.chunks.chunk_nos[found]
-        return dict(zip(numbers.tolist(), _shown(scores).tolist(), strict=True))
+                vectors.append(segment.embeddings.take(here, axis=0).astype(np.float32))
+        owners, windows = np.concatenate(slots), np.concatenate(vectors)
+        steps = np.diff(owners, prepend=-1)
+        if (steps < 0).any():  # of several segments, or asked for in no order
+            order = np.argsort(owners, kind="stable")
+            owners, windows = owners.take(order), windows.take(order, axis=0)
+            steps = np.diff(owners, prepend=-1)
+        first = np.flatnonzero(steps)
+        return Windows(owners.take(first), first, windows)
 
     def scattered(self, halvings: int) -> Slots:
         """List chunks that stand for all, half as many with each halving; kept, like the spaces.
@@ -381,6 +408,10 @@ class View:
     def slot_of(self, chunk_no: int) -> int:
         """Give the place of a chunk in the columns."""
         return int(np.searchsorted(self.chunks.chunk_nos, chunk_no))
+
+    def slots_of(self, chunk_nos: NDArray[np.int64]) -> Slots:
+        """Give the places of chunks in the columns."""
+        return np.searchsorted(self.chunks.chunk_nos, chunk_nos)
 
     def _best(self, slots: Slots, scores: Scores, limit: int) -> Ranked:
         if len(slots) > limit:

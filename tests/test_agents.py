@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from byheart.upkeep.foreign import project_of
+from byheart.agents import project_of
 
 
 def make_repository(folder: Path) -> Path:

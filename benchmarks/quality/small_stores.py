@@ -1,0 +1,128 @@
+"""Small stores: are verdicts right where a store holds only a handful of memories?
+
+Some documents of a set, among them one that answers a question, are a space of their own. It is
+asked that question and further ones of the set that it can answer, and some of unrelated sets.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from kept import KeptEmbedder, KeptVectors
+from sets import Document, Question, RetrievalSet
+from verdicts import Judged, family
+
+from byheart.memory_store import MemoryStore
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+
+_SEED = 11
+# How many questions a small store is asked, of its own and of others.
+_OWN, _OTHERS = 2, 6
+
+
+def judge_small(
+    sets: Sequence[RetrievalSet],
+    kept: KeptVectors,
+    path: Path,
+    sizes: Sequence[int],
+    draws: int,
+    modes: Sequence[str],
+) -> Iterator[Judged]:
+    """Ask small stores of every set; `set` then names the size as well."""
+    with MemoryStore(SqliteStorage(path), KeptEmbedder(kept), load_settings()) as store:
+        for whole in sets:
+            others = [each for each in sets if family(each.name) != family(whole.name)]
+            for size in sizes:
+                chance = random.Random(f"{_SEED} {whole.name} {size}")
+                for number in range(draws):
+                    space = f"{whole.name}_{size}_{number}"
+                    mine = draw_documents(whole, size, chance)
+                    yield from _judge(store, space, size, mine, whole, others, modes, chance)
+
+
+def draw_documents(whole: RetrievalSet, size: int, chance: random.Random) -> list[Document]:
+    """Choose a question, a document that answers it, and others of the same conversation."""
+    question = chance.choice(whole.questions)
+    answer = chance.choice(sorted(question.gains))
+    around = [each for each in whole.documents if each.group == question.group]
+    rest = [each for each in around if each.name != answer]
+    chosen = {answer, *(each.name for each in chance.sample(rest, min(size - 1, len(rest))))}
+    return [each for each in around if each.name in chosen]
+
+
+def _judge(
+    store: MemoryStore,
+    space: str,
+    size: int,
+    documents: Sequence[Document],
+    whole: RetrievalSet,
+    others: Sequence[RetrievalSet],
+    modes: Sequence[str],
+    chance: random.Random,
+) -> Iterator[Judged]:
+    items = [
+        {"content": each.text, "title": each.title, "session_id": each.group, "space": space}
+        for each in documents
+    ]
+    saved = store.save_many(items)
+    names = {each.memory_id: one.name for each, one in zip(saved, documents, strict=True)}
+    group = documents[0].group
+    here = {each.name for each in documents}
+    own = [each for each in whole.questions if each.group == group and here & set(each.gains)]
+    asked: list[tuple[Question, bool]] = [
+        *((each, True) for each in chance.sample(own, min(_OWN, len(own)))),
+        *((chance.choice(other.questions), False) for other in chance.choices(others, k=_OTHERS)),
+    ]
+    scope: dict[str, Any] = {"session_id": group, "include_global": False} if group else {}
+    for question, is_own in asked:
+        for mode in modes:
+            answer = store.search(
+                question.text, limit=1, mode=mode, explain=True, space=space, **scope
+            )
+            found = [names[hit.memory_id] for hit in answer.results]
+            right = is_own and any(name in question.gains for name in found)
+            yield Judged(
+                f"{whole.name}, {size} documents",
+                mode,
+                is_own,
+                right,
+                answer.verdict,
+                answer.confidence,
+                answer.grounds,
+            )
+
+
+def render_small(judged: Sequence[Judged]) -> str:
+    """Lay out how often each verdict is given, by size: means over the sets."""
+    lines = [
+        "| documents | mode | own, best hit right: `answered` | `none` | all own: `none` "
+        "| unrelated: `answered` | `none` |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for mode in sorted({each.mode for each in judged}):
+        for size in sorted({_size(each) for each in judged}):
+            mine = [each for each in judged if each.mode == mode and _size(each) == size]
+            right = [each for each in mine if each.right]
+            own = [each for each in mine if each.own]
+            rest = [each for each in mine if not each.own]
+            cells = (
+                *(_mean_share(right, word) for word in ("answered", "none")),
+                _mean_share(own, "none"),
+                *(_mean_share(rest, word) for word in ("answered", "none")),
+            )
+            lines.append(f"| {size} | {mode} | {' | '.join(f'{each:.3f}' for each in cells)} |")
+    return "\n".join(lines)
+
+
+def _size(judged: Judged) -> int:
+    return int(judged.set.split(", ")[1].split()[0])
+
+
+def _mean_share(judged: Sequence[Judged], word: str) -> float:
+    names = sorted({each.set for each in judged})
+    shares = [[each.verdict == word for each in judged if each.set == name] for name in names]
+    return sum(sum(each) / len(each) for each in shares) / max(len(shares), 1)

@@ -1,0 +1,178 @@
+"""A vector leg of its own: the product ranks and fuses, but with other vectors than the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kept import KeptEmbedder, KeptVectors
+from measures import DEPTH
+from numpy.typing import NDArray
+from sets import Document, Question
+from token_model import MEAN, Pooling
+from variations import Compared, Variation, texts_of
+
+from byheart.contracts import Background, Ranked, Vectors
+from byheart.memory_store import MemoryStore
+from byheart.model import Filter
+from byheart.search.ranking import Ranking
+from byheart.search.request import SearchRequest
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
+from byheart.vectorizing import Passage, passages
+
+Numbers = NDArray[np.int64]
+Figures = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A chunk of a store: its number, what is embedded of it, its document and conversation."""
+
+    chunk_no: int
+    passage: Passage
+    document: str
+    group: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FilledStore:
+    """A store that holds the documents of a set."""
+
+    storage: SqliteStorage
+    space: str
+    places: Sequence[Place]
+
+
+@contextmanager
+def fill_store(
+    path: Path, space: str, documents: Sequence[Document], kept: KeptVectors
+) -> Iterator[FilledStore]:
+    """Save documents as `run` does, with vectors that are kept."""
+    storage = SqliteStorage(path)
+    with MemoryStore(storage, KeptEmbedder(kept), load_settings()) as store:
+        items = [
+            {"content": each.text, "title": each.title, "session_id": each.group, "space": space}
+            for each in documents
+        ]
+        saved = store.save_many(items)
+        places: list[Place] = []
+        with storage.searching() as reader:
+            for document, each in zip(documents, saved, strict=True):
+                found = reader.chunks_of(each.memory_id, space)
+                shown = passages([chunk.chunk for chunk in found], document.title)
+                places += [
+                    Place(chunk.chunk_no, passage, document.name, document.group)
+                    for chunk, passage in zip(found, shown, strict=True)
+                ]
+        yield FilledStore(storage, space, sorted(places, key=lambda place: place.chunk_no))
+
+
+class VectorLeg:
+    """Windows of all chunks of a store, and how a chunk is compared by them."""
+
+    def __init__(
+        self, places: Sequence[Place], windows: Sequence[Vectors], compared: Compared
+    ) -> None:
+        self._chunk_nos = np.array([each.chunk_no for each in places], np.int64)
+        self._groups = np.array([each.group or "" for each in places])
+        self._starts = np.cumsum([0, *(len(each) for each in windows[:-1])])
+        self._counts = np.array([len(each) for each in windows])
+        self._vectors = np.concatenate(windows)
+        self._compared = compared
+        self._last: tuple[bytes, str | None, tuple[Numbers, Figures]] | None = None
+
+    def compare(self, question: Vectors, where: Filter) -> tuple[Numbers, Figures]:
+        """Give the chunks within a conversation and their cosines, best of several questions."""
+        key = (question.tobytes(), where.session_id)
+        if self._last is None or self._last[:2] != key:
+            self._last = (*key, self._compare(question, where.session_id))
+        return self._last[2]
+
+    def look_up(self, chunk_nos: Numbers) -> Figures:
+        """Give the cosines of some chunks with the question that was compared last."""
+        assert self._last is not None, "a question was compared"
+        numbers, cosines = self._last[2]
+        looked_up: Figures = cosines[np.searchsorted(numbers, chunk_nos)]
+        return looked_up
+
+    def _compare(self, question: Vectors, group: str | None) -> tuple[Numbers, Figures]:
+        cosines = (self._vectors @ np.atleast_2d(question).T).max(axis=1).astype(np.float64)
+        if self._compared == "mean":
+            of_chunks = np.add.reduceat(cosines, self._starts) / self._counts
+        else:
+            of_chunks = np.maximum.reduceat(cosines, self._starts)
+        if group is None:
+            return self._chunk_nos, of_chunks
+        inside = np.flatnonzero(self._groups == group)
+        return self._chunk_nos[inside], of_chunks[inside]
+
+
+def make_leg(
+    shown: FilledStore,
+    words: FilledStore,
+    how: Variation,
+    kept: KeptVectors,
+    poolings: Sequence[Pooling] = (MEAN,),
+) -> VectorLeg:
+    """Embed the chunks that one store shows, for use beside the words of another or the same."""
+    tokens = kept.model.embedder
+    texts = [texts_of(each.passage, how, tokens) for each in shown.places]
+    flat = kept.embed([text for some in texts for text in some], poolings)
+    ends = np.cumsum([len(some) for some in texts])
+    both = zip(shown.places, words.places, strict=True)
+    assert all(one.document == other.document for one, other in both), "the same chunks"
+    return VectorLeg(words.places, np.split(flat, ends[:-1]), how.windows)
+
+
+class OtherVectors:
+    """A store's reader with another vector leg; all else is the reader's own."""
+
+    def __init__(self, reader: Any, leg: VectorLeg) -> None:
+        self._reader = reader
+        self._leg = leg
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
+        """Rank all chunks by their cosines; nothing here is superseded."""
+        numbers, cosines = self._leg.compare(vector, where)
+        order = np.lexsort((numbers, -cosines))[: 0 if where.superseded else limit]
+        return Ranked(numbers[order], cosines[order])
+
+    def background(self, vector: Vectors, where: Filter) -> Background:
+        """Look at all chunks; the product looks at some hundreds, which is the same within .002."""
+        _, cosines = self._leg.compare(vector, where)
+        return Background(float(cosines.mean()), float(cosines.std()), len(cosines))
+
+    def cosines(self, vector: Vectors, chunk_nos: Numbers) -> Figures:
+        """Look the cosines of some chunks up; all are of the question's conversation."""
+        del vector  # the one that was ranked by
+        return self._leg.look_up(chunk_nos)
+
+
+def rank_chunks(
+    reader: Any, space: str, question: Question, vector: Vectors, mode: Any
+) -> Iterator[tuple[int, float]]:
+    """Rank chunks as the product does, with their scores."""
+    where = Filter(space, session_id=question.group, include_global=question.group is None)
+    request = SearchRequest(question.text, where, mode=mode)
+    for fused in Ranking(request, reader, vector):
+        yield fused.chunk_no, fused.score
+
+
+def first_documents(
+    ranked: Iterator[tuple[int, float]], documents: Mapping[int, str], count: int = DEPTH
+) -> list[str]:
+    """Name the first documents of a ranking of chunks."""
+    found: dict[str, None] = {}
+    for number, _ in ranked:
+        found.setdefault(documents[number])
+        if len(found) == count:
+            break
+    return list(found)

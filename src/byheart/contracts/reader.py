@@ -1,0 +1,274 @@
+"""One view of a store: what it ranks, fetches and counts, and the values it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from byheart.contracts.embedders import Model, Vectors
+from byheart.model import (
+    Chunk,
+    Entity,
+    Filter,
+    Heading,
+    HistoryEntry,
+    IndexState,
+    Memory,
+    MemoryFields,
+    Session,
+    SessionStats,
+    Similar,
+)
+
+if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Ranked(NamedTuple):
+    """The chunks that one leg found, best first, with their scores beside them."""
+
+    chunk_nos: NDArray[np.int64]
+    scores: NDArray[np.float64]
+
+
+class Background(NamedTuple):
+    """The cosines that a question has with chunks at large, and how many chunks there are."""
+
+    mean: float
+    deviation: float
+    chunks: int
+
+
+class Coverage(NamedTuple):
+    """How rare the words are that a chunk has of a question, all of its words, and the rarest."""
+
+    found: float
+    asked: float
+    rarest: float
+
+
+class Double(NamedTuple):
+    """Two memories that say almost the same, by their ids, the older one first."""
+
+    first: str
+    second: str
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChunk:
+    """A chunk with the fields of its memory, as the store holds them."""
+
+    chunk_no: int
+    chunk: Chunk
+    memory: MemoryFields
+
+
+class Standing(NamedTuple):
+    """What recall weighs of a memory; `used_at` is its last access, or else its last change."""
+
+    memory_id: str
+    text_id: str
+    summary: str
+    importance: float
+    used_at: datetime
+    access_count: int
+
+
+class SaidTurn(NamedTuple):
+    """Who said something, and what it was in a sentence."""
+
+    role: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that may be put into a prompt; `vectors` has a row for each of its windows."""
+
+    found: FoundChunk
+    score: float
+    vectors: Vectors | None
+
+
+class Reader(Protocol):
+    """One consistent view of the store: what it ranks and what it fetches belong together."""
+
+    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
+        """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
+        ...
+
+    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
+        """Rank the chunks that a raw FTS5 query matches, best first."""
+        ...
+
+    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
+        """Rank the chunks that have vectors by the cosine of their best window, best first."""
+        ...
+
+    def word_scores(
+        self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
+    ) -> NDArray[np.float64]:
+        """Give the BM25 score of each chunk; 0 if it has none of the terms."""
+        ...
+
+    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
+        """Tell how much of a question's words a chunk has, by their rarity."""
+        ...
+
+    def look_ahead(self, terms: Sequence[str], where: Filter, limit: int) -> None:
+        """Look up now what a question will need of its words, before its vector is known."""
+        ...
+
+    def background(self, vector: Vectors, where: Filter) -> Background:
+        """Tell which cosines a question has with the chunks at large."""
+        ...
+
+    def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
+        """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
+        ...
+
+    def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the cosine of each chunk's best window; not a number for those without vectors."""
+        ...
+
+    def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
+        """Find memories that say almost the same and are seen where this one is, best first."""
+        ...
+
+    def doubles(self, where: Filter, least: float) -> list[Double]:
+        """Pair memories of one kind and session that say almost the same, best first."""
+        ...
+
+    def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
+        """Tell what each term contributed to a chunk's BM25 score."""
+        ...
+
+    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+        """Name the memory of each chunk by its internal number."""
+        ...
+
+    def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
+        """Name the headings that each chunk stands under."""
+        ...
+
+    def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
+        """Fetch chunks with their memories' fields, in the order asked."""
+        ...
+
+    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
+        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
+        ...
+
+    def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
+        """Fetch every chunk of a memory in order."""
+        ...
+
+    def memory(self, memory_id: str, space: str) -> Memory | None:
+        """Fetch one memory whole."""
+        ...
+
+    def at_path(self, path: str, space: str) -> str | None:
+        """Name the memory that a path belongs to, the latest if there are several."""
+        ...
+
+    def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
+        """Give how many tokens the texts of memories have, as counted when they were saved."""
+        ...
+
+    def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
+        """Fetch what recall weighs of memories, in the order asked."""
+        ...
+
+    def memories(self, where: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
+        """List memories, latest iteration and latest first, and count all that match."""
+        ...
+
+    def turns(
+        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
+    ) -> list[Memory]:
+        """List turns, oldest first; with `latest`, `offset` counts from the end."""
+        ...
+
+    def count_turns(self, where: Filter, roles: Sequence[str]) -> int:
+        """Count the turns that match."""
+        ...
+
+    def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
+        """Pick the first turn and those that matter most, in order."""
+        ...
+
+    def running_summary(self, session_id: str, space: str) -> Memory | None:
+        """Fetch the summary of a session, hidden or not."""
+        ...
+
+    def emitted(self, space: str, session_id: str) -> list[str]:
+        """Give what a session, or nobody's in particular, was given lately and still finds."""
+        ...
+
+    def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
+        """Name the chunks that a session itself was given lately, since a moment."""
+        ...
+
+    def pinned(self, where: Filter) -> list[Memory]:
+        """List what is pinned, in the order in which it was."""
+        ...
+
+    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
+        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
+        ...
+
+    def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
+        """List the ids of all memories that match, oldest first."""
+        ...
+
+    def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
+        """Tell what happened to a memory, oldest first; nothing for one that never was."""
+        ...
+
+    def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
+        """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        ...
+
+    def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
+        """Name the session of each text, also of a forgotten memory; unknown ids are left out."""
+        ...
+
+    def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
+        """Say when a memory was hidden, if it is."""
+        ...
+
+    def entities(
+        self, space: str, prefix: str | None, limit: int, offset: int
+    ) -> tuple[list[Entity], int]:
+        """List the entities that memories name now, the most used first, and count them all."""
+        ...
+
+    def session_stats(self, where: Filter) -> SessionStats:
+        """Count what a session holds, or all of them; what is global belongs to none."""
+        ...
+
+    def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
+        """List memories, the latest first; with a task, its own and those of none."""
+        ...
+
+    def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
+        """List what memories were promoted to and still holds: the copy, and its source."""
+        ...
+
+    def sessions(
+        self, space: str, agent_id: str | None, limit: int, offset: int
+    ) -> tuple[list[Session], int]:
+        """List sessions by agent, latest activity first, and count them all."""
+        ...
+
+    def model(self) -> Model | None:
+        """Name the model whose vectors are ranked."""
+        ...
+
+    def state(self, space: str) -> IndexState:
+        """Count what a space holds."""
+        ...

@@ -1,0 +1,87 @@
+"""Captures: what is kept of an agent's work, and what a session came to."""
+
+from __future__ import annotations
+
+import contextlib
+
+from byheart.agents import CLAUDE_CODE, describe_call
+from byheart.capturing import capture, capture_title, is_wanted
+from byheart.errors import Conflict, EmbeddingError, NotFound
+from byheart.interfaces.hooks.events import output_text
+from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
+from byheart.memory_store import MemoryStore
+
+# Vectors are made a few at a time, so that what was made is kept when time is up.
+_EMBEDDED_AT_ONCE, _LAST_MOMENT_SECONDS = 8, 0.3
+
+
+def keep_output(situation: Situation) -> None:
+    """Keep what a tool put out, if the settings want it; its vectors are made later."""
+    event, settings = situation.event, situation.settings
+    tool = event.text("tool_name")
+    if event.is_of_subagent or not is_wanted(tool, settings):
+        return
+    kept = capture(output_text(event.said.get("tool_response")), settings, is_output=True)
+    if not kept.text.strip():
+        return
+    about = capture_title(describe_call(tool, event.said.get("tool_input")), settings)
+    with situation.store(embedding=False) as store, contextlib.suppress(Conflict):
+        store.log(
+            event.session_id,
+            "tool",
+            kept.text,
+            "tool_output",
+            client_id=event.text("tool_use_id") or None,
+            agent_id=CLAUDE_CODE,
+            task_code=event.project,
+            title=about,
+        )
+
+
+def catch_up(situation: Situation) -> None:
+    """Keep what the transcript has that is not known yet, then make vectors while there is time."""
+    with situation.store(embedding=False) as store:
+        _keep_transcript(store, situation)
+    _make_vectors(situation)
+
+
+def sum_up(situation: Situation) -> None:
+    """Keep what is new, and say anew what the session came to."""
+    event = situation.event
+    with situation.store(embedding=False) as store:
+        _keep_transcript(store, situation)
+        held = summary_of(store, event.session_id)
+        # What an agent wrote stays until an agent writes again.
+        if held is None or held.metadata.get("extracted"):
+            with contextlib.suppress(NotFound):
+                store.summarize(event.session_id, who="byheart")
+    _make_vectors(situation)
+
+
+def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
+    event = situation.event
+    if event.transcript is not None and event.transcript.is_file():
+        store.follow(event.transcript, format=CLAUDE_CODE)
+    # It may not have been written yet.
+    message = event.text("last_assistant_message").strip()
+    if message:
+        text = capture(message, situation.settings).text
+        last = store.transcript(event.session_id, limit=1, latest=True, role="assistant").turns
+        if not last or last[0].content != text:
+            keep_said(store, event, "assistant", text)
+
+
+def _make_vectors(situation: Situation) -> None:
+    if situation.settings.embedding_provider == "none":
+        return
+
+    def go_on(_: int) -> None:
+        if situation.deadline.left < _LAST_MOMENT_SECONDS:
+            raise TimeoutError
+
+    with (
+        contextlib.suppress(TimeoutError, EmbeddingError),
+        situation.store(embedding=True) as store,
+    ):
+        go_on(0)
+        store.embed_pending(go_on, _EMBEDDED_AT_ONCE)

@@ -1,0 +1,239 @@
+"""What a question is answered with: hits, how they came to be ranked so, and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from byheart.model.memories import Origin, text_id
+
+Mode = Literal["hybrid", "vector", "fts"]
+Granularity = Literal["fine", "medium", "coarse"]
+Fusion = Literal["evidence", "rrf"]
+Verdict = Literal["answered", "weak", "none"]
+
+MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
+GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
+FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
+
+
+@dataclass(frozen=True, slots=True)
+class LegExplanation:
+    """Where one leg of the search placed a hit; a rank beyond the leg's first ones is not known."""
+
+    rank: int | None
+    score: float
+    contribution: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a hit stands where it stands: what its legs and the turns around it contribute."""
+
+    fusion: str
+    final_score: float
+    fts: LegExplanation | None = None
+    vector: LegExplanation | None = None
+    neighbours: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFields:
+    """The memory's own fields that every hit carries."""
+
+    memory_id: str
+    kind: str
+    title: str | None
+    summary: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | None
+    task_code: str | None
+    path: str | None
+    tags: tuple[str, ...]
+    importance: float
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    version: int
+    replaced_at: datetime | None
+    superseded_by: str | None
+    role: str | None
+    origin: Origin
+
+    @property
+    def text_id(self) -> str:
+        """Name this text of the memory: by its id, an earlier one by its version as well."""
+        return text_id(self.memory_id, self.version if self.replaced_at else None)
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHit(MemoryFields):
+    """A fine result: one passage."""
+
+    chunk_id: str
+    chunk_index: int
+    chunk_content: str
+    chunk_type: str
+    header_path: str
+    level: int
+    start_line: int
+    end_line: int
+    similarity: float | None
+    score: float
+    snippet: str
+    source: Literal["chunk"] = "chunk"
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SectionHit(MemoryFields):
+    """A medium result: a whole section in which passages matched."""
+
+    section_header: str
+    section_content: str
+    header_path: str
+    start_line: int
+    end_line: int
+    chunks_in_section: int
+    matched_chunks: int
+    match_ratio: float
+    auto_merged: bool
+    similarity: float | None
+    score: float
+    snippet: str
+    source: Literal["expanded_section"] = "expanded_section"
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryHit(MemoryFields):
+    """A coarse result: a whole memory, ranked by its best passage or merely listed."""
+
+    content: str
+    content_hash: str
+    entities: tuple[str, ...]
+    metadata: Mapping[str, Any]
+    matching_chunks: int
+    total_chunks: int
+    similarity: float | None
+    score: float
+    snippet: str
+    source: Literal["full_document"] = "full_document"
+    source_type: Literal["ranked", "scoped"] = "ranked"
+    explanation: Explanation | None = None
+
+
+Hit = ChunkHit | SectionHit | MemoryHit
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How much there is to search, and how much of it has vectors."""
+
+    memories: int
+    chunks: int
+    pending_vectors: int
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictExplanation:
+    """What a verdict goes by: figures of the best hit; null where that leg was not asked.
+
+    `coverage` is the share of the question's words that it has, by rarity, `weight` how rare these
+    are together, `similarity` its cosine above that of unrelated texts.
+    """
+
+    coverage: float | None
+    weight: float | None
+    similarity: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Whether the best hit answers a question, how probable that is, and why."""
+
+    verdict: Verdict
+    confidence: float
+    grounds: VerdictExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchAnswer:
+    """The envelope around the hits; `verdict` and `confidence` are about the best of them all."""
+
+    query: str
+    mode: Mode
+    granularity: Granularity
+    results: tuple[Hit, ...]
+    total_results: int
+    has_more: bool
+    degraded: str | None
+    index: IndexState
+    elapsed_ms: float
+    verdict: Verdict
+    confidence: float
+    remark: str | None = None
+    grounds: VerdictExplanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledSummary:
+    """A memory as the index of a recall lists it."""
+
+    id: str
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory that a recall gives in full; every field is paid for in tokens."""
+
+    id: str
+    kind: str
+    role: str | None
+    origin: Origin
+    title: str | None
+    content: str
+    importance: float
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    session_id: str | None
+    created_at: datetime
+    superseded_by: str | None
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallExplanation:
+    """What a memory's score is made of: four parts, each from 0 to 1 and not yet weighed."""
+
+    id: str
+    score: float
+    relevance: float
+    importance: float
+    recency: float
+    frequency: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecallAnswer:
+    """The memories behind a query, within a token budget; explanations stand outside of it."""
+
+    query: str
+    mode: Mode
+    index: tuple[RecalledSummary, ...]
+    details: tuple[RecalledMemory, ...]
+    total_count: int
+    has_more: bool
+    tokens_used: int
+    verdict: Verdict
+    confidence: float
+    degraded: str | None = None
+    explanations: tuple[RecallExplanation, ...] | None = None
+    remark: str | None = None
+    grounds: VerdictExplanation | None = None

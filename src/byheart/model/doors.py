@@ -1,0 +1,58 @@
+"""Who may come in over the network, and the one form in which nouns leave by any door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal
+
+Access = Literal["read", "write"]
+
+ACCESSES: tuple[Access, ...] = ("read", "write")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """Who may come in over the network: into which space, and how far.
+
+    `last_used_at` is exact to a minute.
+    """
+
+    token_id: str
+    name: str
+    access: Access
+    space: str
+    session_id: str | None
+    created_at: datetime
+    expires_at: datetime | None
+    last_used_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedToken:
+    """A new token with its secret, which is not kept and cannot be shown again."""
+
+    token: Token
+    secret: str
+
+
+@cache
+def _field_names(noun: type[Any]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(noun))
+
+
+def to_wire(value: Any) -> Any:
+    """Turn nouns into what JSON can carry: the one shape every door shows."""
+    if value is None or isinstance(value, str | int | float):  # most of what there is
+        return value
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: to_wire(getattr(value, name)) for name in _field_names(type(value))}
+    if isinstance(value, Mapping):
+        return {str(key): to_wire(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_wire(each) for each in value]
+    return value

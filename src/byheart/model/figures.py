@@ -1,0 +1,194 @@
+"""A store in figures: what it holds and takes, what it has done, how well it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from byheart.model.answers import IndexState, Mode
+from byheart.model.upkeep import Finding
+from byheart.model.workspaces import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of a store at a glance."""
+
+    store: str
+    space: str
+    schema_version: int
+    index: IndexState
+    vectors: int
+    spaces: int
+    sessions: int
+    size_bytes: int
+    index_bytes: int
+    writable: bool
+    degraded: str | None
+    wanted_model: str | None = None
+    remark: str | None = None
+    workspaces: tuple[Workspace, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """What the files of a store take on disk."""
+
+    store_bytes: int
+    log_bytes: int
+    index_bytes: int
+    stats_bytes: int
+    backup_bytes: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Give what they take together."""
+        return (
+            self.store_bytes
+            + self.log_bytes
+            + self.index_bytes
+            + self.stats_bytes
+            + self.backup_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """What a space holds, and the files of its store."""
+
+    index: IndexState
+    kinds: Mapping[str, int]
+    vectors: int
+    sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class SlowQuery:
+    """One of the slowest queries; of a long one the beginning."""
+
+    kind: str
+    query: str
+    elapsed_ms: float
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long queries took; `slow` ones took longer than the setting `slow_query_ms`."""
+
+    count: int
+    mean_ms: float | None
+    p50_ms: float | None
+    p95_ms: float | None
+    p99_ms: float | None
+    slow: int
+    slow_rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryStats:
+    """The queries of a space: all of them, by kind of search, and the slowest of each kind."""
+
+    total: Latency
+    kinds: Mapping[str, Latency]
+    slowest: tuple[SlowQuery, ...]
+    slow_query_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class SaveStats:
+    """What became of the texts that were saved in a space."""
+
+    created: int
+    unchanged: int
+    updated: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkStats:
+    """How often something was done, and how long that took."""
+
+    count: int
+    total_seconds: float
+    last_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CacheStats:
+    """How often something was there already; the rate is `None` until anybody asked."""
+
+    hits: int
+    misses: int
+    hit_rate: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What a space holds, and what its store has done since some moment, in all processes.
+
+    Queries and saves are the space's own; index work and caches are the whole store's.
+    """
+
+    store: str
+    space: str
+    memories: int
+    kinds: Mapping[str, int]
+    chunks: int
+    vectors: int
+    pending_vectors: int
+    model: str | None
+    coverage_percent: float
+    sizes: Sizes
+    since: datetime | None
+    collecting: bool
+    queries: QueryStats
+    saves: SaveStats
+    index_work: Mapping[str, WorkStats]
+    caches: Mapping[str, CacheStats]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchFigures:
+    """How questions made of the store's own passages were answered in one mode.
+
+    `recall` is the share found among the first k, `called_none` counts those of which the verdict
+    said there was nothing, `called_answered` the unrelated ones of which it said there was.
+    """
+
+    mode: Mode
+    questions: int
+    recall: float
+    mrr: float
+    called_none: int
+    unrelated: int
+    called_answered: int
+    p50_ms: float
+    p95_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BenchRun:
+    """The figures of one run, as they are kept to be compared with."""
+
+    at: datetime
+    space: str
+    chunks: int
+    model: str | None
+    seed: int
+    k: int
+    figures: tuple[BenchFigures, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a bench found: figures, those of the run before, and in a line if anything is wrong."""
+
+    store: str
+    run: BenchRun
+    before: BenchRun | None
+    runs_kept: int
+    ok: bool
+    message: str
+    findings: tuple[Finding, ...]
+    elapsed_ms: float

@@ -1,0 +1,247 @@
+"""What is saved: memories, the passages they are cut into, and what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+Match = Literal["any", "all"]
+SaveStatus = Literal["created", "unchanged", "updated"]
+Origin = Literal["user", "agent", "tool", "file", "import"]
+Operation = Literal["create", "update", "supersede", "forget", "restore", "pin", "unpin"]
+
+ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "file", "import")
+
+HEADING_SEPARATOR = " > "
+# The type of a chunk that is too short to be embedded: it is found by its words alone.
+ASIDE = "aside"
+# The type of a chunk that repeats what was put into the prompt: it is kept, and not found.
+ECHO = "echo"
+# What needs no vectors.
+UNEMBEDDED = (ASIDE, ECHO)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading that a passage stands under; `start_char` tells two of the same title apart."""
+
+    level: int
+    title: str
+    start_char: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of a memory: the exact slice `content[start_char:end_char]` of its text."""
+
+    index: int
+    content: str
+    start_char: int
+    end_char: int
+    start_line: int
+    end_line: int
+    chunk_type: str
+    headings: tuple[Heading, ...]
+    token_count: int
+
+    @property
+    def header_path(self) -> str:
+        """Give the headings from the outermost in, without `#` marks."""
+        return HEADING_SEPARATOR.join(heading.title for heading in self.headings)
+
+    @property
+    def level(self) -> int:
+        """Give the depth of the innermost heading, 0 above all headings."""
+        return self.headings[-1].level if self.headings else 0
+
+    @property
+    def section(self) -> tuple[Heading, ...]:
+        """Give the headings of the section it belongs to."""
+        return section_of(self.headings)
+
+
+def text_id(memory_id: str, version: int | None) -> str:
+    """Name a text of a memory: the current one, or the one an earlier version ended with."""
+    return memory_id if version is None else f"{memory_id}@{version}"
+
+
+def client_id_of(path: str) -> str:
+    """Name the memory of a file, so that two files with the same text are two memories."""
+    return f"file:{path}"
+
+
+def usual_origin(
+    kind: str,
+    role: str | None,
+    path: str | None,
+    agent_id: str | None,
+    client_id: str | None = None,
+) -> Origin:
+    """Say whose words a text holds if nobody says so: by what it is, who spoke, who saved it."""
+    if role == "tool" or kind == "tool_output":
+        return "tool"
+    if kind == "file" or path is not None:
+        return "file"
+    if role is not None:
+        return "user" if role == "user" else "agent"
+    # The running summary of a session is named ''.
+    return "agent" if agent_id is not None or client_id == "" else "user"
+
+
+def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
+    """Give the headings down to the first at depth two or more: the section of a passage.
+
+    A document that starts at `##` therefore groups by that heading, not by two of them.
+    """
+    for depth, heading in enumerate(headings, start=1):
+        if heading.level >= 2:
+            return headings[:depth]
+    return headings
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One saved text with everything known about it."""
+
+    memory_id: str
+    space: str
+    kind: str
+    content: str
+    content_hash: str
+    title: str | None
+    summary: str
+    source: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | None
+    task_code: str | None
+    path: str | None
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    importance: float
+    metadata: Mapping[str, Any]
+    format: str
+    chunks: int
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None = None
+    accessed_at: datetime | None = None
+    access_count: int = 0
+    version: int = 1
+    replaced_at: datetime | None = None
+    superseded_by: str | None = None
+    forgotten_at: datetime | None = None
+    derived: tuple[str, ...] = ()
+    role: str | None = None
+    client_id: str | None = None
+    pinned_at: datetime | None = None
+    origin: Origin = "user"
+
+    @property
+    def scope(self) -> Literal["session", "global"]:
+        """Say whether it belongs to one session or to the whole space."""
+        return "global" if self.session_id is None else "session"
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What a memory must be to be considered at all; `None` and `()` mean no restriction."""
+
+    space: str
+    session_id: str | None = None
+    include_global: bool = True
+    kind: tuple[str, ...] = ()
+    origin: tuple[Origin, ...] = ()
+    agent_id: str | None = None
+    session_iter: int | None = None
+    task_code: str | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] = ()
+    match: Match = "any"
+    path: str | None = None
+    min_importance: float | None = None
+    created_after: datetime | None = None
+    created_before: datetime | None = None
+    as_of: datetime | None = None
+    include_expired: bool = False
+    superseded: bool | None = None
+    forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SaveResult:
+    """What became of one saved text."""
+
+    memory_id: str
+    status: SaveStatus
+    chunks: int
+    content_hash: str
+    created_at: datetime
+    pending_vectors: int
+    version: int = 1
+    similar: tuple[Similar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory that says almost the same as another."""
+
+    memory_id: str
+    similarity: float
+    summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """What memories are about: its name, other spellings, and how many memories name it now."""
+
+    name: str
+    memories: int
+    first_seen: datetime | None
+    last_seen: datetime | None
+    aliases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPage:
+    """A listing of entities, the most used first."""
+
+    entities: tuple[Entity, ...]
+    total: int
+    has_more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened to a memory; `changes` gives `from` and `to` for each field."""
+
+    operation: Operation
+    at: datetime
+    who: str
+    version: int
+    reason: str | None
+    changes: Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkWindow:
+    """A passage with its neighbours."""
+
+    memory_id: str
+    chunk_id: str
+    target_chunk_index: int
+    context_window: int
+    chunks_returned: int
+    expanded_content: str
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPage:
+    """A listing of memories, newest first."""
+
+    memories: tuple[Memory, ...]
+    total: int
+    has_more: bool

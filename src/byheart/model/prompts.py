@@ -1,0 +1,122 @@
+"""What goes into a prompt, and the receipt for what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from byheart.model.answers import Mode
+from byheart.model.memories import Origin
+
+ContextPart = Literal["identity", "summary", "pinned", "retrieved", "recent"]
+LeftOutReason = Literal[
+    "budget",
+    "question",
+    "recent",
+    "pinned",
+    "summary",
+    "retrieved",
+    "duplicate",
+    "similar",
+    "superseded",
+    "unreadable",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """Something that a context holds, and where it is from; `cut` if not to its end.
+
+    An identity file has a path and no `memory_id`: that is empty.
+    """
+
+    part: ContextPart
+    memory_id: str
+    chunk_ids: tuple[str, ...]
+    kind: str
+    role: str | None
+    origin: Origin
+    title: str | None
+    path: str | None
+    start_line: int | None
+    end_line: int | None
+    session_id: str | None
+    created_at: datetime
+    score: float | None
+    tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something that could have been in a part of a context, and why it is not."""
+
+    part: ContextPart
+    memory_id: str
+    chunk_id: str | None
+    score: float | None
+    reason: LeftOutReason
+    tells: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReceipt:
+    """What a context holds and what not; `tokens` are by part, `frame` is what holds them.
+
+    `counter` names the model whose tokens were counted, or is `estimate`.
+    """
+
+    items: tuple[ContextItem, ...]
+    left_out: tuple[LeftOut, ...]
+    tokens: Mapping[str, int]
+    max_tokens: int
+    counter: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptMessage:
+    """A message as the APIs of language models take it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class SystemBlock:
+    """A piece of a system prompt; with `cache_control`, the provider is to remember it."""
+
+    text: str
+    cache_control: Mapping[str, str] | None = None
+    type: Literal["text"] = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class AnthropicPrompt:
+    """A context as Anthropic's API takes it."""
+
+    system: tuple[SystemBlock, ...]
+    messages: tuple[PromptMessage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextAnswer:
+    """What goes into a prompt, within a token budget, as one text and as messages.
+
+    `text` begins with `stable`, which is the same bytes until its content changes.
+    """
+
+    session_id: str
+    query: str
+    mode: Mode
+    text: str
+    stable: str
+    stable_hash: str
+    tokens_used: int
+    openai: tuple[PromptMessage, ...]
+    anthropic: AnthropicPrompt
+    receipt: ContextReceipt
+    elapsed_ms: float = 0.0
+    degraded: str | None = None
+    remark: str | None = None

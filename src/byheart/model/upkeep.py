@@ -1,0 +1,175 @@
+"""What became of a store that was tended: merged, forgotten, mended, moved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from byheart.model.memories import Similar
+
+
+@dataclass(frozen=True, slots=True)
+class MergeProposal:
+    """Memories that could be one: which to keep, why that one, and the others, nearest first."""
+
+    keep: str
+    summary: str
+    why: str
+    others: tuple[Similar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Dedupe:
+    """What `dedupe` proposes or did; `left_out` counts pairs that differ in a name or a number."""
+
+    proposals: tuple[MergeProposal, ...]
+    total: int
+    has_more: bool
+    left_out: int
+    threshold: float
+    applied: bool
+    degraded: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """What a memory is after others were merged into it."""
+
+    memory_id: str
+    version: int
+    merged: tuple[str, ...]
+    tags: tuple[str, ...]
+    entities: tuple[str, ...]
+    access_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What was taken out for good, and where was looked for what might be left."""
+
+    memories: int
+    texts: int
+    chunks: int
+    vectors: int
+    history: int
+    files_removed: tuple[str, ...]
+    files_searched: tuple[str, ...]
+    traces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What a `forget` or `cleanup` did, or with `dry_run` would do."""
+
+    memory_ids: tuple[str, ...]
+    count: int
+    hard: bool
+    dry_run: bool
+    oldest: datetime | None = None
+    newest: datetime | None = None
+    expired: int = 0
+    removal: Removal | None = None
+    still_found: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """What became of a change of model; `made` and `reused` count the texts embedded or known."""
+
+    model_from: str | None
+    model_to: str
+    switched: bool
+    chunks: int
+    made: int
+    reused: int
+    pending_vectors: int
+    old_vectors: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing the doctor looked at, what it saw, and what to do about it."""
+
+    check: str
+    ok: bool
+    message: str
+    hint: str = ""
+    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TransferProgress:
+    """How far an export or import has come: `done` of `total` memories, bytes, files or chunks."""
+
+    memories: int
+    done: int
+    total: int | None
+    embedded: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What an export wrote; `path` is `None` for a stream."""
+
+    path: str | None
+    format: Literal["jsonl", "markdown"]
+    memories: int
+    entities: int
+    tombstones: int
+    vectors: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """What an import left out because it could not be read, and why."""
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """What an import did, or would do; `refused` counts texts that had been forgotten for good.
+
+    `format` is `mixed` if there were several; `files` counts those of each. `sessions`, `turns` and
+    `memories` say what the files of other programs hold, `left_out` what in them is not taken over,
+    `redacted` how many secrets were taken out.
+    """
+
+    imported: int
+    updated: int
+    unchanged: int
+    refused: int
+    skipped: tuple[Skipped, ...]
+    pending_vectors: int
+    degraded: str | None
+    format: str = "jsonl"
+    files: Mapping[str, int] = field(default_factory=dict)
+    dry_run: bool = False
+    sessions: int = 0
+    turns: int = 0
+    memories: int = 0
+    redacted: int = 0
+    shortened: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """A copy of a store."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A document that was written to a file."""
+
+    memory_id: str
+    file_path: str
+    file_size_bytes: int
+    estimated_tokens: int

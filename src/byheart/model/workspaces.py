@@ -1,0 +1,65 @@
+"""The folders whose files are memories, and how far their index has come."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+# A process that keeps a workspace fresh and was not heard of for so long is taken for dead.
+STALE_SECONDS = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    """A folder whose files are memories; `watched_by` names the process that keeps it fresh."""
+
+    workspace_no: int
+    space: str
+    root: str
+    files: int
+    failed: int
+    indexed_at: datetime | None
+    watched_by: str | None
+    beat_at: datetime | None
+    behind: int
+    trouble: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileError:
+    """A file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexProgress:
+    """How far the index of a workspace has come: first files are read, then chunks embedded."""
+
+    files: int
+    files_total: int
+    chunks: int
+    vectors: int
+    vectors_total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """What became of the files of a workspace.
+
+    Skipped are those that had not changed, empty those that were found to hold no text.
+    """
+
+    root: str
+    files_indexed: int
+    files_moved: int
+    files_skipped: int
+    files_empty: int
+    files_removed: int
+    files_forgotten: int
+    errors: tuple[FileError, ...]
+    chunks: int
+    pending_vectors: int
+    degraded: str | None
+    elapsed_ms: float
