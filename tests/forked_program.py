@@ -100,7 +100,7 @@ def _serve(tests: socket.socket) -> None:
     # With what they would load only when it is used, each of them anew.
     import numpy.fft
     import numpy.ma
-    import numpy.random
+    import numpy.random  # noqa: F401
 
     import byheart.embedding.hash_embedder
     import byheart.interfaces.cli.commands

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from byheart.errors import InvalidInput, StoreBusy
+from byheart.errors import InvalidInput, StoreError
 from byheart.memory_store import MemoryStore
 from byheart.upkeep.foreign import growing
 from tests.upkeep.foreign.samples import (
@@ -158,13 +158,15 @@ def test_no_bookmark_is_put_behind_what_could_not_be_kept(
 ) -> None:
     with open_store() as store:
         store.save("something")
-    holding = apsw.Connection(str(path))
-    holding.execute("BEGIN IMMEDIATE")
-    with open_store(busy_timeout_seconds=0) as store, pytest.raises(StoreBusy):
+    other = apsw.Connection(str(path))
+    other.execute(
+        "CREATE TRIGGER refuse BEFORE INSERT ON memories BEGIN SELECT RAISE(ABORT, 'no'); END"
+    )
+    with open_store() as store, pytest.raises(StoreError):
         store.follow(transcript)
-    holding.execute("ROLLBACK")
-    assert holding.execute("SELECT count(*) FROM bookmarks").get == 0
-    holding.close()
+    assert other.execute("SELECT count(*) FROM bookmarks").get == 0
+    other.execute("DROP TRIGGER refuse")
+    other.close()
     with open_store() as store:
         assert store.follow(transcript).imported > 10
 
@@ -213,6 +215,19 @@ def test_what_cannot_be_followed_is_refused(store: MemoryStore, tmp_path: Path) 
         store.follow(tmp_path / "none.jsonl")
     with pytest.raises(InvalidInput, match="format"):
         store.follow(tmp_path, format="obsidian")
+
+
+def test_the_store_itself_is_never_opened_beside_sqlite(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="is the store itself"):
+        store.follow(store.status().store)
+
+
+@pytest.mark.parametrize("name", ["~nobody-is-called-so/x", "a\0b", "x" * 5000])
+def test_what_no_file_can_be_called_is_refused(name: str, store: MemoryStore) -> None:
+    for verb in (store.follow, store.import_, store.export, store.backup):
+        with pytest.raises(InvalidInput) as caught:
+            verb(name)
+        assert caught.value.hint
 
 
 def test_a_line_that_is_broken_is_named_and_passed_for_good(

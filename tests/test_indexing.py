@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -668,6 +669,25 @@ def test_two_processes_may_index_the_same_root_at_once(
     assert counts(store.index(root)) == (0, 153, 0, 0)
     assert store.list(kind="file", limit=1).total == 153
     assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+
+
+KILLED = """
+import os, signal, sys, byheart
+with byheart.open(sys.argv[1], embedding_provider="hash") as store:
+    store.index(sys.argv[2], on_progress=lambda _: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+def test_a_run_that_was_killed_leaves_what_it_wrote_and_the_next_one_goes_on(
+    store: MemoryStore, root: Path, path: Path
+) -> None:
+    for number in range(150):
+        write(root, f"notes/{number}.md", f"# Note {number}\n\nThe turbine number {number}.\n")
+    assert start_script(KILLED, path, root).wait(120) == -signal.SIGKILL
+    kept = store.list(kind="file").total
+    assert 0 < kept < 153
+    assert counts(store.index(root)) == (153 - kept, kept, 0, 0)
+    assert all(finding.ok for finding in store.doctor())
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(

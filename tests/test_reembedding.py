@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -39,11 +40,19 @@ def opened(path: Path) -> Iterator[Open]:
         each.close()
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save the texts once."""
+    path = tmp_path_factory.mktemp("saved") / "memory.db"
+    with byheart.open(path, embedding_provider="hash", embedding_model="hash-64") as store:
+        store.save_many({"content": text} for text in TEXTS)
+    return path
+
+
 @pytest.fixture
-def filled(opened: Open) -> MemoryStore:
-    store = opened("hash-64")
-    store.save_many({"content": text} for text in TEXTS)
-    return store
+def filled(saved: Path, path: Path, opened: Open) -> MemoryStore:
+    shutil.copy(saved, path)
+    return opened("hash-64")
 
 
 def rows(path: Path, query: str) -> list[Any]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from byheart.contracts import Reader, Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import EmbedderUnavailable
 from byheart.storage.sqlite import SqliteStorage
 from byheart.vectorizing import Vectorizer
 
@@ -62,6 +63,42 @@ def test_what_may_take_long_is_embedded_before_a_view_is_open(path: Path) -> Non
         pass
     with vectorizer.asking("so this one comes first again", look_up):
         assert made[-1] == 3
+
+
+def test_what_was_let_go_is_loaded_again_before_a_view_is_open(path: Path) -> None:
+    embedder = Awaiting()
+    vectorizer = Vectorizer(SqliteStorage(path), embedder, 0)
+    made: list[int] = []
+
+    def look_up(_reader: Reader) -> None:
+        made.append(len(embedder.saw_it_happen))
+
+    with vectorizer.asking("quick", look_up):
+        pass
+    vectorizer.unload(0)
+    embedder.patience = 0.1
+    with vectorizer.asking("a model is loaded for this one", look_up):
+        assert made == [1, 2]
+
+
+def test_after_a_failure_nobody_holds_a_view_for_what_may_take_long(path: Path) -> None:
+    embedder = Awaiting()
+    vectorizer = Vectorizer(SqliteStorage(path), embedder, 0)
+    made: list[int] = []
+
+    def look_up(_reader: Reader) -> None:
+        made.append(len(embedder.saw_it_happen))
+
+    def refuse(_seconds: float) -> bool:
+        raise EmbedderUnavailable("nobody answers", "try again")
+
+    embedder.happened.wait = refuse  # type: ignore[assignment,method-assign]
+    with vectorizer.asking("refused at once", look_up) as asked:
+        assert asked.degraded is not None
+    embedder.happened, embedder.patience = threading.Event(), 0.1
+    with vectorizer.asking("answered slowly", look_up) as asked:
+        assert asked.vector is not None
+    assert made == [0, 1]
 
 
 def test_an_embedder_that_fails_beside_is_told_like_any_other(path: Path) -> None:

@@ -91,8 +91,9 @@ def sample_set(whole: RetrievalSet, documents: int, questions: int) -> Retrieval
     asked = chance.sample(list(whole.questions), min(questions, len(whole.questions)))
     wanted = {name for each in asked for name in each.gains}
     rest = [each.name for each in whole.documents if each.name not in wanted]
-    few = 0 if any(each.group for each in whole.documents) else max(documents - len(wanted), 0)
-    kept = wanted | set(chance.sample(rest, min(few or len(rest), len(rest))))
+    in_groups = any(each.group for each in whole.documents)
+    more = len(rest) if in_groups else min(max(documents - len(wanted), 0), len(rest))
+    kept = wanted | set(chance.sample(rest, more))
     return replace(
         whole, documents=[each for each in whole.documents if each.name in kept], questions=asked
     )

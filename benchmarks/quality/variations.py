@@ -70,13 +70,13 @@ VARIATIONS = (
     Variation(
         "rare tokens first", ("cisi", "cosqa", _TURNS, "xquad_en"), pooling="rare tokens first"
     ),
-    Variation("question's sentences, best", ("cisi", "cacm"), question="sentences, best"),
-    Variation("question's sentences, mean", ("cisi", "cacm"), question="sentences, mean"),
+    Variation("best of the question's sentences", ("cisi", "cacm"), question="sentences, best"),
+    Variation("mean of the question's sentences", ("cisi", "cacm"), question="sentences, mean"),
     Variation("question without stop words", question="telling words"),
     Variation("without speaker", (_TURNS,), said="bare"),
     Variation("with date", (_TURNS, _CHATS), said="dated"),
-    Variation("without speaker, words too", (_TURNS,), said="bare", said_in_words=True),
-    Variation("with date, words too", (_TURNS, _CHATS), said="dated", said_in_words=True),
+    Variation("without speaker in both legs", (_TURNS,), said="bare", said_in_words=True),
+    Variation("with date in both legs", (_TURNS, _CHATS), said="dated", said_in_words=True),
 )
 
 

@@ -6,6 +6,7 @@ Sets of one family, that is on one subject or of the same texts, are not asked o
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -174,15 +175,16 @@ def fit_again(judged: Sequence[Judged], mode: str) -> str:
 
 
 def _signs(grounds: byheart.VerdictExplanation | None, mode: str) -> list[float]:
-    coverage = weight = similarity = 0.0
+    coverage = weight = similarity = size = 0.0
     if grounds is not None:
         coverage, weight = grounds.coverage or 0.0, min(grounds.weight or 0.0, 3.0)
         similarity = grounds.similarity or 0.0
+        size = math.log(min(max(grounds.chunks or 0, 100), 10_000))
     if mode == "fts":
         return [1.0, coverage, weight]
     if mode == "vector":
         return [1.0, similarity]
-    return [1.0, coverage, weight, min(max(similarity, 0.1), 0.5)]
+    return [1.0, coverage, weight, min(max(similarity, 0.1), 0.5), size]
 
 
 def _regress(signs: Figures, right: Figures, counts: Figures) -> Figures:

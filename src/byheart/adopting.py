@@ -14,6 +14,7 @@ from byheart.fields import check_moment
 from byheart.saving import SaveRequest, check_request
 from byheart.settings import Settings
 from byheart.upkeep.foreign import Format, Piece
+from byheart.upkeep.foreign.pieces import label
 
 # The fields of `log`, checked.
 CheckTurn = Callable[[Mapping[str, Any], Settings], SaveRequest]
@@ -73,8 +74,8 @@ class Adopter:
         self.tally.sessions.add((key.space, key.session_id or ""))
 
     def leave_out(self, what: str) -> None:
-        """Count something that is not kept."""
-        self.tally.left_out[what] += 1
+        """Count something that is not kept, by what its file calls it."""
+        self.tally.left_out[label(what) or "part"] += 1
 
     def _captured(self, piece: Piece) -> Piece:
         kept = capture(

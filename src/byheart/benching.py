@@ -62,7 +62,7 @@ UNRELATED = (
     "What makes the feathers of a kingfisher blue?",
 )
 
-Ask = Callable[[SearchRequest], AbstractContextManager[tuple[SearchRequest, Asked]]]
+Ask = Callable[[SearchRequest], AbstractContextManager[tuple[SearchRequest, Asked[None]]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,12 +34,17 @@ class Companion:
         try:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(1, "byheart-companion")
-            future = self._thread.submit(work)
+            return self._thread.submit(self._do, work).result
         except RuntimeError:  # the interpreter is about to end, or can start no thread
+            self._thread = None  # what it was given stays with it
             self._free.release()
             return _done(work)
-        future.add_done_callback(lambda _: self._free.release())
-        return future.result
+
+    def _do(self, work: Callable[[], Result]) -> Result:
+        try:
+            return work()
+        finally:
+            self._free.release()  # before anybody has the result, and comes with the next
 
 
 def _done(work: Callable[[], Result]) -> Callable[[], Result]:

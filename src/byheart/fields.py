@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 from byheart.errors import InvalidInput
@@ -71,6 +72,25 @@ def check_label(name: str, value: object) -> str:
 def check_name(name: str, value: object) -> str:
     """Accept what names a memory or a place in one: an id, or a path, in which anything may be."""
     return check_text(name, value, longest=LONGEST_PATH)
+
+
+def check_path(name: str, value: str | Path) -> Path:
+    """Accept what a user calls a file or folder, `~` and all, whether or not it is there."""
+    if "\0" in str(value):
+        raise InvalidInput(f"{name} {str(value)!r} holds a NUL, as no path can", "check the path")
+    try:
+        path = Path(value).expanduser()
+        path.exists()  # a name may be too long, or in a folder that is closed to us
+        return path
+    except OSError as error:
+        raise InvalidInput(
+            f"{name} {value} cannot be looked at: {error.strerror}", "check the path"
+        ) from error
+    except RuntimeError as error:
+        raise InvalidInput(
+            f"{name} {value}: nobody here is called so",
+            "write ./~… if the name begins with a tilde",
+        ) from error
 
 
 def _check_visible(name: str, text: str) -> str:

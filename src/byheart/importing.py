@@ -176,7 +176,7 @@ class Importer:
         for source in found.exports:
             before = self._done
             with source.open() as stream:
-                self._import_lines(stream, source.name)
+                self._import_lines(stream, source.name, is_alone=False)
             self._done = before + source.size
         for format_, source in found.parts:
             self._import_source(format_, source, is_certain=found.is_certain)
@@ -303,7 +303,7 @@ class Importer:
 
     # --- Lines --------------------------------------------------------------------------------
 
-    def _import_lines(self, stream: BinaryIO, name: str) -> None:
+    def _import_lines(self, stream: BinaryIO, name: str, *, is_alone: bool = True) -> None:
         lines = self._lines(stream, name)
         first = next(lines, None)
         if first is None:
@@ -317,18 +317,24 @@ class Importer:
             header = jsonl.read_header(item)
         except InvalidInput as error:
             # Without it nothing that follows can be understood.
-            error.message = f"{place}: {error.message}"
-            raise
+            if is_alone:
+                error.message = f"{place}: {error.message}"
+                raise
+            self._complain(place, error)
+            return
         self._import_records(lines, header, name)
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[_Line]:
-        for number, line in number_lines(stream):
-            self._done += len(line)
-            place = f"{name} line {number}"
-            try:
-                yield place, parse_object(line, "it")
-            except InvalidInput as error:
-                yield place, error
+        try:
+            for number, line in number_lines(stream):
+                self._done += len(line)
+                place = f"{name} line {number}"
+                try:
+                    yield place, parse_object(line, "it")
+                except InvalidInput as error:
+                    yield place, error
+        except InvalidInput as error:  # of the whole: it cannot be unpacked, or is no text
+            yield name, error
 
     def _gather(
         self,

@@ -1053,6 +1053,7 @@ class MemoryStore:
         from byheart.importing import GROWING
 
         chosen = check.check_choice("format", format, GROWING)
+        self._refuse_itself(path)
         importer = self._importer(on_error="skip")
         result = importer.go_on(Path(path).expanduser().absolute(), chosen)
         self._observe(result)
@@ -1090,7 +1091,7 @@ class MemoryStore:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
         from byheart.upkeep.exporting import refuse_existing
 
-        target = Path(path).expanduser().resolve()
+        target = check.check_path("path", path).resolve()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
         self._refuse_itself(target)
         self._storage.back_up(target)
@@ -1099,7 +1100,7 @@ class MemoryStore:
     def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
         """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
         if isinstance(path_or_file, str | Path):
-            path, store = Path(path_or_file).expanduser(), Path(self._storage.location)
+            path, store = check.check_path("path", path_or_file), Path(self._storage.location)
             if path.exists() and store.exists() and path.samefile(store):
                 raise InvalidInput(f"{path} is the store itself", "choose another name")
 

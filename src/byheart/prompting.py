@@ -157,7 +157,9 @@ class Prompter:
 
 
 def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
-    limit = 2 * request.top_k + _MORE_CANDIDATES if request.top_k else 0
+    if not request.top_k:
+        return []
+    limit = 2 * request.top_k + _MORE_CANDIDATES
     return [
         SearchRequest(query.strip(), where, limit=limit, mode=request.mode)
         for where in filter(None, (request.where, request.also))

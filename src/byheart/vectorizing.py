@@ -237,6 +237,7 @@ class Vectorizer:
 
     def unload(self, idle_seconds: float) -> None:
         """Let go of the memory that idle models take, until the next text."""
+        self._takes_long = True  # who loads a model again is not to hold a view meanwhile
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, Unloadable):
                 embedder.unload(idle_seconds)
@@ -295,13 +296,13 @@ class Vectorizer:
                 vector = _embed_query(chosen.embedder, text, remember)
                 model = model_of(chosen.embedder)
                 self._measure_unrelated(chosen.embedder, model)
+                self._takes_long = time.monotonic() - started > _SOON_SECONDS
                 return _Question(vector, model, None, chosen.remark)
         except EmbeddingError as error:
             reason = str(error)
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
-        finally:
-            self._takes_long = time.monotonic() - started > _SOON_SECONDS
+        self._takes_long = True  # to be refused is quick, to be answered again may not be
         return _Question(degraded=reason)
 
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from byheart.chunking import guess_format, split
@@ -100,8 +100,10 @@ endings = st.sampled_from(["\n", "\n", "\r\n", "\r"])
 
 @settings(max_examples=100, deadline=None)
 @given(
-    st.lists(st.tuples(pieces, endings).map("".join), max_size=25).map("".join), st.integers(1, 20)
+    content=st.lists(st.tuples(pieces, endings).map("".join), max_size=25).map("".join),
+    target=st.integers(1, 20),
 )
+@example(content="Title\n----\nTitle\n====\n", target=1)
 def test_chunks_joined_are_the_text(words, content: str, target: int) -> None:
     chunks = split(content, format="rst", tokens=words, target_tokens=target)
     assert "".join(chunk.content for chunk in chunks) == content

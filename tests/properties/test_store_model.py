@@ -34,7 +34,7 @@ TEXTS = [
     "# Long\n\n" + "\n\n".join(f"Cherry number {n}. {'Words follow. ' * 40}" for n in range(4)),
 ]
 SPACES, SESSIONS, KINDS = ("default", "other"), (None, "s1", "s2"), ("note", "fact")
-QUERIES = ("apple", "cherry plum", "user 記憶", "words follow number")
+QUERIES = ("apple user 記憶", "cherry plum words follow number")
 
 # Every row that belongs to nothing, in any table.
 _MISSING = "SELECT count(*) FROM {} WHERE {} NOT IN (SELECT {} FROM {})"

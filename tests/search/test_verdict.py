@@ -52,7 +52,8 @@ class SlantedEmbedder(HashEmbedder):
 shares = st.floats(0, 1)
 weights = st.floats(0, 8)
 cosines = st.floats(-1, 1)
-signs = st.builds(Signs, st.none() | shares, st.none() | weights, st.none() | cosines)
+sizes = st.none() | st.integers(0, 10**6)
+signs = st.builds(Signs, st.none() | shares, st.none() | weights, st.none() | cosines, sizes)
 
 
 @pytest.fixture
@@ -104,6 +105,13 @@ def test_nothing_in_common_is_none_in_every_mode() -> None:
     assert name_verdict(estimate(Signs(0.0, 0.0, 0.1))) == "none"
     assert name_verdict(estimate(Signs(0.0, 0.0, None))) == "none"
     assert name_verdict(estimate(Signs(None, None, 0.1))) == "none"
+
+
+def test_the_best_of_many_chunks_must_be_better_than_the_best_of_a_few() -> None:
+    said = [estimate(Signs(0.5, 1.2, 0.4, chunks)) for chunks in (3, 100, 1000, 10_000, 10**6)]
+    assert said == sorted(said, reverse=True)
+    # What was not measured is not guessed.
+    assert said[0] == said[1] > said[2] > said[3] == said[4]
 
 
 def test_the_words_change_at_their_bounds() -> None:
@@ -222,6 +230,7 @@ def test_explain_shows_what_the_verdict_goes_by(notes: MemoryStore) -> None:
     grounds: Any = notes.search("E4711", explain=True).grounds
     assert grounds.coverage == 1.0
     assert grounds.weight > 0
+    assert grounds.chunks == len(NOTES)
     by_vector: Any = notes.search("E4711", explain=True, mode="vector").grounds
     assert by_vector.coverage is None
     assert by_vector.similarity == grounds.similarity

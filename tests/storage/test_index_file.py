@@ -49,19 +49,19 @@ def rebuilt(store_path: Path, open_store: OpenStore, tmp_path: Path) -> list[Any
 
 @pytest.fixture(scope="module")
 def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a store of 500 memories once, and give the folder that it was closed in."""
+    """Make a store of 200 memories once, and give the folder that it was closed in."""
     folder = tmp_path_factory.mktemp("closed")
     with MemoryStore(
         SqliteStorage(folder / "memory.db"), HashEmbedder(), load_settings({}, environ={})
     ) as store:
-        store.save_many(items(0, 500))
+        store.save_many(items(0, 200))
         store.doctor(optimize=True)
     return folder
 
 
 @pytest.fixture
 def index(closed: Path, path: Path) -> Path:
-    """Give the index file of a closed store of 500 memories."""
+    """Give the index file of a closed store of 200 memories."""
     shutil.copytree(closed, path.parent, dirs_exist_ok=True)
     found = path.with_name("memory.db-index")
     assert found.is_file()
@@ -128,7 +128,7 @@ def test_the_index_file_of_another_store_is_not_used(
     index: Path, path: Path, open_store: OpenStore, tmp_path: Path
 ) -> None:
     other = open_store(tmp_path / "other.db")
-    other.save_many(items(1000, 1500))  # as many changes, other texts
+    other.save_many(items(1000, 1200))  # as many changes, other texts
     other.doctor(optimize=True)
     other.close()
     shutil.copy(tmp_path / "other.db-index", index)
@@ -140,11 +140,11 @@ def test_an_outdated_index_file_is_caught_up_with(
 ) -> None:
     old = index.read_bytes()
     store = open_store()
-    saved = store.save_many(items(500, 1200))
+    saved = store.save_many(items(200, 500))
     storage = SqliteStorage(path)
     storage.remove([each.memory_id for each in saved[::3]], "default", tombstones=False)
     storage.remove(
-        [store.list(limit=1, offset=1100 - 234).memories[0].memory_id], "default", tombstones=False
+        [store.list(limit=1, offset=400 - 134).memories[0].memory_id], "default", tombstones=False
     )
     storage.close()
     store.close()
@@ -158,11 +158,11 @@ def test_the_index_file_of_an_older_copy_whose_history_then_diverged_is_not_used
     backup = tmp_path / "backup.db"
     shutil.copy(path, backup)
     store = open_store()
-    store.save_many(items(500, 900))
+    store.save_many(items(200, 360))
     store.doctor(optimize=True)
     store.close()
     ahead = index.read_bytes()
-    for behind in (300, 400, 700):  # shorter than, as long as, and longer than the index's history
+    for behind in (120, 160, 280):  # shorter than, as long as, and longer than the index's history
         shutil.copy(backup, path)
         index.unlink(missing_ok=True)
         restored = open_store()
@@ -177,7 +177,7 @@ def test_an_index_file_is_caught_up_with_after_the_log_of_changes_was_cut(
 ) -> None:
     old = index.read_bytes()
     store = open_store()
-    store.save_many(items(500, 600))
+    store.save_many(items(200, 240))
     with store._storage._database.writing() as connection:
         connection.execute(
             "DELETE FROM changes WHERE change_no < (SELECT max(change_no) FROM changes)"
@@ -225,7 +225,7 @@ def test_removals_leave_the_index_file_at_once(
 ) -> None:
     store = open_store()
     before = index.stat().st_size
-    gone = [memory.memory_id for memory in store.list(limit=400).memories]
+    gone = [memory.memory_id for memory in store.list(limit=160).memories]
     storage = SqliteStorage(path)
     storage.remove(gone, "default", tombstones=False)
     storage.close()

@@ -254,6 +254,22 @@ def test_explain_looks_into_the_file(tmp_path: Path, put) -> None:
     assert not explain(tmp_path, tmp_path).ignored
 
 
+def test_explain_says_so_where_nobody_may_look(tmp_path: Path, put, monkeypatch) -> None:
+    put("closed/a.md")
+
+    def refuse(path: Path, **_: object) -> object:  # nothing is unreadable for root
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", refuse)
+        with pytest.raises(Unreadable, match=r"closed cannot be read: permission denied"):
+            explain(tmp_path, "closed")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "lstat", refuse)
+        with pytest.raises(Unreadable, match=r"a\.md cannot be read: permission denied"):
+            explain(tmp_path, "closed/a.md")
+
+
 def test_explain_says_that_there_is_no_text_in_a_file(tmp_path: Path, put) -> None:
     for content in ("", " \n"):
         put("blank.md", content)

@@ -58,7 +58,8 @@ def _chunk(index: int, pieces: Sequence[Block], ruler: Ruler) -> Chunk:
         start_line=ruler.line_at(start),
         end_line=ruler.line_at(end - 1),
         chunk_type=_type_of(pieces),
-        headings=_common_headings(pieces),
+        # Of headings joined to one another, the first may be cut off before the next begins.
+        headings=tuple(each for each in _common_headings(pieces) if each.start_char < end),
         token_count=ruler.count_tokens(start, end),
     )
 

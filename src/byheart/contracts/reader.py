@@ -43,11 +43,15 @@ class Background(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How rare the words are that a chunk has of a question, all of its words, and the rarest."""
+    """How rare the words are that a chunk has of a question, all of its words, and the rarest.
+
+    `chunks` is how many it was chosen from.
+    """
 
     found: float
     asked: float
     rarest: float
+    chunks: int
 
 
 class Double(NamedTuple):

@@ -145,12 +145,14 @@ class VerdictExplanation:
     """What a verdict goes by: figures of the best hit; null where that leg was not asked.
 
     `coverage` is the share of the question's words that it has, by rarity, `weight` how rare these
-    are together, `similarity` its cosine above that of unrelated texts.
+    are together, `similarity` its cosine above that of unrelated texts, `chunks` how many it was
+    chosen from.
     """
 
     coverage: float | None
     weight: float | None
     similarity: float | None
+    chunks: int | None
 
 
 @dataclass(frozen=True, slots=True)

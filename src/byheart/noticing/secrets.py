@@ -19,10 +19,7 @@ from typing import NamedTuple
 
 
 class _Token(NamedTuple):
-    """What a kind of token looks like, and letters of which some are in every one of it.
-
-    Looking for these is a hundred times as fast as looking for a pattern, and most texts have none.
-    """
+    """What a kind of token looks like, and letters of which some are in every one of it."""
 
     marks: tuple[str, ...]
     pattern: str
@@ -184,11 +181,15 @@ _TOKENS: Mapping[str, _Token] = {
     "zapier": _prefixed(r"hooks\.zapier\.com/hooks/catch/[A-Za-z0-9/]{10,60}", "hooks.zapier.com"),
     "jwt": _prefixed(r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}", "eyJ"),
 }
+# A token is one run of such characters. Few texts have any, and it is in these that letters of
+# tokens are looked for, which is far faster than looking for patterns.
+_RUN = re.compile(r"[A-Za-z0-9_~./:@+=-]{15,}")
 # A bot's token begins with its number: any other text in this form is none.
 _BOT = re.compile(
     r"(?<![\w.-])(?P<number>[MNO][A-Za-z0-9_-]{22,29})\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}"
     r"(?![\w.-])"
 )
+_SHORTEST_BOT = 57
 # What is a secret only beside what tells whose it is.
 _BESIDE_ACCOUNT = re.compile(
     r"(?<![A-Za-z0-9])(AC[a-f0-9]{32}[\"']?[ \t]{0,3}[,;|:]?\s{0,3}[\"']?)([a-f0-9]{32})"
@@ -233,6 +234,7 @@ _BLOCK = re.compile(
     r"(?P<rest>[a-z0-9_]{0,30})[\"']?[ \t]{0,3}:[ \t]{1,3}[|>][+\d-]{0,2}[ \t]{0,3}"
     r"(?:\#[^\n]{0,200})?\r?\n"
 )
+_BLOCK_SIGNS = (": |", ": >", ":  |", ":  >", ":\t|", ":\t>")
 # A value that follows its name on a command line, or in a file such as .netrc.
 _GIVEN = re.compile(
     rf"(?i)(?<![\w-])(?P<name>--[\w-]{{0,30}}?(?:{_NAMES})[ \t]{{1,3}}"
@@ -334,10 +336,12 @@ def redact(text: str) -> Redacted:
         return f"{match[1]}:{mark(kind)}"
 
     text = _without_private_keys(text, mark) if _KEY_MARK in text else text
-    for kind, token in _TOKENS.items():
-        if any(each in text for each in token.marks):
+    runs = "\n".join(_RUN.findall(text))
+    for kind, token in _TOKENS.items() if runs else ():
+        if any(each in runs for each in token.marks):
             text = _pattern_of(kind).sub(partial(_taken_out, mark, kind), text)
-    text = _BOT.sub(bot, text)
+    if len(runs) > _SHORTEST_BOT:
+        text = _BOT.sub(bot, text)
     plain = text.lower()
     if "mailgun" in plain:
         text = _MAILGUN.sub(partial(_taken_out, mark, "mailgun"), text)
@@ -396,7 +400,7 @@ def _is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
 def _without_blocks(text: str, mark: Mark) -> Iterator[str]:
     """Take out secrets that stand in lines of their own, below their names."""
     at = 0
-    for begins in _BLOCK.finditer(text) if "|" in text or ">" in text else ():
+    for begins in _BLOCK.finditer(text) if any(each in text for each in _BLOCK_SIGNS) else ():
         if begins.start() < at:
             continue
         end = _end_of_block(text, begins.end(), len(begins["indent"]))

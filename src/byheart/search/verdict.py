@@ -5,7 +5,8 @@ has, each weighed by its rarity. Weight is how rare these are together, in units
 no chunk has: one shared word out of one says less than four out of five. Similarity is its cosine,
 less what the model gives to texts that have nothing in common. How far the cosine stands above the
 question's own background, which ranks so well, says nothing here: whoever asks about what a store
-is all about is near to all of it.
+is all about is near to all of it. And the more chunks there are, the better the best of them is by
+chance alone.
 
 The weights are those of logistic regressions on ten public sets, in which half of the questions
 were another set's. docs/quality.md has the fit, how sure it is on sets left out, and the limits.
@@ -24,13 +25,15 @@ from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 
 # In the mean over ten sets, of questions that have an answer one in a hundred is below the first by
-# words alone, and three in a thousand in hybrid; of unrelated ones 41 and 21 in a thousand are
+# words alone, and three in a thousand in hybrid; of unrelated ones 41 and 13 in a thousand are
 # above the second.
 NONE_BELOW, ANSWERED_FROM = 0.05, 0.35
 # What more rare words have in common with a long question proves nothing further.
 _MOST_WEIGHT = 3.0
 # Beside words, a similarity tells related from unrelated, and no more.
 _LEAST_SIMILARITY, _MOST_SIMILARITY = 0.1, 0.5
+# Measured from 42 to 8,559 chunks: what lies beyond is taken for the nearest of these.
+_FEWEST_CHUNKS, _MOST_CHUNKS = 100, 10_000
 _DIGITS = 4
 
 
@@ -40,6 +43,7 @@ class Signs(NamedTuple):
     coverage: float | None
     weight: float | None
     similarity: float | None
+    chunks: int | None = None
 
 
 def estimate(signs: Signs) -> float:
@@ -51,7 +55,8 @@ def estimate(signs: Signs) -> float:
         # A little flatter than fitted, which would call twice as many none that have an answer.
         return _logistic(-4.7 + 3.0 * signs.coverage + 1.7 * weight)
     near = min(max(signs.similarity, _LEAST_SIMILARITY), _MOST_SIMILARITY)
-    together = _logistic(-6.7 + 2.6 * signs.coverage + 1.3 * weight + 7.8 * near)
+    chance = 0.3 * math.log(min(max(signs.chunks or 0, _FEWEST_CHUNKS), _MOST_CHUNKS))
+    together = _logistic(-5.1 + 2.6 * signs.coverage + 1.3 * weight + 8.2 * near - chance)
     # Who asks in other words than the answer's shares none with it.
     return max(together, _by_similarity(signs.similarity))
 
@@ -83,22 +88,32 @@ def judge(ranking: Ranking, reader: Reader, vector: Vectors | None, unrelated: f
         return Judgement("answered", 1.0)
     signs = _signs(ranking, best, reader, vector, unrelated)
     confidence = round(estimate(signs), _DIGITS)
-    shown = (None if each is None else round(each, _DIGITS) for each in signs)
-    return Judgement(name_verdict(confidence), confidence, VerdictExplanation(*shown))
+    grounds = VerdictExplanation(
+        coverage=_shown(signs.coverage),
+        weight=_shown(signs.weight),
+        similarity=_shown(signs.similarity),
+        chunks=signs.chunks,
+    )
+    return Judgement(name_verdict(confidence), confidence, grounds)
+
+
+def _shown(figure: float | None) -> float | None:
+    return None if figure is None else round(figure, _DIGITS)
 
 
 def _signs(
     ranking: Ranking, best: Fused, reader: Reader, vector: Vectors | None, unrelated: float
 ) -> Signs:
-    coverage = weight = similarity = None
+    coverage = weight = similarity = chunks = None
     if ranking.by_words:
-        found, asked, rarest = reader.coverage(ranking.terms, best.chunk_no, ranking.where_of(best))
-        coverage, weight = (found / asked if asked else 0.0), found / rarest
+        here = reader.coverage(ranking.terms, best.chunk_no, ranking.where_of(best))
+        coverage = here.found / here.asked if here.asked else 0.0
+        weight, chunks = here.found / here.rarest, here.chunks
     if vector is not None:
         place = best.places.get("vector")
         cosine = place.score if place else _cosine(reader, vector, best.chunk_no)
         similarity = None if math.isnan(cosine) else (cosine - unrelated) / (1 - unrelated)
-    return Signs(coverage, weight, similarity)
+    return Signs(coverage, weight, similarity, chunks)
 
 
 def _cosine(reader: Reader, vector: Vectors, chunk_no: int) -> float:

@@ -6,12 +6,13 @@ One file per memory, by kind: front matter that says what it is, then its text b
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from byheart import fields as check
@@ -204,8 +205,9 @@ def _files(folder: Path) -> list[Path]:
 
 
 def place_of(path: Path, folder: Path) -> str:
-    """Name a file as people see it in its folder."""
-    return path.name if path == folder else path.relative_to(folder).as_posix()
+    """Name a file as people see it in its folder; a name need not be UTF-8, what is kept must."""
+    place = path.name if path == folder else path.relative_to(folder).as_posix()
+    return os.fsencode(place).decode(errors="backslashreplace")
 
 
 def read(path: Path, folder: Path) -> VaultFile:
@@ -228,7 +230,8 @@ def read(path: Path, folder: Path) -> VaultFile:
     fields.setdefault("path", place)
     if not fields.get("title"):
         heading = _HEADING.search(body)
-        fields["title"] = (heading[1] if heading else path.stem)[: check.LONGEST_TITLE // 4]
+        named = heading[1] if heading else PurePosixPath(place).stem
+        fields["title"] = named[: check.LONGEST_TITLE // 4]
     return VaultFile({**fields, "content": body}, None, None, None, None, None)
 
 

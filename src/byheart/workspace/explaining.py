@@ -42,7 +42,10 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
         return Decision(True, "its name is not UTF-8", BUILT_IN)
     is_dir = stat.S_ISDIR(details.st_mode)
     decision = rules.decide(path, is_dir=is_dir, size_bytes=None if is_dir else details.st_size)
-    if decision.ignored or is_dir:
+    if decision.ignored:
+        return decision
+    if is_dir:
+        os.scandir(at).close()  # raises where it may not be listed
         return decision
     if not stat.S_ISREG(details.st_mode):
         return Decision(True, "not a regular file", BUILT_IN)
@@ -56,7 +59,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
 def _place_below(root: Path, path: str | Path) -> str:
     """Give the path below the root of a file named from here or from the root."""
     given = read_path(path)
-    existing = [each for each in (given, root / given) if os.path.lexists(each)]
+    existing = [each for each in (given, root / given) if _may_be_there(each)]
     # The links on the way to the root do not matter; those on the way from it do.
     for candidate in existing:
         normal = Path(os.path.abspath(candidate))  # noqa: PTH100 - links must stay
@@ -67,6 +70,17 @@ def _place_below(root: Path, path: str | Path) -> str:
     if not existing:
         raise NotFound(f"there is no file {escape(str(path))}", f"name a file in {root}")
     raise InvalidInput(f"{escape(str(path))} is outside of {root}", f"name a file in {root}")
+
+
+def _may_be_there(path: Path) -> bool:
+    """Say whether there is a file, or nobody may look."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _other_names(root: Path, path: Path) -> Iterator[Path]:

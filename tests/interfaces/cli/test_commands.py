@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import json
 import shlex
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,8 +67,9 @@ def write_files_of_others(home: Path) -> None:
     """Write what the examples name: a transcript, an export and an event of other programs."""
     line = samples.claude_line("user", 1, "What do we have to do today?")
     samples.lines(home / ".claude" / "projects" / "p" / "s.jsonl", [line])
-    with zipfile.ZipFile(home / "chatgpt-export.zip", "w") as archive:
-        archive.writestr("conversations.json", json.dumps(samples.CHATGPT[1:]))
+    said = samples.chatgpt_message("p", "user", 1_750_001_001, "What bird is this?")
+    talk = {**samples.CHATGPT[1], "mapping": {"p": samples.chatgpt_node("p", None, said)}}
+    samples.pack(home / "chatgpt-export.zip", conversations=[talk])
     samples.document(home / "event.json", {"session_id": "s1", "source": "startup"})
 
 

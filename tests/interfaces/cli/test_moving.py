@@ -261,6 +261,16 @@ def test_a_line_that_cannot_be_read_is_named(run: Run, home: Path) -> None:
     assert "1 skipped" in ran.out
 
 
+def test_a_name_cannot_take_the_terminal_over(run: Run, home: Path) -> None:
+    path = samples.write_codex(home / "codex")
+    path.write_text(path.read_text() + "{oops\n")
+    path.rename(path.with_name("bell\x07.jsonl"))
+    ran = run("import", "codex", "--on-error", "skip")
+    assert ran.code == 0
+    assert "bell\\x07.jsonl line 13" in ran.err
+    assert "\x07" not in ran.err
+
+
 def test_a_plain_export_has_a_dry_run_too(run: Run, home: Path, report: str) -> None:
     run("export", "all.jsonl")
     ran = run("--db", "other.db", "import", "all.jsonl", "--dry-run")

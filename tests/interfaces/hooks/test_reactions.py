@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -420,3 +422,32 @@ def test_what_tools_put_out_is_text_in_every_shape() -> None:
     assert output_text({"result": "page"}) == "page"
     assert output_text({"filePath": "/x"}) == '{"filePath": "/x"}'
     assert output_text(None) == ""
+
+
+CAPTURING = """
+import json, sys
+from byheart.interfaces.hooks.attempts import Answer, Deadline
+from byheart.interfaces.hooks.events import read_event
+from byheart.interfaces.hooks.reactions import reaction_to
+from byheart.interfaces.hooks.situation import Situation
+from byheart.settings import load_settings
+
+said = {"session_id": "s1", "tool_name": "Bash", "tool_use_id": "t1", "tool_response": "an output"}
+settings = load_settings({"db_path": sys.argv[1], "embedding_provider": "onnx"})
+event = read_event(said, "PostToolUse", {})
+reaction_to("PostToolUse")(Situation(event, settings, Deadline(300), Answer()))
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def test_keeping_an_output_loads_nothing_that_it_does_not_need(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CAPTURING, str(path)], capture_output=True, check=True, timeout=60
+    )
+    loaded = set(json.loads(done.stdout))
+    assert "byheart.storage.sqlite" in loaded
+    needless = ("onnxruntime", "onnx", "tokenizers", "tree_sitter", "mcp", "starlette", "uvicorn")
+    more = ("anyio", "asyncio", "rich", "click", "yaml", "watchfiles", "http.client")
+    own = ("byheart.importing", "byheart.upkeep.foreign", "byheart.interfaces.hooks.answers")
+    assert loaded & {*needless, *more, *own} == set()
+    assert kept(path, "s1") == [("tool", "an output")]

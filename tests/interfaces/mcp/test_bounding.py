@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byheart.embedding.estimated_tokens import EstimatedTokens
+from byheart.errors import NotFound
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.calling import Answer, call_tool
 from byheart.interfaces.mcp.tools import BY_NAME
@@ -155,3 +156,16 @@ def test_any_answer_fits(results: list[dict[str, Any]]) -> None:
     assert tokens(kept) <= MAX_TOKENS
     assert len(kept["results"]) >= min(1, len(results))
     assert kept == whole or kept["truncated"]
+
+
+def test_a_file_is_read_on_from_the_passage_at_a_line(store: MemoryStore) -> None:
+    parts = [f"# Part {number}\n\n{'Words. ' * 100}\n\n" for number in range(6)]
+    store.save("".join(parts), path="/n/book.md")
+    whole = call(store, "memory_get", memory_id="/n/book.md").structured
+    assert (whole["start_char"], whole["content"][:8]) == (0, "# Part 0")
+    window = store.expand("/n/book.md:9", around=0)
+    read = call(store, "memory_get", memory_id="/n/book.md:9").structured
+    assert read["start_char"] == window.chunks[0].start_char > 0
+    assert read["content"].startswith(window.expanded_content[:100])
+    with pytest.raises(NotFound, match="no line 999"):
+        call(store, "memory_get", memory_id="/n/book.md:999")

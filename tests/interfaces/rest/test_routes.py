@@ -100,6 +100,19 @@ def test_a_saved_memory_is_created_once_and_found_at_its_location(
     )
 
 
+def test_a_file_is_found_by_its_path_and_a_passage_of_it_by_a_line(
+    server: Server, client: httpx2.Client
+) -> None:
+    server.store.save("Kelp.\nEels.\n", path="/sea/two\nlines.md")
+    path = quote("/sea/two\nlines.md", safe="")
+    assert client.get(f"/memories/{path}").json()["content"] == "Kelp.\nEels.\n"
+    assert client.get(f"/chunks/{path}:2").json()["expanded_content"] == "Kelp.\nEels.\n"
+    for place in (f"/memories/{path}:9", f"/chunks/{path}:9"):
+        refused = client.get(place)
+        assert refused.status_code == 404
+        assert "no line 9" in refused.text
+
+
 def test_many_memories_are_saved_in_one_request(server: Server, client: httpx2.Client) -> None:
     items = [{"content": f"Fact number {each}.", "kind": "fact"} for each in range(100)]
     answer = client.post("/memories", json={"items": [*items, items[0]]})

@@ -217,6 +217,90 @@ def test_an_archive_that_would_fill_the_machine_is_refused(
     assert (imported.imported, [each.place for each in imported.skipped]) == (2, ["bomb.zip"])
 
 
+def test_the_list_of_an_archive_is_read_once_however_many_files_are_in_it(
+    store: MemoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, file: Path) -> None:
+            opened.append(file)
+            super().__init__(file)
+
+    for name in ("one", "two"):
+        with zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as archive:
+            for number in range(5):
+                turn = claude_line("user", number, f"turn {number} of {name}")
+                archive.writestr(f"{number}.jsonl", json.dumps(turn))
+    monkeypatch.setattr(sources_module.zipfile, "ZipFile", Counted)
+    assert store.import_(tmp_path / "one.zip").turns == 5
+    assert opened == [tmp_path / "one.zip"]
+    assert store.import_(tmp_path).turns == 10
+    assert len(opened) < 10
+
+
+@pytest.mark.parametrize("damage", ["version", "name"])
+def test_an_archive_that_python_cannot_make_sense_of_is_named(
+    damage: str, store: MemoryStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "damaged.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("gespräch.json", json.dumps(samples.CHATGPT))
+    data = bytearray(path.read_bytes())
+    if damage == "version":  # by which its list says that it can be unpacked
+        data[data.index(b"PK\x01\x02") + 6] = 99
+    else:  # no UTF-8, in front of the file itself
+        data[data.index("gespräch".encode()) + 5] = 0xFF
+    path.write_bytes(data)
+    with pytest.raises(InvalidInput, match=r"damaged\.zip"):
+        store.import_(path)
+
+
+def test_an_export_of_ours_is_found_in_an_archive_beside_a_note(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    memory_id = store.save("what was exported").memory_id
+    store.export(tmp_path / "own.jsonl")
+    store.forget(memory_id, hard=True)
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.write(tmp_path / "own.jsonl", "own.jsonl")
+        archive.writestr("README.md", "# How to read it")
+    imported = store.import_(tmp_path / "own.zip", force=True)
+    assert (imported.imported, imported.left_out) == (1, {"note": 1})
+    assert store.get(memory_id).content == "what was exported"
+
+
+def test_an_export_of_a_later_version_keeps_nobody_from_the_rest(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    later = {"format": "byheart-export", "version": 99, "model": None, "models": []}
+    lines(tmp_path / "later.jsonl", [later])
+    samples.write_mem0(tmp_path)
+    with pytest.raises(InvalidInput, match=r"later\.jsonl line 1: the file has version 99"):
+        store.import_(tmp_path)
+    imported = store.import_(tmp_path, on_error="skip")
+    assert imported.files == {"jsonl": 1, "mem0": 1}
+    assert [each.place for each in imported.skipped] == ["later.jsonl line 1"]
+    assert imported.imported
+
+
+def test_of_an_export_that_is_packed_and_broken_what_comes_before_is_kept(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    memory_id = store.save("what was exported").memory_id
+    store.export(tmp_path / "own.jsonl")
+    store.forget(memory_id, hard=True)
+    first, memory, *others = (tmp_path / "own.jsonl").read_bytes().splitlines(keepends=True)
+    with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
+        archive.writestr("own.jsonl", first + memory + b"\n" * 100_000 + b"".join(others))
+    held = bytearray((tmp_path / "own.zip").read_bytes())
+    held[held.rindex(b"PK\x01\x02") + 16] ^= 1  # its checksum is another one now
+    (tmp_path / "own.zip").write_bytes(held)
+    imported = store.import_(tmp_path / "own.zip", on_error="skip", force=True)
+    assert imported.imported == 1
+    assert "cannot be unpacked" in imported.skipped[0].reason
+
+
 def test_a_packed_vault_is_to_be_unpacked(store: MemoryStore, tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "vault.zip", "w") as archive:
         archive.writestr("vault/a.md", "# A")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -224,6 +225,29 @@ def test_what_was_forgotten_here_does_not_follow_its_note(
     assert store.import_(vault).unchanged == 1
     store.restore(memory.memory_id)
     assert store.get(memory.memory_id).content == "The first text of the note."
+
+
+def test_notes_whose_names_are_not_utf8_are_told_apart(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    try:
+        for byte in (b"\xfe", b"\xff"):
+            Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + byte + b".md")).write_bytes(
+                byte.hex().encode()
+            )
+    except OSError:
+        pytest.skip("this file system has names of text alone")
+    first, second = store.import_(tmp_path), store.import_(tmp_path)
+    assert (first.imported, second.imported, second.unchanged) == (2, 0, 2)
+    assert contents(store) == ["fe", "ff"]
+
+
+def test_what_a_file_calls_a_part_is_counted_in_one_line(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    part = {"type": "sketch\x1b[2J\nimported 9,999 memories", "data": "x"}
+    text = {"type": "text", "text": "said with it"}
+    path = lines(tmp_path / "t.jsonl", [claude_line("user", 1, [text, part])])
+    assert store.import_(path).left_out == {"sketch [2J imported 9,999 memories": 1}
 
 
 def test_data_among_notes_is_no_export(store: MemoryStore, tmp_path: Path) -> None:

@@ -25,5 +25,7 @@ def show_doubt(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
             "weight": answer.grounds.weight,
             "similarity": answer.grounds.similarity,
         }
-        known = (f"{name} {each:.2f}" for name, each in figures.items() if each is not None)
+        known = [f"{name} {each:.2f}" for name, each in figures.items() if each is not None]
+        if answer.grounds.chunks is not None:
+            known.append(f"chosen from {answer.grounds.chunks:,}")
         screen.line(Part(f"of the best hit: {', '.join(known)}", "dim"), indent=1)

@@ -14,6 +14,7 @@ import click
 
 import byheart
 from byheart.errors import ByheartError, InvalidInput
+from byheart.fields import check_path
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -151,7 +152,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its
     memory if it was changed; any other becomes a new note.
     """
-    if path_or_file != "-" and not Path(path_or_file).expanduser().exists():
+    if path_or_file != "-" and not check_path("path", path_or_file).exists():
         # Before a store is made for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
     with _spelled(), _open(invocation, given) as store, Bar("importing") as bar:

@@ -126,13 +126,13 @@ def printable(text: str) -> str:
 def warn(invocation: Invocation, message: str | None) -> None:
     """Say on stderr what the answer suffers from; in JSON the answer says it itself."""
     if message and not invocation.json:
-        click.echo(f"{click.style('warning:', fg='yellow')} {message}", err=True)
+        click.echo(f"{click.style('warning:', fg='yellow')} {printable(message)}", err=True)
 
 
 def remark(invocation: Invocation, message: str) -> None:
     """Say on stderr what is no part of the answer."""
     if not invocation.json:
-        click.echo(click.style(message, dim=True), err=True)
+        click.echo(click.style(printable(message), dim=True), err=True)
 
 
 def point_on(invocation: Invocation, seen: int, total: int, command: str) -> None:

@@ -56,10 +56,10 @@ def setup_command(
 ) -> None:
     """Let a client such as Claude Code use Byheart over MCP.
 
-    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients and
-    whether each is set up. --db and --space hold for the client too, and so do BYHEART_DB_PATH and
-    BYHEART_SPACE. Of a file that is changed, a copy stays beside it, under its name and
-    .byheart-backup.
+    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients,
+    whether each is set up, and whether its hooks are. --db and --space hold for the client too, and
+    so do BYHEART_DB_PATH and BYHEART_SPACE. Of a file that is changed, a copy stays beside it,
+    under its name and .byheart-backup.
     """
     machine = this_machine()
     if hooks and client != "claude-code":

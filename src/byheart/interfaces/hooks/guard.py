@@ -11,12 +11,14 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn
 
 from byheart.interfaces.hooks.attempts import Deadline
 
 _BLOCK_BYTES = 65_536
+_LONGEST_END_SECONDS, _LOOK_EVERY_SECONDS = 0.25, 0.001
 # What the one that works says to the one that waits: an answer, or that it has done all it could.
 _ANSWER, _END, _STOP = b"a", b"e", b"\0"
 
@@ -51,9 +53,15 @@ def run_guarded(work: Work, deadline: Deadline) -> Outcome:
         return _wait(into, deadline)
     finally:
         os.close(into)
-        # Ended or not: nothing of it outlives the answer.
-        os.kill(worker, signal.SIGKILL)
-        os.waitpid(worker, 0)
+        _end(worker)
+
+
+def _end(worker: int) -> None:
+    """Kill a process, whatever it does; one that hangs in the system itself is not waited for."""
+    os.kill(worker, signal.SIGKILL)
+    deadline = Deadline(_LONGEST_END_SECONDS)
+    while os.waitpid(worker, os.WNOHANG) == (0, 0) and deadline.left:
+        time.sleep(_LOOK_EVERY_SECONDS)
 
 
 def _run_here(work: Work) -> Outcome:

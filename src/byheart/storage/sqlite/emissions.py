@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import apsw
 
-from byheart.companion import Companion
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.notes import Notes
 from byheart.storage.sqlite.times import now_micros
@@ -35,14 +34,10 @@ class Emissions:
 
     def __init__(self, database: Database) -> None:
         self._notes = Notes[_Emitted, int](database, _write)
-        self._companion = Companion()
         self.flush = self._notes.flush
 
     def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Note passages by their ids, or memories given whole by theirs; written beside the caller.
-
-        A reply takes seconds: whoever logs it, here or in another process, finds them by then.
-        """
+        """Note passages by their ids, or memories given whole by theirs."""
         now = now_micros()
 
         def note(waiting: dict[_Emitted, int]) -> None:
@@ -51,12 +46,11 @@ class Emissions:
                 key = _Emitted(space, session_id or "", text_id, int(index) if index else None)
                 waiting[key] = now
 
-        self._notes.put(note)
-        self._companion.begin(self._notes.write)
+        self._notes.add(note)
 
     def settle(self) -> None:
         """Write what had to wait, if nobody else writes just now."""
-        self._notes.write()
+        self._notes.add(lambda _waiting: None)
 
 
 def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:

@@ -43,18 +43,10 @@ class Notes(Generic[Key, Value]):
 
     def add(self, change: Callable[[dict[Key, Value]], None]) -> None:
         """Change what is to be written, and write it if nobody else does just now."""
-        self.put(change)
-        self.write()
-
-    def put(self, change: Callable[[dict[Key, Value]], None]) -> None:
-        """Change what is to be written, and leave the writing to somebody."""
-        if self._database.writable:
-            with self._lock:
-                change(self._waiting)
-
-    def write(self) -> None:
-        """Write what is waiting, if nobody else writes just now."""
+        if not self._database.writable:
+            return
         with self._lock:
+            change(self._waiting)
             self._write_waiting(0)
 
     def flush(self) -> None:

@@ -29,6 +29,7 @@ from byheart.upkeep.foreign.sources import (
     DATA_SUFFIXES,
     HEAD_BYTES,
     NOTE_SUFFIX,
+    Archives,
     Replayed,
     Source,
     archived_files,
@@ -228,8 +229,8 @@ def _put(source: Source, head: bytes, found: _Sorted) -> None:
 
 
 def _in_archive(path: Path, name: str | None) -> Found:
-    found = _sort(archived_files(path))
-    if found.notes and not found.parts:
+    found = _sort(archived_files(path, Archives()))
+    if found.notes and not (found.parts or found.exports):
         raise InvalidInput(f"{path} is a packed folder of notes", "unpack it and import the folder")
     return _pick(found, name, path)
 

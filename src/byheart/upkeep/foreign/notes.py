@@ -101,5 +101,5 @@ def _name(vault_name: str, source: Source) -> str:
     folder = str(source.folder.resolve()) if source.folder else ""
     vault_id = sha256(folder.encode(errors="replace")).hexdigest()[:_HASH_DIGITS]
     first = f"{vault_name}:{vault_id}:"
-    kept = str(source.path).encode(errors="replace")[-(LONGEST_LABEL - len(first)) :]
+    kept = str(source.path).encode(errors="backslashreplace")[-(LONGEST_LABEL - len(first)) :]
     return first + kept.decode(errors="ignore")

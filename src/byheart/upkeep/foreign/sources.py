@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import mimetypes
 import zipfile
 import zlib
@@ -11,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 from byheart.errors import InvalidInput
 from byheart.upkeep import vault
@@ -21,7 +22,18 @@ from byheart.upkeep.text import as_utf8
 HEAD_BYTES = 1 << 18
 DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"
 ARCHIVE_SUFFIX, _ARCHIVE_MARK = ".zip", b"PK\x03\x04"
-_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, OSError)
+# What zipfile says of an archive that is broken, is packed in a way it does not know, or has a
+# password.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    OSError,
+    NotImplementedError,
+    RuntimeError,
+    UnicodeDecodeError,
+)
 # Chats shrink to a tenth or so; what unpacks to more than this was made to fill a machine.
 _LARGEST_RATIO, _HARMLESS_BYTES = 200, 1 << 26
 _MARK_BYTES = 4
@@ -96,6 +108,48 @@ class Replayed(io.RawIOBase):
         return len(part)
 
 
+class Unpacked(io.RawIOBase):
+    """A file of an archive; here, and not where its text is used, it shows that it is broken."""
+
+    def __init__(self, packed: IO[bytes], name: str) -> None:
+        self._packed = packed
+        self._name = name
+        self._read = 0
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def tell(self) -> int:
+        """Say how much was read."""
+        return self._read
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some more, or say why that cannot be unpacked."""
+        with _explained(self._name):
+            part = self._packed.read(len(buffer))
+        buffer[: len(part)] = part
+        self._read += len(part)
+        return len(part)
+
+
+class Archives:
+    """The archive that was read last, kept open: to open one is to read the list of its files."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._last: zipfile.ZipFile | None = None
+
+    def open(self, path: Path) -> zipfile.ZipFile:
+        """Open an archive, unless it is the one that is open."""
+        if self._last is None or self._path != path:
+            if self._last is not None:
+                self._last.close()
+            self._last = None
+            self._last, self._path = zipfile.ZipFile(path), path
+        return self._last
+
+
 def streamed(stream: BinaryIO, name: str, head: bytes) -> Source:
     """Take a stream that can be read once, and that whoever gave it will close."""
     return Source(name, PurePosixPath(name), 0, lambda: nullcontext(stream), beginning=head)
@@ -117,6 +171,7 @@ def files_of(
     folder: Path, without: Collection[Path] = (), *, unpack: bool = True
 ) -> Iterator[Source]:
     """List the files of a folder, hidden ones aside; instead of an archive, what is in it."""
+    archives = Archives()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in relative.parts)
@@ -126,7 +181,7 @@ def files_of(
             continue
         if unpack and path.suffix.lower() == ARCHIVE_SUFFIX:
             try:
-                yield from archived_files(path)
+                yield from archived_files(path, archives)
             except InvalidInput as error:
                 # Whoever reads it hears of it; the others can be read nevertheless.
                 yield replace(_inside(path, folder), open=partial(_refuse, error))
@@ -150,11 +205,11 @@ def begins_archive(head: bytes) -> bool:
     return head.startswith(_ARCHIVE_MARK)
 
 
-def archived_files(path: Path) -> Iterator[Source]:
+def archived_files(path: Path, archives: Archives) -> Iterator[Source]:
     """List the files of an archive; they are read from it, and never written anywhere."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            members = [member for member in archive.infolist() if not member.is_dir()]
+        listed = archives.open(path).infolist()
+        members = [member for member in listed if not member.is_dir()]
         packed_bytes = path.stat().st_size
     except _BROKEN as error:
         raise InvalidInput(f"{path} is no archive that can be read: {error}") from error
@@ -173,7 +228,7 @@ def archived_files(path: Path) -> Iterator[Source]:
                 f"{path.name}/{inside}",
                 inside,
                 member.file_size,
-                partial(_open_member, path, member),
+                partial(_open_member, archives, path, member),
             )
 
 
@@ -204,12 +259,18 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _open_member(path: Path, member: zipfile.ZipInfo) -> Iterator[BinaryIO]:
+def _open_member(archives: Archives, path: Path, member: zipfile.ZipInfo) -> Iterator[BinaryIO]:
+    name = f"{printable(member.filename)} in {path}"
+    with _explained(name):
+        packed = archives.open(path).open(member)
+    with packed:
+        stream = io.BufferedReader(Unpacked(packed, name))
+        yield as_utf8(stream, stream.peek(_MARK_BYTES))
+
+
+@contextmanager
+def _explained(name: str) -> Iterator[None]:
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(member) as unpacked:
-            stream = io.BufferedReader(unpacked)  # type: ignore[type-var]
-            yield as_utf8(stream, stream.peek(_MARK_BYTES))
-    except (*_BROKEN, NotImplementedError, RuntimeError) as error:
-        # zipfile's own two words for a packing it does not know, and for a password.
-        name = printable(member.filename)
-        raise InvalidInput(f"{name} in {path} cannot be unpacked: {error}") from error
+        yield
+    except _BROKEN as error:
+        raise InvalidInput(f"{name} cannot be unpacked: {error}") from error

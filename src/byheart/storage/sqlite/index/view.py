@@ -47,11 +47,10 @@ Mask = NDArray[np.bool_]
 
 
 class Weighed(NamedTuple):
-    """The chunks that have a word, what it adds to the score of each, and how rare it is."""
+    """The chunks that have a word, and what it adds to the score of each."""
 
     slots: Slots
     weights: Scores
-    rarity: float
 
 
 class WordScores(NamedTuple):
@@ -247,7 +246,7 @@ class View:
         """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
         scores = np.zeros(len(selection.chunks), np.float32)
         weighed = self._weigh(terms, selection)
-        for slots, weights, _ in weighed.values():
+        for slots, weights in weighed.values():
             weights += scores.take(slots)
             scores[slots] = weights
         return WordScores(scores, weighed)
@@ -257,23 +256,23 @@ class View:
 
         What no chunk has is as rare as can be.
         """
-        total = max(total, LEAST_TO_TELL_RARITY)
-        unseen = _rarity(0, total)
+        counted = max(total, LEAST_TO_TELL_RARITY)
+        unseen = _rarity(0, counted)
         # Of a very long question only the rarest words were looked for.
         missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
         asked = here = 0.0
-        for slots, _, _ in scored.found.values():
-            rarity = _rarity(len(slots), total)
+        for slots, _ in scored.found.values():
+            rarity = _rarity(len(slots), counted)
             asked += rarity
             here += rarity if _holds(slots, slot) else 0.0
-        return Coverage(here, asked + missing, unseen)
+        return Coverage(here, asked + missing, unseen, total)
 
     def weigh_terms(
         self, terms: Sequence[str], slot: int, selection: Selection
     ) -> dict[str, float]:
         """Tell what each term contributes to one chunk's score."""
         shares = {}
-        for term, (slots, weights, _) in self._weigh(terms, selection).items():
+        for term, (slots, weights) in self._weigh(terms, selection).items():
             here = np.flatnonzero(slots == slot)
             if len(here):
                 shares[term] = float(weights[here[0]])
@@ -292,8 +291,7 @@ class View:
         weighed = {}
         for term in (term for term in postings if term in rarest):
             slots, counts = postings[term]
-            rarity = _rarity(len(slots), total)
-            weight = np.float32(asked[term] * rarity * (K1 + 1))
+            weight = np.float32(asked[term] * _rarity(len(slots), total) * (K1 + 1))
             # In place, because new arrays for each step would take as long as the steps.
             norms: Scores = self.chunks.length.take(slots).astype(np.float32)
             norms *= slope
@@ -301,7 +299,7 @@ class View:
             norms += counts
             counts *= weight
             counts /= norms
-            weighed[term] = Weighed(slots, counts, rarity)
+            weighed[term] = Weighed(slots, counts)
         return weighed
 
     def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
