@@ -156,6 +156,8 @@ def test_a_path_may_hold_characters_that_sql_patterns_use(store: MemoryStore) ->
     assert everywhere(store, path="a_b/x%.py") == {"a_b/x%.py"}
     assert everywhere(store, path="a?b/*") == {"a_b/x%.py", "aXb/xyz.py"}
     assert everywhere(store, path="[[]a]/*") == {"[a]/q.py"}
+    for itself in ("[a]/q.py", "[a]", "[a]/"):
+        assert everywhere(store, path=itself) == {"[a]/q.py"}
 
 
 # --- Filters never starve ---------------------------------------------------------------------

@@ -24,9 +24,8 @@ from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 
-# In the mean over ten sets, of questions that have an answer one in a hundred is below the first by
-# words alone, and three in a thousand in hybrid; of unrelated ones 41 and 13 in a thousand are
-# above the second.
+# In the mean over ten sets, of a thousand questions that have an answer 8 are below the first by
+# words alone, and 3 in hybrid; of a thousand unrelated ones 42 and 11 are above the second.
 NONE_BELOW, ANSWERED_FROM = 0.05, 0.35
 # What more rare words have in common with a long question proves nothing further.
 _MOST_WEIGHT = 3.0

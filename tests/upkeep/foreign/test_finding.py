@@ -292,7 +292,7 @@ def test_of_an_export_that_is_packed_and_broken_what_comes_before_is_kept(
     store.forget(memory_id, hard=True)
     first, memory, *others = (tmp_path / "own.jsonl").read_bytes().splitlines(keepends=True)
     with zipfile.ZipFile(tmp_path / "own.zip", "w") as archive:
-        archive.writestr("own.jsonl", first + memory + b"\n" * 100_000 + b"".join(others))
+        archive.writestr("own.jsonl", first + memory + b" " * 400_000 + b"".join(others))
     held = bytearray((tmp_path / "own.zip").read_bytes())
     held[held.rindex(b"PK\x01\x02") + 16] ^= 1  # its checksum is another one now
     (tmp_path / "own.zip").write_bytes(held)

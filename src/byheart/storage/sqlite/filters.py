@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.model import Filter
 from byheart.storage.sqlite.times import to_micros
+
+_GLOB_SIGNS = re.compile(r"[*?\[]")
 
 
 def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
@@ -80,9 +84,17 @@ def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
 
 
 def _path_patterns(path: str) -> list[str]:
-    """Read a path filter: a relative one is looked for below any folder, a folder is all in it."""
+    """Read a path filter: a relative one is looked for below any folder, a folder is all in it.
+
+    What looks like a pattern may be the name of a file as it stands: `draft [1].md`.
+    """
     path = path.removeprefix("./")
-    patterns = [f"{path}*"] if path.endswith("/") else [path, f"{path}/*"]
+    spellings = dict.fromkeys((path, _GLOB_SIGNS.sub(r"[\g<0>]", path)))
+    patterns = [
+        pattern
+        for each in spellings
+        for pattern in ([f"{each}*"] if path.endswith("/") else [each, f"{each}/*"])
+    ]
     anchored = path.startswith(("/", "*", "~")) or path[1:3] == ":/"
     return patterns if anchored else [*patterns, *(f"*/{each}" for each in patterns)]
 
