@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 
 setup: $(VENV)/.installed
 
+# Modules are compiled when they are loaded for the first time: most of these never are.
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable ".[dev]"
 	touch $@
 
 demo: setup

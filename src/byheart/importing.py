@@ -41,7 +41,7 @@ from byheart.settings import Settings
 from byheart.upkeep import foreign, jsonl, vault
 from byheart.upkeep.exporting import FORMATS
 from byheart.upkeep.lines import number_lines, parse_object
-from byheart.upkeep.text import as_utf8
+from byheart.upkeep.text import MARK_BYTES, as_utf8
 
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
@@ -51,7 +51,6 @@ GROWING = tuple(foreign.GROWING)
 OnProgress = Callable[[TransferProgress], None]
 # How much one transaction takes in: large enough to be fast, small enough to lose only seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 1_000_000
-_MARK_BYTES = 4  # by which a text is known to be no UTF-8
 
 # Where a line stands, and the object on it or what is wrong with it.
 _Line = tuple[str, dict[str, Any] | InvalidInput]
@@ -519,7 +518,7 @@ def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str
             f"{path_or_file} cannot be read: {error.strerror}", "check the path"
         ) from error
     with stream:
-        yield as_utf8(stream, stream.peek(_MARK_BYTES)), str(path_or_file)
+        yield as_utf8(stream, stream.peek(MARK_BYTES)), str(path_or_file)
 
 
 def _size(stream: BinaryIO) -> int | None:

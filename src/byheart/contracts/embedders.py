@@ -35,7 +35,7 @@ class TokenCounter(Protocol):
 
 
 class Embedder(TokenCounter, Protocol):
-    """Turn text into unit vectors of one named model."""
+    """Turn text into unit vectors of one named model; any thread may ask, and several at once."""
 
     @property
     def name(self) -> str:

@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
 
+# So many of a text's first bytes tell how it is written.
+MARK_BYTES = 4
 # What Windows writes when a program's output is sent to a file.
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 

@@ -52,7 +52,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     try:
         text = read_file(rules.root, path).text
     except Unreadable as error:
-        return Decision(True, error.message.removeprefix("is "), CONTENT)
+        return Decision(True, str(error).removeprefix("is "), CONTENT)
     return decision if text.strip() else Decision(True, "without text", CONTENT)
 
 

@@ -77,7 +77,7 @@ def make_workspaces(run: Run, home: Path) -> None:
     """Make the folders that the examples name, and index them."""
     for name in ("notes/tea.md", "notes/.env", "src/app.py"):
         (home / name).parent.mkdir(exist_ok=True)
-        (home / name).write_text("Anna likes tea.\n")
+        (home / name).write_text("Anna likes tea.\n" * 42)
     for name in ("notes", "src"):
         assert run("index", name).code == 0
 

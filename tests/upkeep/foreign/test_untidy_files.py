@@ -126,6 +126,18 @@ def test_memories_on_lines_are_all_read(store: MemoryStore, tmp_path: Path) -> N
         store.import_(path, format="mem0")
 
 
+def test_outputs_of_a_message_of_claude_are_told_apart_though_they_have_no_ids(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    outputs = [{"type": "tool_result", "content": text} for text in ("12 rows", "34 rows")]
+    message = {"uuid": "m", "sender": "assistant", "content": outputs}
+    talk = {"uuid": "c", "name": "Rows", "chat_messages": [message]}
+    path = document(tmp_path / "conversations.json", [talk])
+    first, second = store.import_(path), store.import_(path)
+    assert [turn.content for turn in store.transcript("c").turns] == ["12 rows", "34 rows"]
+    assert (first.imported, second.unchanged) == (2, 2)
+
+
 def test_a_message_of_claude_without_an_id_does_not_hide_the_others(
     store: MemoryStore, tmp_path: Path
 ) -> None:
@@ -239,6 +251,20 @@ def test_notes_whose_names_are_not_utf8_are_told_apart(store: MemoryStore, tmp_p
     first, second = store.import_(tmp_path), store.import_(tmp_path)
     assert (first.imported, second.imported, second.unchanged) == (2, 0, 2)
     assert contents(store) == ["fe", "ff"]
+
+
+def test_notes_far_down_in_folders_of_one_shape_are_told_apart(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    for year in ("2023", "2024"):
+        folder = tmp_path / year / ("顧客" * 15) / ("議事録" * 10) / ("週次" * 10)
+        folder.mkdir(parents=True)
+        (folder / "note.md").write_text(f"What was said in {year}")
+    first, second = store.import_(tmp_path), store.import_(tmp_path)
+    assert (first.imported, first.updated) == (2, 0)
+    assert (second.updated, second.unchanged) == (0, 2)
+    assert contents(store) == ["What was said in 2023", "What was said in 2024"]
 
 
 def test_what_a_file_calls_a_part_is_counted_in_one_line(

@@ -179,3 +179,26 @@ def test_a_worktree_has_the_exclude_file_of_its_repository(
     (main / ".git/info/exclude").write_text("mine.md\n")
     assert IgnoreRules(linked).decide("mine.md", is_dir=False).ignored
     assert not IgnoreRules(linked).decide("other.md", is_dir=False).ignored
+
+
+def test_a_repository_within_another_has_rules_of_its_own(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    inner = tmp_path / "deep/inner"
+    for repository in (tmp_path, inner):
+        subprocess.run(["git", "init", "-q", repository], check=True, env=environment)
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / ".git/info/exclude").write_text("mine.md\n")
+    (tmp_path / ".byheartignore").write_text("*.draft\n")
+    (inner / ".git/info/exclude").write_text("theirs.md\n")
+    names = ["a.log", "mine.md", "theirs.md", "x.draft"]
+    plant(inner, names)
+    plant(tmp_path / "deep", names)
+    rules = IgnoreRules(tmp_path)
+    by_git = ask_git(inner, names[:3], environment)
+    decided = {name: rules.decide(f"deep/inner/{name}", is_dir=False).ignored for name in names}
+    assert decided == {name: ignored for name, (ignored, _) in by_git.items()} | {"x.draft": True}
+    assert decided == {"a.log": False, "mine.md": False, "theirs.md": True, "x.draft": True}
+    assert [rules.decide(f"deep/{name}", is_dir=False).ignored for name in names] == [
+        *(True, True, False, True),
+    ]

@@ -116,10 +116,11 @@ def _given(
             yield Omission("attachment")
     for each in dicts(message.get("files")):
         yield Omission(_file_of(each))
-    for each in dicts(message.get("content")):
+    for number, each in enumerate(dicts(message.get("content"))):
         kind = word(each.get("type"))
         if kind == "tool_result":
-            yield _output(each, about, name)
+            used = each.get("tool_use_id") or f"block {number}"
+            yield _output(each, about, f"{name}:{used}")
         elif kind not in ("text", "tool_use"):  # a call is told by what it put out
             yield Omission(kind.removeprefix("redacted_") or "part")
 
@@ -134,7 +135,6 @@ def _output(result: Mapping[str, Any], about: Mapping[str, Any], name: str) -> P
     output = text_of(result.get("content"), "text")
     if not output.strip():
         return Omission("empty output")
-    used = label(result.get("tool_use_id") or f"{name}:{len(output)}")
     fields = {
         **about,
         "role": "tool",
@@ -142,7 +142,7 @@ def _output(result: Mapping[str, Any], about: Mapping[str, Any], name: str) -> P
         "content": output,
         "title": title(result.get("name")),
     }
-    return Piece(without_nothing(**fields), label(f"{name}:{used}"))
+    return Piece(without_nothing(**fields), label(name))
 
 
 def _memories(place: str, held: Mapping[str, Any]) -> Iterator[Item]:

@@ -40,11 +40,10 @@ from byheart.upkeep.foreign.sources import (
     single_file,
     streamed,
 )
-from byheart.upkeep.text import as_utf8
+from byheart.upkeep.text import MARK_BYTES, as_utf8
 
 # How many notes of a folder are looked at to tell what they are.
 _NOTES_LOOKED_AT = 50
-_MARK_BYTES = 4
 _SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
 _SHOWN_NAMES = 6
 _KNOWN = f"formats that can be imported: {LINES}, {MARKDOWN}, {', '.join(FOREIGN)}"
@@ -108,7 +107,7 @@ class Reading:
 
 def find_in_stream(stream: BinaryIO, label: str, name: str | None) -> Found | BinaryIO:
     """Look at how a stream begins; if it is of no other program's format, give it back whole."""
-    mark = stream.read(_MARK_BYTES)
+    mark = stream.read(MARK_BYTES)
     text = as_utf8(Replayed(mark, stream, label).buffered(), mark)
     head = text.read(HEAD_BYTES)
     whole = Replayed(head, text, label).buffered()

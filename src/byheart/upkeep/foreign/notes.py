@@ -97,9 +97,15 @@ def _created(source: Source, metadata: Mapping[str, Any]) -> datetime | None:
 
 
 def _name(vault_name: str, source: Source) -> str:
-    # Vaults of one name are many; the rest is cut from the front: what differs stands at the end.
+    # Vaults of one name are many, and so are folders of one shape within a vault.
     folder = str(source.folder.resolve()) if source.folder else ""
-    vault_id = sha256(folder.encode(errors="replace")).hexdigest()[:_HASH_DIGITS]
-    first = f"{vault_name}:{vault_id}:"
-    kept = str(source.path).encode(errors="backslashreplace")[-(LONGEST_LABEL - len(first)) :]
-    return first + kept.decode(errors="ignore")
+    first = f"{vault_name}:{_digest(folder)}:"
+    place = str(source.path).encode(errors="backslashreplace")
+    if len(first) + len(place) > LONGEST_LABEL:
+        first += f"{_digest(str(source.path))}:"
+        place = place[len(first) - LONGEST_LABEL :]
+    return first + place.decode(errors="ignore")
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode(errors="backslashreplace")).hexdigest()[:_HASH_DIGITS]

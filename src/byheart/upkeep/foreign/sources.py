@@ -17,7 +17,7 @@ from typing import IO, Any, BinaryIO
 from byheart.errors import InvalidInput
 from byheart.upkeep import vault
 from byheart.upkeep.foreign.pieces import printable
-from byheart.upkeep.text import as_utf8
+from byheart.upkeep.text import MARK_BYTES, as_utf8
 
 HEAD_BYTES = 1 << 18
 DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"
@@ -36,7 +36,6 @@ _BROKEN = (
 )
 # Chats shrink to a tenth or so; what unpacks to more than this was made to fill a machine.
 _LARGEST_RATIO, _HARMLESS_BYTES = 200, 1 << 26
-_MARK_BYTES = 4
 _MEDIA = ("image", "audio", "video")
 
 
@@ -255,7 +254,7 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     with stream:
-        yield as_utf8(stream, stream.peek(_MARK_BYTES))
+        yield as_utf8(stream, stream.peek(MARK_BYTES))
 
 
 @contextmanager
@@ -265,7 +264,7 @@ def _open_member(archives: Archives, path: Path, member: zipfile.ZipInfo) -> Ite
         packed = archives.open(path).open(member)
     with packed:
         stream = io.BufferedReader(Unpacked(packed, name))
-        yield as_utf8(stream, stream.peek(_MARK_BYTES))
+        yield as_utf8(stream, stream.peek(MARK_BYTES))
 
 
 @contextmanager

@@ -151,14 +151,18 @@ class IgnoreRules:
         skip = len(lead)
         own = read_rules(folder / BYHEARTIGNORE, lead + BYHEARTIGNORE, skip=skip)
         git = read_rules(folder / GITIGNORE, lead + GITIGNORE, skip=skip)
-        exclude = read_exclude(folder, f"{lead}.git", skip=skip)
-        if own is git is exclude is None:
+        exclude = None
+        if os.path.lexists(folder / ".git"):
+            # A repository of its own, as a submodule is: git asks none of those around it.
+            above = _Folder(above.decision, above.own)
+            exclude = read_exclude(folder, f"{lead}.git", skip=skip)
+        elif own is git is None:
             return above
         return _Folder(
             above.decision,
             (own, *above.own) if own else above.own,
             (git, *above.git) if git else above.git,
-            (exclude, *above.exclude) if exclude else above.exclude,
+            (exclude,) if exclude else above.exclude,
         )
 
     def _above(self) -> _Folder:

@@ -3,7 +3,7 @@
 CREATE TABLE bookmarks (
     space         TEXT NOT NULL,
     path          TEXT NOT NULL,                  -- absolute
+    put_at        INTEGER NOT NULL,               -- before `mark`: SQLite reads a row from its front
     mark          TEXT NOT NULL,                  -- JSON: the place, and what must be known to go on
-    put_at        INTEGER NOT NULL,
     PRIMARY KEY (space, path)
 ) STRICT;
