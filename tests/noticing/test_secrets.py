@@ -316,6 +316,18 @@ def test_every_pattern_says_by_which_letters_it_is_found() -> None:
         assert all(found) or kind in ("discord", "mailgun", "twilio", "private key"), kind
 
 
+@settings(max_examples=300)
+@given(st.data())
+def test_all_that_a_pattern_matches_has_letters_by_which_it_is_found(
+    data: st.DataObject,
+) -> None:
+    kind = data.draw(st.sampled_from(sorted(secrets._TOKENS)))
+    token = secrets._TOKENS[kind]
+    secret = data.draw(st.from_regex(re.compile(token.pattern, re.ASCII), fullmatch=True))
+    runs = "\n".join(secrets._RUN.findall(f"a {secret} b"))
+    assert any(mark in runs for mark in token.marks) or not secrets._pattern_of(kind).search(secret)
+
+
 def _repeats(parsed: Any, inside: bool = False) -> Iterator[str]:
     """Name what repeats without a bound inside of what repeats, unless it never goes back."""
     for kind, held in parsed:

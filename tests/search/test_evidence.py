@@ -17,7 +17,13 @@ from hypothesis import strategies as st
 from byheart.contracts import Background
 from byheart.memory_store import MemoryStore
 from byheart.model import ChunkHit
-from byheart.search.evidence import MOST_WORDS, VECTOR_WEIGHT, weigh_cosines, weigh_words
+from byheart.search.evidence import (
+    MOST_DEVIATIONS,
+    MOST_WORDS,
+    VECTOR_WEIGHT,
+    weigh_cosines,
+    weigh_words,
+)
 from tests.conftest import OpenStore
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=30)
@@ -37,7 +43,7 @@ def test_a_cosine_counts_by_the_square_of_how_far_it_is_above_the_background(
 ) -> None:
     weighed = weigh_cosines(np.array(given_cosines), Background(mean, deviation, 100))
     for cosine, weight in zip(given_cosines, weighed, strict=True):
-        above = max(0.0, (cosine - mean) / deviation)
+        above = min(max(0.0, (cosine - mean) / deviation), MOST_DEVIATIONS)
         assert weight == pytest.approx(VECTOR_WEIGHT * above**2)
 
 
@@ -107,6 +113,16 @@ def test_words_decide_where_all_vectors_are_alike(arrows: MemoryStore) -> None:
     arrows.save_many({"content": text} for text in texts)
     by_words = [hit.chunk_id for hit in arrows.search("zebra east", mode="fts").results]
     assert [hit.chunk_id for hit in ask(arrows, "zebra east")] == by_words
+
+
+def test_words_decide_beside_thousands_of_equal_lines(arrows: MemoryStore) -> None:
+    arrows.save_many(
+        {"content": "heartbeat ok at 90 degrees", "session_id": f"s{number}"}
+        for number in range(1200)
+    )
+    arrows.save("a quota is full at 3 degrees", session_id="s0")
+    right = arrows.save("ERR5521 at 40 degrees", session_id="s0").memory_id
+    assert ask(arrows, "ERR5521 east", limit=1)[0].memory_id == right
 
 
 def test_vectors_decide_where_every_text_has_the_words(arrows: MemoryStore) -> None:

@@ -74,9 +74,9 @@ _TOKENS: Mapping[str, _Token] = {
     "dropbox": _prefixed(r"sl\.(?:u\.)?[A-Za-z0-9_-]{130,1500}", "sl."),
     "dynatrace": _prefixed(r"dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}", "dt0"),
     "elevenlabs": _prefixed(r"sk_[a-f0-9]{48}(?![A-Za-z0-9])", "sk_"),
-    "figma": _prefixed(r"fig[dour]h?_[A-Za-z0-9_-]{36,60}", *("figd_", "figo_", "figu_", "figoh_")),
+    "figma": _prefixed(r"fig[dour]h?_[A-Za-z0-9_-]{36,60}", "fig"),
     "firecrawl": _prefixed(r"fc-[a-f0-9]{32}(?![A-Za-z0-9])", "fc-"),
-    "fly": _prefixed(r"f[mo][12]_[A-Za-z0-9+/=_-]{40,2000}", "fm1_", "fm2_", "fo1_"),
+    "fly": _prefixed(r"f[mo][12]_[A-Za-z0-9+/=_-]{40,2000}", "fm1_", "fm2_", "fo1_", "fo2_"),
     "github": _prefixed(
         r"gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255}",
         *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
@@ -96,7 +96,7 @@ _TOKENS: Mapping[str, _Token] = {
     ),
     "groq": _prefixed(r"gsk_[A-Za-z0-9]{40,100}", "gsk_"),
     "heroku": _prefixed(r"HRKU-[A-Za-z0-9_-]{36,70}", "HRKU-"),
-    "hubspot": _prefixed(rf"pat-[a-z]{{2}}\d-{_UUID}", "pat-na", "pat-eu", "pat-ap"),
+    "hubspot": _prefixed(rf"pat-[a-z]{{2}}\d-{_UUID}", "pat-"),
     "hugging face": _prefixed(
         r"hf_[A-Za-z0-9]{30,100}|api_org_[A-Za-z]{34}(?![A-Za-z0-9])", "hf_", "api_org_"
     ),

@@ -37,7 +37,10 @@ _DIGITS = 4
 
 
 class Signs(NamedTuple):
-    """What is known of the best hit; no similarity where no vectors were compared, or no words."""
+    """What is known of the best hit, and the number of chunks that it is the best of.
+
+    No similarity where no vectors were compared, and no coverage where no words were.
+    """
 
     coverage: float | None
     weight: float | None
@@ -46,7 +49,10 @@ class Signs(NamedTuple):
 
 
 def estimate(signs: Signs) -> float:
-    """Estimate how probable it is that a hit answers its question: more of any sign, more so."""
+    """Estimate how probable it is that a hit answers its question.
+
+    The more so, the more words it has and the nearer it is; the less, the more others there were.
+    """
     if signs.coverage is None or signs.weight is None:
         return _by_similarity(signs.similarity or 0.0)
     weight = min(signs.weight, _MOST_WEIGHT)

@@ -144,6 +144,7 @@ def test_help_needs_neither_numpy_nor_rich_nor_the_store(home: Path) -> None:
         loaded = set(done.stderr.split())
         assert "click" in loaded
         assert not loaded & {"numpy", "rich", "onnxruntime", "apsw", "byheart.memory_store"}
+        assert len(loaded) < 350, "what is shown at once loads little"
 
 
 # --- Flags are parameters ---------------------------------------------------------------------

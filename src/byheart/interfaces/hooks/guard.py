@@ -94,9 +94,10 @@ def _wait(into: int, deadline: Deadline) -> Outcome:
     heard = b""
     while select.select([into], [], [], deadline.left)[0]:
         block = os.read(into, _BLOCK_BYTES)
-        if not block:
-            break
         heard += block
+        # Behind the end nothing comes; the pipe may stay open in whatever the worker has started.
+        if not block or (_STOP + heard).endswith(_STOP + _END + _STOP):
+            break
     *told, _ = heard.split(_STOP)
     answers = [each[1:].decode() for each in told if each.startswith(_ANSWER)]
     return Outcome(answers[0] if answers else None, ended=True, was_killed=_END not in told)

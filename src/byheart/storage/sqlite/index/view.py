@@ -54,10 +54,10 @@ class Weighed(NamedTuple):
 
 
 class WordScores(NamedTuple):
-    """The BM25 score of every chunk, and the words that any of them has."""
+    """The BM25 score of every chunk, and of each word that any of them has, which ones do."""
 
     scores: Scores
-    found: Mapping[str, Weighed]
+    found: Mapping[str, Slots]
 
 
 class Windows(NamedTuple):
@@ -249,7 +249,7 @@ class View:
         for slots, weights in weighed.values():
             weights += scores.take(slots)
             scores[slots] = weights
-        return WordScores(scores, weighed)
+        return WordScores(scores, {term: slots for term, (slots, _) in weighed.items()})
 
     def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
         """Add up how rare the words are that a chunk has of a question, and all that were asked.
@@ -261,7 +261,7 @@ class View:
         # Of a very long question only the rarest words were looked for.
         missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
         asked = here = 0.0
-        for slots, _ in scored.found.values():
+        for slots in scored.found.values():
             rarity = _rarity(len(slots), counted)
             asked += rarity
             here += rarity if _holds(slots, slot) else 0.0
