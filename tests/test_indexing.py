@@ -350,8 +350,10 @@ def test_a_file_that_was_moved_away_and_back_is_found_again(
     (root / "docs/setup.md").rename(tmp_path / "away.md")
     assert store.index(root).files_removed == 1
     (tmp_path / "away.md").rename(root / "docs/setup.md")
-    store.index(root)
+    report = store.index(root)
+    assert (report.files_restored, report.files_skipped, report.files_indexed) == (1, 2, 0)
     assert found(store, "turbine") == ["setup.md"]
+    assert store.index(root).files_restored == 0
 
 
 def test_a_file_moved_to_another_workspace_is_another_memory(
@@ -430,6 +432,33 @@ def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: 
     assert found(store, "turbine") == []
 
 
+def test_what_a_rule_leaves_out_is_removed_even_if_nothing_stays(
+    store: MemoryStore, root: Path
+) -> None:
+    store.index(root)
+    (root / ".byheartignore").write_text("*\n")
+    report = store.index(root)
+    assert (report.files_removed, report.errors) == (3, ())
+    assert found(store, "turbine") == []
+
+
+def test_status_counts_what_could_not_be_looked_at_until_it_is_gone(
+    store: MemoryStore, root: Path
+) -> None:
+    odd = os.fsencode(root) + b"/caf\xe9.md"
+    try:
+        Path(os.fsdecode(odd)).write_text("No name.\n")
+    except OSError:
+        pytest.skip("this file system takes UTF-8 only")
+    (root / "broken.ipynb").write_text("no notebook")
+    for _ in range(2):
+        assert len(store.index(root).errors) == store.workspaces()[0].failed == 2
+    os.unlink(odd)  # noqa: PTH108 - a name that is no text
+    report = store.index(root)
+    assert (len(report.errors), report.files_removed) == (1, 0)
+    assert store.workspaces()[0].failed == 1
+
+
 def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
     store: MemoryStore, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -446,6 +475,9 @@ def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
         report = store.index(root)
     assert (report.files_removed, [error.path for error in report.errors]) == (0, ["docs"])
     assert found(store, "turbine") == ["setup.md"]
+    assert store.workspaces()[0].failed == 1
+    assert counts(store.index(root)) == (0, 3, 0, 0)
+    assert store.workspaces()[0].failed == 0
 
 
 # --- What was forgotten -----------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from byheart.errors import NotFound
+from byheart.errors import InvalidInput, NotFound
 from byheart.memory_store import MemoryStore
 
 
@@ -105,6 +105,73 @@ def test_a_file_may_be_called_anything_and_its_hit_opens_it(
     for hit in hits:
         assert store.get(str(hit.path)).memory_id == hit.memory_id
         assert store.expand(f"{hit.path}:1").memory_id == hit.memory_id
+
+
+@pytest.fixture
+def project(store: MemoryStore, tmp_path: Path) -> Path:
+    for path in ("src/app.py", "old/src/run.py", "src/run.py", "src/xapp.py"):
+        file = tmp_path / "project" / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"# {path}\nprint('kelp')\n")
+    store.index(tmp_path / "project")
+    return tmp_path / "project"
+
+
+@pytest.mark.parametrize("name", ["app.py", "src/app.py", "./src/app.py", "project/src/app.py"])
+def test_a_path_that_leads_nowhere_from_here_is_the_file_that_ends_so(
+    store: MemoryStore, project: Path, name: str
+) -> None:
+    whole = store.get(f"{project}/src/app.py")
+    assert store.get(name).memory_id == whole.memory_id
+    assert store.expand(f"{name}:2").memory_id == whole.memory_id
+    assert store.identify(name, [None]) == f"{whole.memory_id}#0"
+    with pytest.raises(NotFound, match="no line 99"):
+        store.expand(f"{name}:99")
+
+
+@pytest.mark.parametrize("name", ["pp.py", "/src/app.py", "../src/app.py", "~/src/app.py", "src"])
+def test_a_path_ends_at_a_folder_and_a_whole_one_is_no_end(
+    store: MemoryStore, project: Path, name: str
+) -> None:
+    with pytest.raises(NotFound):
+        store.get(name)
+    assert store.identify(name, [None]) is None
+
+
+def test_of_several_files_that_end_so_a_few_are_named(
+    store: MemoryStore, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for fetch in (store.get, store.expand):
+        with pytest.raises(InvalidInput, match="several files are called src/run") as caught:
+            fetch("src/run.py:1" if fetch == store.expand else "src/run.py")
+        assert f"{project}/src/run.py" in caught.value.hint
+        assert f"{project}/old/src/run.py" in caught.value.hint
+    assert store.get("old/src/run.py").content.startswith("# old")
+    monkeypatch.chdir(project)
+    assert store.get("src/run.py").path == f"{project}/src/run.py"
+
+
+def test_what_is_forgotten_or_in_another_space_is_no_end_of_a_path(
+    store: MemoryStore, project: Path
+) -> None:
+    store.forget(store.get("old/src/run.py").memory_id)
+    assert store.get("run.py").path == f"{project}/src/run.py"
+    with pytest.raises(NotFound):
+        store.get("run.py", space="other")
+
+
+def test_a_path_by_its_end_tells_nothing_of_other_sessions(
+    store: MemoryStore, project: Path
+) -> None:
+    hidden = store.get("old/src/run.py").memory_id
+    store.update(hidden, session_id="s1")
+    shown = store.get(f"{project}/src/run.py").memory_id
+    assert store.identify("run.py", ["s2", None]) == f"{shown}#0"
+    assert store.identify("old/src/run.py", ["s2", None]) is None
+    assert store.identify("old/src/run.py", ["s1", None]) == f"{hidden}#0"
+    assert store.sessions_of(["run.py", "old/src/run.py"]) == {}
+    with pytest.raises(InvalidInput, match="several"):
+        store.identify("run.py", ["s1", None])
 
 
 def test_a_name_is_made_an_id_only_for_the_sessions_that_hold_it(store: MemoryStore) -> None:

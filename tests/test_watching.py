@@ -156,11 +156,12 @@ def test_a_burst_of_changes_is_taken_in_whole(store: MemoryStore, root: Path) ->
 
 
 def test_a_changed_ignore_file_decides_at_once(store: MemoryStore, root: Path) -> None:
-    with watching(store, root):
+    with watching(store, root) as told:
         (root / ".gitignore").write_text("deep/\n")
         assert soon(lambda: found(store, "harbour") == [])
         (root / ".gitignore").unlink()
         assert soon(lambda: found(store, "harbour") == ["second.md"])
+        assert soon(lambda: told[-1].files_restored == 1)
 
 
 def test_ignored_and_secret_files_stay_out_when_they_change(store: MemoryStore, root: Path) -> None:
@@ -224,6 +225,27 @@ def test_an_empty_folder_in_the_place_of_the_root_is_told_and_loses_nothing(
         assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
 
 
+def test_a_root_that_is_emptied_while_it_is_watched_loses_nothing_until_a_file_is_there(
+    store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byheart.watching.BEAT_SECONDS", 0.05)
+    (root / "deep/second.md").rename(root / "second.md")
+    away = tmp_path / "away"
+    away.mkdir()
+    with watching(store, root) as told:
+        for name in ("first.md", "second.md", "deep"):
+            (root / name).rename(away / name)
+        assert soon(
+            lambda: "is empty: nothing was removed" in (store.workspaces()[0].trouble or "")
+        )
+        assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
+        assert sum(each.files_removed for each in told) == 0
+        (away / "first.md").rename(root / "first.md")
+        assert soon(lambda: found(store, "harbour") == [])
+        assert soon(lambda: store.workspaces()[0].trouble is None)
+        assert found(store, "lighthouse") == ["first.md"]
+
+
 def test_a_first_look_ends_when_it_is_told_to_stop_and_goes_on_the_next_time(
     store: MemoryStore, root: Path
 ) -> None:
@@ -255,18 +277,22 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
 ) -> None:
     monkeypatch.setattr("byheart.watching.BEAT_SECONDS", 0.05)
     first, second = open_store(), open_store()
-    stop = threading.Event()
-    standing_by = threading.Thread(target=second.watch, args=(root, stop))
+    stop, turns = threading.Event(), list[str | None]()
+    standing_by = threading.Thread(
+        target=second.watch, args=(root, stop), kwargs={"on_turn": turns.append}
+    )
     with watching(first, root):
         [before] = first.workspaces()
         standing_by.start()
         beats = {first.workspaces()[0].beat_at}
         assert soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
         assert first.workspaces()[0].watched_by == before.watched_by
+        assert turns == [before.watched_by]
     try:
         assert soon(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
         (root / "new.md").write_text("Puffins dig burrows.\n")
         assert soon(lambda: found(first, "puffins") == ["new.md"])
+        assert turns == [before.watched_by, None]
     finally:
         stop.set()
         standing_by.join(PATIENCE_SECONDS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
-from byheart.capturing import capture, capture_title, is_wanted, name_turn
+from byheart.capturing import Captured, capture, capture_title, is_wanted, name_turn
 from byheart.contracts import DedupKey
 from byheart.fields import check_moment
 from byheart.saving import SaveRequest, check_request
@@ -30,6 +30,15 @@ class Tally:
     shortened: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     sessions: set[tuple[str, str]] = field(default_factory=set)
+    # What was taken out of texts of which it is not known yet whether they are new.
+    captured: dict[DedupKey, Captured] = field(default_factory=dict)
+
+    def count_captured(self, new: Iterable[DedupKey]) -> None:
+        """Count what was taken out of texts that are new."""
+        for key in new:
+            if (kept := self.captured.pop(key, None)) is not None:
+                self.redacted += kept.secrets
+                self.shortened += kept.shortened
 
 
 class Adopter:
@@ -52,12 +61,20 @@ class Adopter:
 
     def adopt(self, piece: Piece) -> SaveRequest | None:
         """Say what to keep of a piece, if anything."""
-        if self._format.is_captured:
-            if piece.tool is not None and not is_wanted(piece.tool, self._settings):
-                self.leave_out(f"output of {piece.tool}")
-                return None
-            piece = self._captured(piece)
-        return self._turn(piece) if piece.is_turn else self._memory(piece)
+        if not self._format.is_captured:
+            return self._request(piece)
+        if piece.tool is not None and not is_wanted(piece.tool, self._settings):
+            self.leave_out(f"output of {piece.tool}")
+            return None
+        kept = capture(
+            str(piece.fields["content"]), self._settings, is_output=piece.tool is not None
+        )
+        fields = {**piece.fields, "content": kept.text}
+        if "title" in fields:  # a command line may hold a password
+            fields["title"] = capture_title(fields["title"], self._settings)
+        request = self._request(replace(piece, fields=fields))
+        self.tally.captured.setdefault(request.key, kept)
+        return request
 
     def key_of_output(self, piece: Piece) -> DedupKey | None:
         """Say what an output that is wanted will be known by, before anything is done to it."""
@@ -77,16 +94,8 @@ class Adopter:
         """Count something that is not kept, by what its file calls it."""
         self.tally.left_out[label(what) or "part"] += 1
 
-    def _captured(self, piece: Piece) -> Piece:
-        kept = capture(
-            str(piece.fields["content"]), self._settings, is_output=piece.tool is not None
-        )
-        self.tally.redacted += kept.secrets
-        self.tally.shortened += kept.shortened
-        fields = {**piece.fields, "content": kept.text}
-        if "title" in fields:  # a command line may hold a password
-            fields["title"] = capture_title(fields["title"], self._settings)
-        return replace(piece, fields=fields)
+    def _request(self, piece: Piece) -> SaveRequest:
+        return self._turn(piece) if piece.is_turn else self._memory(piece)
 
     def _turn(self, piece: Piece) -> SaveRequest:
         request = self._check_turn(piece.fields, self._settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -12,6 +13,8 @@ from byheart.settings import Settings
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
 _KEY_DIGITS = 32
 _LONGEST_TITLE = 200
+# Half of a character, as JSON may have it where a text was cut: nothing that could be stored.
+_UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captur
     # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
     from byheart.noticing.secrets import redact
 
-    redacted = redact(text)
+    redacted = redact(text if text.isascii() else _UNSTORABLE.sub("\ufffd", text))
     most = settings.capture_chars if is_output else 0
     if not most or len(redacted.text) <= most:
         return Captured(redacted.text, redacted.count, shortened=False)

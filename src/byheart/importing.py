@@ -31,6 +31,7 @@ from byheart.errors import (
 )
 from byheart.model import (
     Imported,
+    Remark,
     SaveResult,
     Skipped,
     TransferProgress,
@@ -67,6 +68,7 @@ class _Counts:
     unchanged: int = 0
     refused: int = 0
     skipped: list[Skipped] = field(default_factory=list)
+    remarks: list[Remark] = field(default_factory=list)
 
     @property
     def memories(self) -> int:
@@ -141,7 +143,7 @@ class Importer:
     @property
     def _kept_so_far(self) -> str:
         """Say what has come in by now, in front of what to do next."""
-        count = self._counts.imported + self._counts.updated
+        count = 0 if self._dry_run else self._counts.imported + self._counts.updated
         return f"what came before it is kept ({count:,} new or changed): " if count else ""
 
     def _result(self, files: Mapping[str, int]) -> Imported:
@@ -163,6 +165,7 @@ class Importer:
             redacted=tally.redacted,
             shortened=tally.shortened,
             left_out=dict(tally.left_out),
+            remarks=tuple(counts.remarks),
         )
 
     # --- Files of other programs --------------------------------------------------------------
@@ -238,7 +241,12 @@ class Importer:
             adopter.pass_over(key)
             self._counts.unchanged += 1
             return None
-        return adopter.adopt(item)
+        request = adopter.adopt(item)
+        self._remark(source.name, item.flaws)
+        return request
+
+    def _remark(self, place: str, flaws: Iterable[vault.Flaw]) -> None:
+        self._counts.remarks += (Remark(place, flaw.what, flaw.reason) for flaw in flaws)
 
     def _adopt(self, requests: list[SaveRequest]) -> None:
         """Keep what is new, and let what is known by its name follow what it was made from."""
@@ -262,7 +270,10 @@ class Importer:
             self._counts.imported += len(new)
             self._counts.unchanged += len(fresh) - len(new)
         else:
+            new = {request.key for request in fresh}
             self._keep_new(fresh)
+        self._tally.count_captured(new)
+        self._tally.captured.clear()
         self._report()
 
     def _keep_new(self, requests: list[SaveRequest]) -> None:
@@ -296,7 +307,9 @@ class Importer:
 
     def _follow(self, request: SaveRequest, held: SaveResult) -> None:
         try:
-            self._counts.add(self._reviser.follow(request, held))
+            outcome = self._reviser.follow(request, held)
+            self._counts.add(outcome)
+            self._tally.count_captured([request.key] if outcome == "updated" else [])
         except (Conflict, InvalidInput, NotFound) as error:
             self._complain(request.client_id or held.memory_id, error)
 
@@ -472,7 +485,12 @@ class Importer:
 
     def _take_own(self, path: Path, folder: Path) -> SaveRequest | None:
         """Say what to save of a file, unless it is of a memory that is here: then see to that."""
-        taken = self._reviser.take(path, folder)
+        file = vault.read(path, folder)
+        if file.memory_id is None and path != folder and not file.fields["content"].strip():
+            self._tally.left_out["empty note"] += 1
+            return None
+        taken = self._reviser.take(file, path, folder)
+        self._remark(vault.place_of(path, folder), file.flaws)
         if isinstance(taken, SaveRequest):
             return taken
         self._counts.add(taken)

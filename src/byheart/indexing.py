@@ -81,6 +81,7 @@ class Tally:
     skipped: int = 0
     empty: int = 0
     removed: int = 0
+    restored: int = 0
     forgotten: int = 0
     chunks: int = 0
     errors: list[FileError] = field(default_factory=list)
@@ -90,7 +91,7 @@ class Tally:
     @property
     def changed(self) -> int:
         """Count the files whose memories are not what they were."""
-        return self.indexed + self.moved + self.removed
+        return self.indexed + self.moved + self.removed + self.restored
 
     @property
     def looked_at(self) -> int:
@@ -184,11 +185,11 @@ class Indexer:
         tally = Tally()
         look = self._look(place, rules, chosen, prune)
         tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
+        self._note_unseen(place, look)
         failed = list(_known_errors(look))
         tally.errors += failed
         missing = look.missing()
-        if "" in chosen and missing and not look.seen and not prune:
-            # An unmounted disk leaves an empty folder behind.
+        if not prune and not look.seen and self._is_emptied(place, rules, missing):
             tally.emptied = "is empty: nothing was removed (remove with --prune)"
             tally.errors.append(FileError(str(place.root), tally.emptied))
             missing = {}
@@ -204,6 +205,33 @@ class Indexer:
             self._storage.workspaces.finish(place.workspace_no, now)
             self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
         return tally
+
+    def _note_unseen(self, place: Place, look: _Look) -> None:
+        """Note what could not be looked at, so that it is counted until it can be, or is gone."""
+        at = datetime.now(UTC)
+        taken = {each.path for each in look.seen}  # a name may look like another one, escaped
+        changes = []
+        for path, reason in {each.path: each.reason for each in look.unseen}.items():
+            known = look.known.get(path)
+            is_news = known is None or (known.trouble != reason and not known.gone)
+            if is_news and path not in taken:
+                stamp = FileStamp(0, _UNSURE, 0)
+                changes.append(FileChange(path, stamp, at, trouble=reason, may_pass=True))
+        if changes:
+            self._storage.workspaces.apply(place.workspace_no, changes, None)
+
+    def _is_emptied(self, place: Place, rules: IgnoreRules, missing: dict[str, KnownFile]) -> bool:
+        """Say whether a workspace lost its last file, as when its disk is unmounted.
+
+        Files that are still there were left out by a new rule, and that is meant.
+        """
+        if not any(known.memory_id for known in missing.values()):
+            return False
+        if any(os.path.lexists(place.root / path) for path in missing):
+            return False
+        elsewhere = self._other_roots(place)
+        files = walk(place.root, rules, lambda _: None)
+        return all(each.path.startswith(elsewhere) for each in files)
 
     def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool) -> _Look:
         known: dict[str, KnownFile] = {}
@@ -389,6 +417,8 @@ class _Run:
                 tally.moved += 1
             elif status == "removed":
                 tally.removed += 1
+            elif status == "restored":
+                tally.restored += 1
             elif status == "forgotten":
                 tally.forgotten += 1
             elif status == "unchanged" and self._held_nothing(change):
@@ -432,6 +462,7 @@ def report(
         files_skipped=tally.skipped,
         files_empty=tally.empty,
         files_removed=tally.removed,
+        files_restored=tally.restored,
         files_forgotten=tally.forgotten,
         errors=tuple(tally.errors),
         chunks=tally.chunks,

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from byheart.contracts import FoundChunk, Reader
-from byheart.errors import NotFound
+from byheart.errors import InvalidInput, NotFound
 
+_SHOWN_PATHS = 5
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
 
 
@@ -21,23 +23,53 @@ class Located(NamedTuple):
     line: int | None
 
 
-def locate(reader: Reader, name: str, space: str) -> Located | None:
-    """Find the memory of a file by `PATH` or `PATH:LINE`, seen from the working folder or whole.
+def locate(
+    reader: Reader, name: str, space: str, sessions: Collection[str | None] | None = None
+) -> Located | None:
+    """Find the memory of a file by `PATH` or `PATH:LINE`: whole, or seen from the working folder.
 
-    The name of a memory, a text or a chunk is never a path, whatever else stands in it.
+    If there is none, it is the only file of a workspace whose path ends so; with `sessions`, of
+    those that they hold. The name of a memory, a text or a chunk is never a path, whatever else
+    stands in it.
     """
-    if reader.sessions_of([_text_of(name)], space):
-        return None
-    match = _PLACE.fullmatch(name)
-    if match is None:
-        return None
-    # A file may be called "notes:12".
-    for path, line in ((name, None), (match["path"], match["line"])):
+    return _locate_exactly(reader, name, space) or _locate_by_ending(reader, name, space, sessions)
+
+
+def _locate_exactly(reader: Reader, name: str, space: str) -> Located | None:
+    for path, line in _readings(reader, name, space):
         for candidate in dict.fromkeys((path, *_places(path))):
             found = reader.at_path(candidate, space)
             if found is not None:
-                return Located(found, path, int(line) if line else None)
+                return Located(found, path, line)
     return None
+
+
+def _locate_by_ending(
+    reader: Reader, name: str, space: str, sessions: Collection[str | None] | None
+) -> Located | None:
+    for path, line in _readings(reader, name, space):
+        ending = posixpath.normpath(path.replace(os.sep, "/"))
+        if os.path.isabs(path) or path.startswith("~") or ending.split("/")[0] in ("", ".", ".."):  # noqa: PTH117
+            continue
+        found = reader.files_ending(ending, space, sessions, _SHOWN_PATHS + 1)
+        if len(found) > 1:
+            shown = ", ".join(sorted(found)[:_SHOWN_PATHS])
+            more = " and others" if len(found) > _SHOWN_PATHS else ""
+            raise InvalidInput(
+                f"several files are called {path}", f"name one of them whole: {shown}{more}"
+            )
+        for memory_id in found.values():
+            return Located(memory_id, path, line)
+    return None
+
+
+def _readings(reader: Reader, name: str, space: str) -> list[tuple[str, int | None]]:
+    """Give the paths that a name may stand for, each with its line; none for that of a memory."""
+    match = _PLACE.fullmatch(name)
+    if match is None or reader.sessions_of([_text_of(name)], space):
+        return []
+    whole = (name, None)  # a file may be called "notes:12"
+    return [whole, (match["path"], int(match["line"]))] if match["line"] else [whole]
 
 
 def find_passage(chunks: Sequence[FoundChunk], located: Located) -> int:
@@ -59,7 +91,7 @@ def find_passage(chunks: Sequence[FoundChunk], located: Located) -> int:
 
 def identify(reader: Reader, name: str, space: str, sessions: Collection[str | None]) -> str | None:
     """Give the id of the memory or passage that a name means, if it is of one of the sessions."""
-    located = locate(reader, name, space)
+    located = locate(reader, name, space, sessions)
     text = located.memory_id if located else _text_of(name)
     found = reader.sessions_of([text], space)
     if text not in found or found[text] not in sessions:
@@ -72,7 +104,8 @@ def identify(reader: Reader, name: str, space: str, sessions: Collection[str | N
 
 def find_text(reader: Reader, name: str, space: str) -> str:
     """Give the id of the memory or text that a name means, be there one or not."""
-    located = locate(reader, name, space)
+    # A path by its end could mean what other sessions hold, and is asked of nobody's here.
+    located = _locate_exactly(reader, name, space)
     return located.memory_id if located else _text_of(name)
 
 

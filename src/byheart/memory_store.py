@@ -376,7 +376,8 @@ class MemoryStore:
         """Put together what a session should know, though nobody asked for it.
 
         Unlike `context` it gives only what is near the query (`min_similarity` as a cosine, or half
-        of its words), and nothing that this session was given `since` a moment, or ever.
+        of its words), not the query itself as it was asked before, and nothing that this session
+        was given `since` a moment, or ever.
         """
         started = time.perf_counter()
         check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
@@ -836,7 +837,9 @@ class MemoryStore:
         with self._storage.reading() as reader:
             located = locate(reader, name, self._space(space))
             if located is None and "#" not in name and ":" in name:
-                raise NotFound(f"no file {name} is in this space", "look with: byheart list")
+                raise NotFound(
+                    f"no file {name} is in this space", "look with: byheart list --kind file"
+                )
             memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
             found = reader.chunks_of(memory_id, self._space(space))
         if located is not None:
@@ -1145,14 +1148,19 @@ class MemoryStore:
         stop: threading.Event | None = None,
         on_indexed: Callable[[Indexed], None] | None = None,
         space: Text = None,
+        on_turn: Callable[[str | None], None] | None = None,
     ) -> None:
-        """Index a folder and keep it fresh until `stop` is set; of several processes one does."""
+        """Index a folder and keep it fresh until `stop` is set; of several processes one does.
+
+        `on_turn` is given the name of the one that does while this one stands by, and `None` when
+        it is this one's turn.
+        """
         # Imported here: watching brings a library that only few need.
         from byheart.watching import Watcher
 
         indexer = self._indexer()
         place = replace(indexer.find(path, self._space(space)), below="")
-        watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed)
+        watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed, on_turn)
         stop = threading.Event() if stop is None else stop
         self._watches[stop] = ended = threading.Event()
         try:

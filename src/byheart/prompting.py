@@ -9,6 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from byheart.context import (
+    STABLE_SHARE,
     ContextRequest,
     IdentityFile,
     Materials,
@@ -172,25 +173,37 @@ def _name_missing(answer: ContextAnswer) -> str | None:
     if dropped and not answer.receipt.items:
         return f"nothing fits: max_tokens {answer.receipt.max_tokens} is too few"
     missing = [each.memory_id for each in dropped if each.part == "pinned"]
-    return f"pinned, but too long for max_tokens: {', '.join(missing)}" if missing else None
+    share = f"what stays has {STABLE_SHARE:.0%} of max_tokens"
+    return f"pinned, but no room for: {', '.join(missing)} ({share})" if missing else None
 
 
 def _worth_giving(
     request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked[_There]
 ) -> list[Candidate]:
-    """Leave out of a reminder what is far from the question, and what was given before."""
+    """Leave out of a reminder what is far from the question, was given before, or stands in it."""
     if request.reminder is None:
         return candidates
     about, session_id = request.reminder, request.where.session_id
     assert session_id is not None, "a context is of one session"
     given = asked.reader.given_since(request.where.space, session_id, about.since)
-    words = query_terms(query)
+    words, prompt = query_terms(query), _unspaced(query)
     return [
         each
         for each in candidates
         if each.found.chunk_no not in given
+        and not _repeats(each, prompt)
         and is_relevant(each, words, asked.vector, about.least_similarity)
     ]
+
+
+def _repeats(candidate: Candidate, prompt: str) -> bool:
+    """Say whether a passage is the prompt itself as it was said before, or a part of that."""
+    text, is_turn = _unspaced(candidate.found.chunk.content), candidate.found.memory.role == "user"
+    return text == prompt or (is_turn and f" {text} " in f" {prompt} ")
+
+
+def _unspaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _too_long(answer: ContextAnswer, reminder: Reminder) -> bool:

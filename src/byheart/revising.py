@@ -76,9 +76,8 @@ class Reviser:
 
     # --- What a memory was written to ---------------------------------------------------------
 
-    def take(self, path: Path, folder: Path) -> SaveRequest | Outcome:
+    def take(self, file: vault.VaultFile, path: Path, folder: Path) -> SaveRequest | Outcome:
         """Say what to save of a file, unless it is of a memory that is here: then see to that."""
-        file = vault.read(path, folder)
         request = check_request(file.fields, self._settings)
         if file.memory_id is None:
             return from_elsewhere(request)

@@ -26,6 +26,7 @@ from byheart.workspace import IgnoreRules
 from byheart.workspace.events import Watch
 
 OnIndexed = Callable[[Indexed], None]
+OnTurn = Callable[[str | None], None]
 BEAT_SECONDS = 5.0
 _LOOK_AGAIN_SECONDS = 600.0
 _AFTER_TROUBLE_SECONDS = 30.0
@@ -50,6 +51,7 @@ class Lease:
         self._ended = Event()
         self._heart = Thread(target=self._beat, name="byheart-heartbeat", daemon=True)
         self.is_held = False
+        self.holder: str | None = None
         self.behind = 0
         self.trouble: str | None = None
 
@@ -79,7 +81,13 @@ class Lease:
             for each in self._workspaces.roots(self._place.space):
                 if each.workspace_no == number and has_died(each.watched_by):
                     self._workspaces.release(number, each.watched_by or "")
-            return self._workspaces.claim(number, self._name, STALE_SECONDS)
+            if self._workspaces.claim(number, self._name, STALE_SECONDS):
+                return True
+            roots = self._workspaces.roots(self._place.space)
+            self.holder = next(
+                (each.watched_by for each in roots if each.workspace_no == number), None
+            )
+            return False
         except StoreError as error:
             _log.warning("%s is not kept fresh yet: %s", self._place.root, error)
             return False
@@ -104,12 +112,15 @@ class Watcher:
         saver: Saver,
         place: Place,
         on_indexed: OnIndexed | None,
+        on_turn: OnTurn | None,
     ) -> None:
         self._storage = storage
         self._indexer = indexer
         self._saver = saver
         self._place = place
         self._on_indexed = on_indexed
+        self._on_turn = on_turn
+        self._turn: str | None = ""  # nobody was told of yet
         self._looked_at = self._embed_after = float("-inf")
         self._emptied: str | None = None
 
@@ -118,6 +129,8 @@ class Watcher:
         while not stop.is_set():
             try:
                 with Lease(self._storage.workspaces, self._place) as lease:
+                    if lease.is_held or lease.holder is not None:
+                        self._tell_turn(lease.holder)
                     if lease.is_held:
                         self._keep_fresh(lease, stop)
             except NotFound:
@@ -125,6 +138,12 @@ class Watcher:
                 return
             if not lease.is_held:
                 stop.wait(BEAT_SECONDS)
+
+    def _tell_turn(self, holder: str | None) -> None:
+        """Say once who watches: another process, or nobody else."""
+        if self._on_turn is not None and holder != self._turn:
+            self._on_turn(holder)
+        self._turn = holder
 
     def _keep_fresh(self, lease: Lease, stop: Event) -> None:
         rules = self._indexer.rules(self._place)
@@ -159,11 +178,14 @@ class Watcher:
 
         try:
             tally = self._indexer.refresh(self._place, rules, below, on_progress=note)
+            is_news = tally.emptied is None or self._emptied is None
             if tally.emptied is not None:
                 self._emptied = f"{self._place.root} {tally.emptied}"
-            elif tally.skipped or tally.changed:
+            elif self._emptied is not None and (tally.skipped or tally.changed):
                 self._emptied = None
-            self._tell(tally, (time.perf_counter() - started) * 1000)
+                self._looked_at = float("-inf")  # what was kept meanwhile may be gone
+            if is_news:
+                self._tell(tally, (time.perf_counter() - started) * 1000)
         except _Stopped:
             return
         except NotFound:

@@ -282,6 +282,47 @@ def test_shares_that_are_not_needed_flow_on(open_store: OpenStore) -> None:
     assert both.receipt.tokens["retrieved"] > 400
 
 
+def test_a_long_summary_is_cut_so_that_what_is_pinned_is_there(store: MemoryStore) -> None:
+    store.log("s1", "user", "Hello.")
+    store.summarize("s1", "and then we went on " * 200)
+    alone = store.context("s1", max_tokens=1000)
+    assert 350 < alone.receipt.tokens["summary"] <= 400  # what pins do not need it has
+    for number in range(5):
+        store.pin(store.save(f"Rule {number}: always do what rule {number} says.").memory_id)
+    answer = store.context("s1", max_tokens=1000)
+    assert parts(answer)[:6] == ["summary"] + ["pinned"] * 5
+    assert answer.receipt.items[0].cut
+    assert not any(item.cut for item in answer.receipt.items[1:6])
+    assert answer.remark is None
+    shares = answer.receipt.tokens
+    assert 350 < shares["summary"] + shares["pinned"] <= 400
+
+
+def test_many_pins_leave_the_summary_a_share(store: MemoryStore) -> None:
+    store.log("s1", "user", "Hello.")
+    store.summarize("s1", "and then we went on " * 200)
+    for number in range(30):
+        store.pin(store.save(f"Rule {number}: always do what rule {number} says.").memory_id)
+    answer = store.context("s1", max_tokens=1000)
+    assert 75 <= answer.receipt.tokens["summary"] <= 150
+    assert answer.remark is not None
+    assert answer.remark.startswith("pinned, but no room for: mem_")
+    assert answer.remark.endswith("(what stays has 40% of max_tokens)")
+
+
+@pytest.mark.parametrize("importance", [5, 9])
+def test_a_long_pin_does_not_push_out_short_ones(store: MemoryStore, importance: int) -> None:
+    long = store.save("This is a long story " * 200, importance=importance).memory_id
+    short = [store.save(f"Rule {at}: be brief.", importance=5).memory_id for at in range(3)]
+    for memory_id in (long, *short):
+        store.pin(memory_id)
+    answer = store.context("s1", max_tokens=1000)
+    cut = {item.memory_id: item.cut for item in answer.receipt.items if item.part == "pinned"}
+    assert cut == {long: True, **dict.fromkeys(short, False)}
+    assert 350 < answer.receipt.tokens["pinned"] <= 400
+    assert list(cut) == [long, *short]  # as they were pinned
+
+
 @pytest.mark.parametrize("max_tokens", [1, 5, 20, 40, 41, 60])
 def test_a_tiny_budget_holds_too(talk: MemoryStore, max_tokens: int) -> None:
     answer = talk.context("s1", max_tokens=max_tokens)

@@ -112,6 +112,13 @@ def check_promises(answer: ContextAnswer, store: MemoryStore, space: str, recent
 @example(
     saved=[("x", 120, True)] * 4, said=[("user", "y", 120)] * 4, max_tokens=300, recent=9, top_k=9
 )
+@example(
+    saved=[("x", 120, True), *[("y", 1, True)] * 5],
+    said=[("user", "z", 120)] * 8,
+    max_tokens=900,
+    recent=9,
+    top_k=9,
+)
 @example(saved=[], said=[("user", "", 0), ("tool", " ", 0)], max_tokens=60, recent=9, top_k=9)
 @example(
     saved=[("<passage>", 9, False)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -341,13 +342,14 @@ def test_any_markdown_becomes_a_note(
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("---\nnot: [yaml\n---\nRain.", r"not YAML: expected ',' or ']'.* in line 3"),
-        ("---\na: &x [1]\nb: [*x, *x]\n---\nRain.", "references are not followed"),
+        ('---\nid: "mem_1"\nnot: [yaml\n---\nRain.', r"not YAML: expected ',' or ']'.* in line 4"),
+        ("---\nid: mem_1\na: &x [1]\nb: [*x, *x]\n---\nRain.", "references are not followed"),
+        ("---\nnot: [yaml\nversion: 1\ncontent_hash: x\n---\nRain.", "not YAML"),
         ('---\nid: "mem_1"\nversion: 1\n\nRain.', "front matter has no end"),
         ("---\nid: [7]\nversion: 1\ncontent_hash: x\n---\n\nRain.", r"not one: \[7\]"),
     ],
 )
-def test_broken_front_matter_is_named_and_becomes_no_note(
+def test_broken_front_matter_of_ours_is_named_and_becomes_no_note(
     store: MemoryStore, folder: Path, text: str, reason: str
 ) -> None:
     folder.mkdir()
@@ -356,6 +358,81 @@ def test_broken_front_matter_is_named_and_becomes_no_note(
         store.import_(folder)
     assert [each.place for each in store.import_(folder, on_error="skip").skipped] == ["broken.md"]
     assert store.list().total == 0
+
+
+@pytest.mark.parametrize(
+    ("matter", "reason"),
+    [
+        ("title: {{title}}", "it is not YAML: found unhashable key in line 2"),
+        ("tags:\n\t- a", r"it is not YAML: .* in line 3"),
+        ("tags: [unclosed", "it is not YAML: expected ',' or ']'.* in line 3"),
+        ("# a comment\nid: [2024", "it is not YAML"),
+        ("a: &x [1]\nb: [*x, *x]", "references are not followed"),
+        ("date: 2026-13-45", "month must be in 1..12"),
+        ('n: !!int ""', "a value is not of its type"),
+        ("n: !!timestamp x", "a value is not of its type"),
+        ("n: .nan", "cannot be written as JSON"),
+        ('title: "\\ud800"', "cannot be written as JSON"),
+        ("n: " + "[" * 2000 + "]" * 2000, "."),
+    ],
+)
+@pytest.mark.parametrize("hidden", [".obsidian", ".other"])
+def test_a_note_whose_front_matter_cannot_be_read_comes_whole_with_a_remark(
+    store: MemoryStore, folder: Path, matter: str, reason: str, hidden: str
+) -> None:
+    (folder / hidden).mkdir(parents=True)
+    text = f"---\n{matter}\n---\n# Rain\n\nIt rained."
+    (folder / "a.md").write_text(text)
+    (folder / "b.md").write_text("behind it")
+    counted, imported = store.import_(folder, dry_run=True), store.import_(folder)
+    assert (counted.imported, imported.imported, imported.skipped) == (2, 2, ())
+    assert counted.remarks == imported.remarks
+    [remark] = imported.remarks
+    assert (remark.place, remark.what) == ("a.md", "front matter kept as text")
+    assert re.search(reason, remark.reason)
+    [note] = store.list(path="a.md").memories
+    assert (note.title, note.content, note.kind) == ("Rain", text, "note")
+    assert store.import_(folder).unchanged == 2
+
+
+def test_a_field_by_which_others_mean_something_else_becomes_metadata(
+    store: MemoryStore, folder: Path
+) -> None:
+    folder.mkdir()
+    (folder / "a.md").write_text(
+        "---\nimportance: high\nexpires: never\nsource: [a, b]\nkind: Book Review\norigin: web\n"
+        "metadata: words\ntags: [tea]\nsummary: ''\n---\nText."
+    )
+    imported = store.import_(folder)
+    [note] = store.list().memories
+    assert note.metadata == {
+        "importance": "high",
+        "expires": "never",
+        "source": ["a", "b"],
+        "kind": "Book Review",
+        "origin": "web",
+        "metadata": "words",
+    }
+    assert (note.content, note.tags, note.kind, note.origin) == (
+        "Text.",
+        ("tea",),
+        "note",
+        "import",
+    )
+    assert {each.what for each in imported.remarks} == {"field kept as metadata"}
+    assert len(imported.remarks) == 5  # an origin of another kind is nothing to speak of
+
+
+def test_an_empty_note_stops_no_folder_but_alone_it_is_refused(
+    store: MemoryStore, folder: Path
+) -> None:
+    folder.mkdir()
+    (folder / "a.md").write_text(" \n")
+    (folder / "b.md").write_text("Text.")
+    imported = store.import_(folder)
+    assert (imported.imported, imported.left_out) == (1, {"empty note": 1})
+    with pytest.raises(InvalidInput):
+        store.import_(folder / "a.md")
 
 
 def test_an_id_that_names_a_text_or_a_chunk_is_refused(store: MemoryStore, folder: Path) -> None:
@@ -380,12 +457,11 @@ def test_front_matter_of_others_is_kept_as_metadata(store: MemoryStore, folder: 
 def test_a_file_that_cannot_be_saved_is_named(store: MemoryStore, folder: Path) -> None:
     folder.mkdir()
     (folder / "a.md").write_bytes(b"caf\xe9")
-    (folder / "b.md").write_text("---\nimportance: 11\n---\nText.")
-    (folder / "c.md").write_text("---\ntitle: empty\n---\n")
-    (folder / "d.md").write_text("fine")
+    (folder / "b.md").write_text("---\ntitle: empty\n---\n")
+    (folder / "c.md").write_text("fine")
     result = store.import_(folder, on_error="skip")
-    assert [each.place for each in result.skipped] == ["a.md", "b.md", "c.md"]
+    assert [each.place for each in result.skipped] == ["a.md"]
     assert "is not UTF-8 text" in result.skipped[0].reason
-    assert result.imported == 1
+    assert (result.imported, result.left_out) == (1, {"empty note": 1})
     with pytest.raises(InvalidInput, match=r"a\.md: it is not UTF-8"):
         store.import_(folder)

@@ -1,6 +1,6 @@
 """What goes into the prompt?"""
 
-from byheart.context.assembly import ContextRequest, Materials, assemble
+from byheart.context.assembly import STABLE_SHARE, ContextRequest, Materials, assemble
 from byheart.context.echoes import Emitted, find_quotations
 from byheart.context.identity_files import IdentityFile, read_identity_files
 from byheart.context.measure import Measure
@@ -8,6 +8,7 @@ from byheart.context.pleasantries import says_nothing
 from byheart.context.running_summary import extract_summary
 
 __all__ = [
+    "STABLE_SHARE",
     "ContextRequest",
     "Emitted",
     "IdentityFile",

@@ -21,7 +21,7 @@ from byheart.context.entries import (
     pinned_entry,
     summary_entry,
 )
-from byheart.context.filling import Reserved, fill, reserve
+from byheart.context.filling import Reserved, fill, fill_evenly, reserve
 from byheart.context.identity_files import IdentityFile
 from byheart.context.measure import Measure
 from byheart.context.passages import choose
@@ -38,8 +38,9 @@ from byheart.model import (
 # The most of a budget that the stable part takes; of the rest, the least that is kept for messages
 # if there are so many. What a part does not need goes to the others, but never to the stable one.
 STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
-# The most of the stable part that identity files take: pins are not to starve.
-IDENTITY_SHARE = 0.5
+# The most of the stable part that identity files take, and of what they leave the most that the
+# summary leaves to pins: it is long where it is made by itself, and says something when it is cut.
+IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +144,9 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
         for entry in (identity_entry(file),)
     )
     summary = [] if materials.summary is None else [summary_entry(materials.summary)]
-    pinned = [
-        pinned_entry(memory) for memory in sorted(holds, key=lambda memory: -memory.importance)
-    ]
+    # Of those that matter as much the short ones first: so the most of them are there.
+    by_worth = sorted(holds, key=lambda memory: (-memory.importance, len(memory.content)))
+    pinned = [pinned_entry(memory) for memory in by_worth]
     superseded = tuple(
         pinned_entry(memory).left_out("superseded", f"{memory.superseded_by} holds instead")
         for memory in materials.pinned
@@ -154,8 +155,10 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     room = share
     while True:
         files = fill(identity, int(room * IDENTITY_SHARE), measure)
-        first = fill(summary, room - files.tokens, measure)
-        second = fill(pinned, room - files.tokens - first.tokens, measure)
+        left = room - files.tokens
+        for_pins = reserve(pinned, int(left * PINNED_SHARE), measure)
+        first = fill(summary, left - for_pins.tokens, measure)
+        second = fill_evenly(pinned, left - first.tokens, measure)
         placed = sorted((*first.kept, *second.kept), key=_stable_order(materials))
         entries = [*files.kept, *placed]
         left_out = (*unreadable, *files.left_out, *first.left_out, *second.left_out, *superseded)

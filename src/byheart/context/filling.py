@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from byheart.context.entries import LEAST_TOKENS, Entry
@@ -37,10 +39,41 @@ def fill(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
         cut = entry.shortened(measure, room)
         if cut is not None:
             kept.append(cut)
-        rest = entries[at + (cut is not None) :]
-        tells = "does not fit into what is left of the budget"
-        return Filled(tuple(kept), tuple(each.left_out("budget", tells) for each in rest))
+        return Filled(tuple(kept), _without_room(entries[at + (cut is not None) :]))
     return Filled(tuple(kept), ())
+
+
+def fill_evenly(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
+    """Keep entries, best first; a long one is cut where those behind it would have no room.
+
+    They have up to half of what is left, as far as they fit whole. None is left out for one that
+    matters less: what cannot be cut so far has all that is left.
+    """
+    kept: list[Entry] = []
+    sized = cache(lambda at: entries[at].measured(measure, room))
+    left = room
+    for at, entry in enumerate(entries):
+        sizes = (sized(behind).item.tokens for behind in range(at + 1, len(entries)))
+        for most in (left - _sum_up_to(left // 2, sizes), left):
+            whole = sized(at)
+            fits = whole if whole.item.tokens <= most else entry.shortened(measure, most)
+            if fits is not None:
+                break
+        else:
+            return Filled(tuple(kept), _without_room(entries[at:]))
+        kept.append(fits)
+        left -= fits.item.tokens
+    return Filled(tuple(kept), ())
+
+
+def _sum_up_to(most: int, sizes: Iterable[int]) -> int:
+    """Add up sizes until the next would be too much."""
+    return max(takewhile(lambda total: total <= most, accumulate(sizes)), default=0)
+
+
+def _without_room(entries: Sequence[Entry]) -> tuple[LeftOut, ...]:
+    tells = "does not fit into what is left of the budget"
+    return tuple(each.left_out("budget", tells) for each in entries)
 
 
 class Reserved(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -177,6 +177,15 @@ class Reader(Protocol):
 
     def at_path(self, path: str, space: str) -> str | None:
         """Name the memory that a path belongs to, the latest if there are several."""
+        ...
+
+    def files_ending(
+        self, ending: str, space: str, sessions: Collection[str | None] | None, limit: int
+    ) -> dict[str, str]:
+        """Name the memories of workspace files by their paths that end in some folders and a name.
+
+        With `sessions`, only what these hold.
+        """
         ...
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:

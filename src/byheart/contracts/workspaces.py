@@ -58,7 +58,7 @@ class FileChange:
     may_pass: bool = False
 
 
-FileStatus = Literal["indexed", "moved", "unchanged", "removed", "forgotten", "failed"]
+FileStatus = Literal["indexed", "moved", "unchanged", "restored", "removed", "forgotten", "failed"]
 
 
 class Workspaces(Protocol):

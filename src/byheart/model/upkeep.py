@@ -131,12 +131,22 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
+class Remark:
+    """What an import took in otherwise than it was meant: what became of it, and why."""
+
+    place: str
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """What an import did, or would do; `refused` counts texts that had been forgotten for good.
 
     `format` is `mixed` if there were several; `files` counts those of each. `sessions`, `turns` and
     `memories` say what the files of other programs hold, `left_out` what in them is not taken over,
-    `redacted` how many secrets were taken out.
+    `redacted` how many secrets were taken out of what came in; `remarks` name notes whose front
+    matter could not be taken as it was meant.
     """
 
     imported: int
@@ -155,6 +165,7 @@ class Imported:
     redacted: int = 0
     shortened: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

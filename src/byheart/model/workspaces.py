@@ -48,7 +48,8 @@ class IndexProgress:
 class Indexed:
     """What became of the files of a workspace.
 
-    Skipped are those that had not changed, empty those that were found to hold no text.
+    Skipped are those that had not changed, restored those that were gone and are back, empty those
+    that were found to hold no text.
     """
 
     root: str
@@ -57,6 +58,7 @@ class Indexed:
     files_skipped: int
     files_empty: int
     files_removed: int
+    files_restored: int
     files_forgotten: int
     errors: tuple[FileError, ...]
     chunks: int

@@ -34,13 +34,14 @@ def parse_object(line: bytes, place: str) -> dict[str, Any]:
     """Read the object on a line, or say what is wrong with it."""
     if len(line) > LONGEST_LINE_BYTES:
         raise InvalidInput(f"{place} is too long: more than {LONGEST_LINE_BYTES:,} bytes")
-    text = decode(line, place).removeprefix("\ufeff")
+    text = decode(line, place).removeprefix("\ufeff").rstrip(" \t\r\n")
     try:
         item = json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = str(error)
         if isinstance(error, json.JSONDecodeError):  # it says "line 1" of every line
-            reason = f"{error.msg} at column {error.colno:,}"
+            where = "its end, column" if error.pos >= len(text) else "column"
+            reason = f"{error.msg} at {where} {error.colno:,}"
         raise InvalidInput(
             f"{place} is not JSON: {reason}", "write one object on each line"
         ) from error

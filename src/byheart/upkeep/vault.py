@@ -9,9 +9,10 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -26,7 +27,12 @@ _LONGEST_FRONT_MATTER = 100_000
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
-_OURS = re.compile(r"\ufeff?---[ \t]*\r?\nid:")  # how the files that we write begin
+# What only the files that we write have; programs for notes may take the quotes away.
+_OURS = re.compile(
+    r"\ufeff?---[ \t]*\r?\nid:(?:[ \t]*[\"']?mem_|.*?\ncontent_hash:[ \t]*[\"']?[0-9a-f]{64})",
+    re.DOTALL,
+)
+_OUR_LINE = re.compile(r"^(?:id:[ \t]*[\"']?mem_|content_hash:)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # What people see → the field of `save`. In files of others, anything else is metadata.
@@ -48,6 +54,32 @@ _FIELDS = {
     "space": "space",
     "metadata": "metadata",
 }
+# Whether what others wrote is what we mean by the same word.
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "kind": check.check_kind,
+    "title": partial(check.check_optional_text, "title", longest=check.LONGEST_TITLE),
+    "summary": partial(check.check_optional_text, "summary", longest=check.LONGEST_SUMMARY),
+    "path": partial(check.check_optional_text, "path", longest=check.LONGEST_PATH),
+    "tags": partial(check.check_labels, "tags"),
+    "entities": partial(check.check_labels, "entities"),
+    "importance": partial(check.check_importance, "importance"),
+    "expires_at": partial(check.check_moment, "expires"),
+    "session_iter": check.check_session_iter,
+    "origin": check.check_origin,
+    **{
+        name: partial(check.check_label, name)
+        for name in ("source", "session_id", "agent_id", "task_code", "space")
+    },
+}
+AS_TEXT, AS_METADATA = "front matter kept as text", "field kept as metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What of a file could not be taken as it was meant: what became of it, and why."""
+
+    what: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +94,22 @@ class VaultFile:
     updated_at: datetime | None
     role: str | None = None
     client_id: str | None = None
+    flaws: tuple[Flaw, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A file taken apart: `start` is where its text begins, behind what looks like front matter."""
+
+    text: str
+    start: int = 0
+    matter: Mapping[str, Any] | None = None
+    flaw: str | None = None
+
+    @property
+    def content(self) -> str:
+        """Give what is to be kept as text: all of it, if there is no front matter."""
+        return self.text if self.matter is None else self.text[self.start :]
 
 
 # --- Writing ------------------------------------------------------------------------------------
@@ -218,21 +266,60 @@ def read(path: Path, folder: Path) -> VaultFile:
         text = decode(data, "it", find_encoding(data)).removeprefix("\ufeff")
     except OSError as error:
         raise InvalidInput(f"it cannot be read: {error.strerror}") from error
-    matter, body = _take_apart(text)
+    parts = _take_apart(text)
+    matter = parts.matter or {}
     if "content_hash" in matter and "version" in matter:
-        return _read_ours(matter, body)
-    fields: dict[str, Any] = {"kind": "note", "source": "markdown", **_known(matter)}
-    others = {name: value for name, value in matter.items() if name not in _FIELDS}
-    if "origin" in fields and fields["origin"] not in ORIGINS:
-        others["origin"] = fields.pop("origin")  # others may mean something else by it
-    metadata = matter.get("metadata")
-    fields["metadata"] = _plain({**others, **(metadata if isinstance(metadata, dict) else {})})
-    fields.setdefault("path", place)
+        return _read_ours(matter, parts.content)
+    return _read_others(parts, place)
+
+
+def _read_others(parts: _Parts, place: str) -> VaultFile:
+    """Read a note as people write them: nothing in its front matter makes it unreadable."""
+    matter = parts.matter or {}
+    fields, misfits = _fitting(matter)
+    others = {
+        name: value for name, value in matter.items() if name not in _FIELDS or name in misfits
+    }
+    own = matter.get("metadata")
+    try:
+        metadata = _plain({**others, **(own if isinstance(own, dict) else {})})
+        check.check_metadata(metadata)
+    except (InvalidInput, RecursionError) as error:
+        reason = error.message if isinstance(error, InvalidInput) else "it is too deep"
+        return _read_others(replace(parts, matter=None, flaw=reason), place)
+    fields = {"kind": "note", "source": "markdown", "path": place, **fields, "metadata": metadata}
     if not fields.get("title"):
-        heading = _HEADING.search(body)
+        heading = _HEADING.search(parts.text, parts.start)
         named = heading[1] if heading else PurePosixPath(place).stem
         fields["title"] = named[: check.LONGEST_TITLE // 4]
-    return VaultFile({**fields, "content": body}, None, None, None, None, None)
+    flaws = [Flaw(AS_METADATA, reason) for reason in misfits.values() if reason]
+    flaws += [Flaw(AS_TEXT, parts.flaw)] if parts.flaw else []
+    return VaultFile(
+        {**fields, "content": parts.content}, None, None, None, None, None, flaws=tuple(flaws)
+    )
+
+
+def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Tell what can be a field of `save` from what others mean something else by, and why."""
+    fields, misfits = _known(matter), dict[str, str]()
+    for name, field in _FIELDS.items():
+        value = fields.get(field)
+        if field == "metadata":
+            fields.pop(field, None)
+            if not isinstance(value, dict | None):
+                misfits[name] = "metadata must be an object with text keys"
+        elif isinstance(value, str) and not value.strip():
+            del fields[field]  # a form that was not filled in
+        elif field == "origin" and value is not None and value not in ORIGINS:
+            del fields[field]
+            misfits[name] = ""  # a word of everyday: nothing to speak of
+        elif value is not None:
+            try:
+                _CHECKS[field](value)
+            except InvalidInput as error:
+                del fields[field]
+                misfits[name] = error.message
+    return fields, misfits
 
 
 def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
@@ -294,20 +381,25 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | None) else str(value)
 
 
-def _take_apart(text: str) -> tuple[dict[str, Any], str]:
-    """Split front matter from text; what only looks like it belongs to the text."""
+def _take_apart(text: str) -> _Parts:
+    """Split front matter from text; what only looks like it belongs to the text.
+
+    A file of ours must be read as it was written, or a memory would silently become another one.
+    """
     found = _FRONT_MATTER.match(text)
     if found is None or len(found["yaml"]) > _LONGEST_FRONT_MATTER:
         if _OURS.match(text):
             raise InvalidInput("its front matter has no end, or is too long")
-        return {}, text
+        return _Parts(text)
     try:
         matter = _load_yaml(found["yaml"])
     except ValueError as error:
         if found["yaml"][:1].isspace():  # an empty line: a rule, then text
-            return {}, text
-        raise InvalidInput(f"its front matter is not YAML: {error}") from error
-    return (matter, text[found.end() :]) if isinstance(matter, dict) else ({}, text)
+            return _Parts(text)
+        if _OUR_LINE.search(found["yaml"]):
+            raise InvalidInput(f"its front matter is not YAML: {error}") from error
+        return _Parts(text, found.end(), flaw=f"it is not YAML: {error}")
+    return _Parts(text, found.end(), matter) if isinstance(matter, dict) else _Parts(text)
 
 
 def _load_yaml(text: str) -> Any:
@@ -330,6 +422,9 @@ def _load_yaml(text: str) -> Any:
         raise ValueError(f"{error.problem}{line}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error)) from error
+    except (ArithmeticError, AttributeError, LookupError) as error:
+        # So it answers to a value that is not of the type it is said to be: `!!int ""`.
+        raise ValueError(f"a value is not of its type ({error})") from error
     if not isinstance(loaded, dict):
         return None
     return {str(name): value for name, value in loaded.items()}

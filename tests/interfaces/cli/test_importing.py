@@ -67,6 +67,7 @@ def test_running_it_again_does_nothing_twice(
     ("line", "reason"),
     [
         (b"{not json}", "f.jsonl line 3 is not JSON"),
+        (b'{"content": ', "f.jsonl line 3 is not JSON: Expecting value at its end, column 12"),
         (b'"text"', "f.jsonl line 3 is not an object"),
         (b'{"content": "caf\xe9"}', "f.jsonl line 3 is not UTF-8 text"),
         (b'{"content": " "}', "f.jsonl line 3: content is blank"),

@@ -66,6 +66,7 @@ def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> 
         "dry_run": False,
         **dict.fromkeys(("sessions", "turns", "memories", "redacted", "shortened"), 0),
         "left_out": {},
+        "remarks": [],
     }
     assert set(run("backup", "copy.db", "--json").json) == {"path", "size_bytes"}
 
@@ -195,7 +196,7 @@ def test_a_transcript_is_counted_first_and_then_imported(run: Run, home: Path) -
     ran = run("--db", "new.db", "import", path, "--dry-run")
     assert ran.out == "claude-code: 7 turns of 1 session and 1 memory; would import 8\n"
     assert "1 secret taken out" in ran.err
-    assert "left out: 2 meta, 1 output of Read, 2 record, 1 sidechain, 1 thinking" in ran.err
+    assert "left out: 2 meta, 1 output of Read, 2 records, 1 sidechain, 1 thinking" in ran.err
     assert not (home / "new.db").exists()
     ran = run("--db", "new.db", "import", "claude", "--no-embed")
     assert ran.out == "claude-code: 7 turns of 1 session and 1 memory; imported 8\n"
@@ -203,6 +204,32 @@ def test_a_transcript_is_counted_first_and_then_imported(run: Run, home: Path) -
     assert ran.out == (
         "claude-code: 7 turns of 1 session and 1 memory; imported 0, 8 there already\n"
     )
+    assert "taken out" not in ran.err
+
+
+def test_notes_that_are_not_taken_as_they_were_meant_are_counted_in_a_warning(
+    run: Run, home: Path
+) -> None:
+    (home / "vault" / ".obsidian").mkdir(parents=True)
+    for name in "abcd":
+        (home / "vault" / f"{name}.md").write_text("---\ntitle: {{title}}\n---\nText.")
+    for name in ("x.bin", "y.bin"):
+        (home / "vault" / name).write_bytes(b"\0")
+    ran = run("import", "vault", "--dry-run")
+    assert (ran.code, ran.out) == (0, "obsidian: 4 memories; would import 4\n")
+    assert "warning: front matter kept as text in 4 notes: a.md (it is not YAML: found" in ran.err
+    assert ran.err.rstrip().endswith(", … (see --json)")
+    assert "left out: 2 other files" in ran.err
+
+
+def test_a_dry_run_that_stops_does_not_say_that_anything_is_kept(run: Run, home: Path) -> None:
+    (home / "notes").mkdir()
+    (home / "notes" / "a.md").write_text("fine")
+    (home / "notes" / "b.md").write_bytes(b"caf\xe9")
+    ran = run("import", "notes", "--dry-run")
+    assert ran.code == 2
+    assert "correct it and run this again" in ran.err
+    assert "kept" not in ran.err
 
 
 def test_as_json_an_import_says_what_it_found(run: Run, home: Path) -> None:

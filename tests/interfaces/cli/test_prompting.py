@@ -7,6 +7,7 @@ from typing import Any
 import click
 import pytest
 
+from byheart.context.delimiting import PREAMBLE
 from byheart.filtering import ContextFilters
 from byheart.interfaces.cli.commands import byheart as program
 from byheart.memory_store import MemoryStore
@@ -65,7 +66,12 @@ def test_a_terminal_gets_the_receipt_as_well(terminal: Run, talk: MemoryStore) -
     assert "Where is the deploy key?" in shown
     assert "100 tokens (estimate); stable part" in shown
     assert "did not fit: allow more with --max-tokens N" in shown
-    assert "nothing is known yet" in terminal("context", "s9", "--no-include-global").out
+
+
+def test_of_a_session_that_nobody_knows_that_is_said(run: Run, talk: MemoryStore) -> None:
+    ran = run("context", "s9", "--no-include-global")
+    assert (ran.code, ran.out) == (0, PREAMBLE)
+    assert ran.err == "nothing is known of this session yet: log turns, or save memories\n"
 
 
 def test_a_budget_that_is_none_is_refused(run: Run) -> None:

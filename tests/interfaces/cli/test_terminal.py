@@ -149,6 +149,22 @@ def test_plain_lines_leave_out_what_is_empty(capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().out == "   a  b\n   x\n\n   y\n"
 
 
+def test_a_name_stays_on_one_line_whatever_is_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    name, shown = "two\nlines \x1b[31mred\x07.md", "two\\nlines \\x1b[31mred\\x07.md"
+    terminal_screen, out = screen()
+    for each in (PlainScreen(), terminal_screen):
+        each.line("1.", Part(name, "name"))
+        each.table([Column("NAME", wide=True)], [[name]])
+    for written in (capsys.readouterr().out, out.getvalue()):
+        heading, _, row = plain(written).splitlines()
+        assert (heading.split("  ")[-1], row) == (shown, shown)
+
+
+def test_what_is_piped_names_a_title_as_it_is(run: Run, library: byheart.MemoryStore) -> None:
+    library.save("The tapir sleeps.", title="a\nb\x1b[31m.md")
+    assert run("search", "tapir").out.startswith("1.  a\\nb\\x1b[31m.md  ")
+
+
 def test_numbers_are_said_as_people_say_them() -> None:
     assert (count(1, "memory"), count(2000, "memory")) == ("1 memory", "2,000 memories")
     assert (size(999), size(12_300), size(5_000_000_000)) == ("999 bytes", "12.3 kB", "5.0 GB")

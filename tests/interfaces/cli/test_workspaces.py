@@ -8,8 +8,10 @@ import subprocess
 import time
 from pathlib import Path
 
+import apsw
 import pytest
 
+import byheart
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
 
@@ -214,6 +216,16 @@ def test_status_shows_workspaces(run: Run, notes: Path) -> None:
     assert "not watched" in shown
 
 
+def test_status_says_of_a_workspace_whose_index_was_cut_short_that_it_was(
+    run: Run, home: Path, notes: Path
+) -> None:
+    run("index", "notes")
+    store = apsw.Connection(str(home / "memory.db"))
+    store.execute("UPDATE workspaces SET indexed_at = NULL")
+    store.close()
+    assert "not yet looked at to its end" in run("status").out
+
+
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_watch_keeps_a_folder_fresh_until_ctrl_c(
     home: Path, run: Run, notes: Path, ending: signal.Signals
@@ -240,6 +252,34 @@ def test_watch_keeps_a_folder_fresh_until_ctrl_c(
         watcher.kill()
         watcher.communicate()
     assert "not watched" in run("status").out
+
+
+def test_a_second_watch_says_that_it_stands_by(home: Path, run: Run, notes: Path) -> None:
+    run("index", "notes")
+    with byheart.open() as store:
+        number = store.workspaces()[0].workspace_no
+        assert store._storage.workspaces.claim(number, "elsewhere/4711/1", 20)
+    watcher = start_program("watch", "notes", stderr=subprocess.PIPE, env=dict(os.environ))
+    try:
+        assert watcher.stderr is not None
+        assert watcher.stderr.readline().startswith(
+            b"standing by: notes is watched by process 4711 already"
+        )
+    finally:
+        watcher.kill()
+        watcher.communicate()
+
+
+def test_a_file_is_read_by_the_end_of_its_path_from_any_folder(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    assert "six" in run("get", "deep/second.md:3").out
+    (notes / "other/deep").mkdir(parents=True)
+    (notes / "other/deep/second.md").write_text("Another.\n")
+    run("index", "notes")
+    ran = run("get", "deep/second.md:3")
+    assert ran.code != 0
+    assert "several files are called deep/second.md" in ran.err
+    assert str(notes / "other/deep/second.md") in ran.err
 
 
 def test_ctrl_c_during_an_index_keeps_what_is_written(home: Path, run: Run, notes: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,16 @@ def test_what_fails_gives_way_to_the_other_and_is_written_down(tmp_path: Path) -
     [line] = (tmp_path / "hooks.log").read_text().splitlines()
     assert line.endswith("E ValueError: of two lines")
     assert attempt("E", Deadline(60), Answer(), fail)
+
+
+def test_what_fails_twice_alike_is_written_down_once(tmp_path: Path) -> None:
+    def fail(why: str) -> None:
+        raise ValueError(why)
+
+    for first, second in (("a", "a"), ("b", "c")):
+        attempt("E", Deadline(60), Answer(), partial(fail, first), partial(fail, second))
+    lines = (tmp_path / "hooks.log").read_text().splitlines()
+    assert [line[-1] for line in lines] == ["a", "b", "c"]
 
 
 def test_a_deadline_that_has_passed_leaves_no_time() -> None:

@@ -16,6 +16,7 @@ import byheart
 from byheart import StoreBusy
 from byheart.agents import project_of
 from byheart.interfaces.cli.hook import EVENTS
+from byheart.interfaces.hooks import journal
 from byheart.interfaces.hooks.answers import LONGEST_ANSWER_CHARS
 from byheart.interfaces.hooks.attempts import Answer, Deadline
 from byheart.interfaces.hooks.events import output_text, read_event
@@ -30,8 +31,9 @@ CWD = "/nowhere/shop"
 
 
 @pytest.fixture
-def react(path: Path, tmp_path: Path) -> React:
+def react(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> React:
     """React to an event in a session of a project, as often as wanted, and give the answer."""
+    monkeypatch.setattr(journal, "journal_path", lambda: tmp_path / "hooks.log")
 
     def call(name: str, /, **said: Any) -> str | None:
         settings = {"db_path": str(path), "embedding_provider": "hash", **said.pop("settings", {})}
@@ -100,6 +102,41 @@ def test_what_the_model_sees_anyway_is_not_given_to_it_until_a_compaction(
     answer = react("UserPromptSubmit", prompt="and the import of customers, how long again?")
     assert answer is not None
     assert "40 minutes" in answer
+
+
+@pytest.mark.parametrize("by_keyword", [False, True])
+def test_a_prompt_is_never_answered_by_itself(react: React, path: Path, by_keyword: bool) -> None:
+    asked = "How long does the import\n of customers take? " + "It is about customers. " * 60
+    save(path, "The import of customers takes 40 minutes", "How long does the import take?")
+    for session_id in (SESSION, "s2"):
+        react("UserPromptSubmit", prompt=asked, session_id=session_id)
+    react("SessionStart", source="compact")
+    again = asked.replace("\n", "")
+    answer = react("UserPromptSubmit", prompt=again, by_keyword=by_keyword)
+    assert answer is not None
+    assert "40 minutes" in answer
+    assert "How long does the import take?" in answer  # which nobody said here
+    assert "of customers take?" not in answer
+    assert "It is about customers." not in answer
+
+
+def test_a_prompt_with_half_a_character_is_kept_without_it(
+    react: React, path: Path, tmp_path: Path
+) -> None:
+    prompt = "why does it take so long? \ud83d"
+    react("UserPromptSubmit", prompt=prompt)
+    told = lines(tmp_path / f"{SESSION}.jsonl", [claude_line("user", 1, prompt)])
+    react("Stop", transcript_path=str(told))
+    assert kept(path) == [("user", "why does it take so long? \ufffd")]
+
+
+def test_a_transcript_that_is_not_there_is_written_down(
+    react: React, path: Path, tmp_path: Path
+) -> None:
+    react("Stop", transcript_path=str(tmp_path / "none.jsonl"), last_assistant_message="Done.")
+    assert kept(path) == [("assistant", "Done.")]
+    [line] = (tmp_path / "hooks.log").read_text().splitlines()
+    assert line.endswith(f"Stop there is no transcript {tmp_path / 'none.jsonl'}")
 
 
 def test_what_has_nothing_to_do_with_a_prompt_is_not_put_there(react: React, path: Path) -> None:

@@ -63,6 +63,17 @@ def test_each_file_of_a_mixed_folder_is_read_as_what_it_is(
         assert (alone.imported, alone.format != "mixed") == (0, True), part
 
 
+def test_a_template_among_the_notes_stops_no_mixed_folder(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    samples.write_graph(tmp_path / "graph")
+    (tmp_path / "vault" / ".obsidian").mkdir(parents=True)
+    (tmp_path / "vault" / "daily.md").write_text("---\ntitle: {{title}}\n---\nText.")
+    imported = store.import_(tmp_path)
+    assert (imported.files["obsidian"], imported.skipped) == (1, ())
+    assert [each.place for each in imported.remarks] == ["vault/daily.md"]
+
+
 def test_of_a_mixed_folder_only_the_format_that_was_named_is_read(
     store: MemoryStore, tmp_path: Path
 ) -> None:
@@ -103,10 +114,10 @@ def test_a_mixed_folder_with_many_notes_of_no_vault_is_asked_about(
     [
         (b"Dear diary, today nothing happened.\n", "of no known format: there is no JSON object"),
         (b"name,age\nAda,36\n", "there is no JSON object in it"),
-        (b'{"a": 1, "b": [2]}', "it is JSON with a, b"),
-        (b'{\n "a": 1,\n "b": 2\n}', "it is JSON with a, b"),
-        (b'[{"title": "x"}]', "it is JSON with title"),
-        (b'{"text": "no field of save"}\n{"text": "x"}\n', "it is JSON with text"),
+        (b'{"a": 1, "b": [2]}', 'it is JSON with the keys "a", "b"'),
+        (b'{\n "a": 1,\n "b": 2\n}', 'it is JSON with the keys "a", "b"'),
+        (b'[{"title": "x"}]', 'it is JSON with the key "title"'),
+        (b'{"text": "no field of save"}\n{"text": "x"}\n', 'it is JSON with the key "text"'),
         (b"[[1, 2], [3, 4]]", "of no known format"),
         (b"{oops", "of no known format"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "is not text"),

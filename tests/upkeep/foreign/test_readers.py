@@ -317,6 +317,14 @@ def test_a_vault_of_obsidian_brings_links_tags_aliases_and_days(
     assert (ada.tags, ada.metadata["aliases"]) == (("person",), ["Ada"])
 
 
+def test_a_clipping_still_says_where_it_is_from(store: MemoryStore, tmp_path: Path) -> None:
+    (tmp_path / ".obsidian").mkdir()
+    (tmp_path / "clip.md").write_text("---\nsource: https://example.org/tea\n---\nTea.")
+    store.import_(tmp_path)
+    [note] = store.list().memories
+    assert (note.source, note.metadata["source"]) == ("obsidian", "https://example.org/tea")
+
+
 def test_a_note_that_was_changed_changes_its_memory(store: MemoryStore, tmp_path: Path) -> None:
     vault = samples.write_obsidian(tmp_path)
     store.import_(vault)

@@ -57,6 +57,11 @@ def test_an_output_that_is_there_counts_though_it_is_not_looked_through_again(
     path = samples.write_claude_code(tmp_path)
     first, second = store.import_(path), store.import_(path)
     assert (second.imported, second.unchanged) == (0, first.imported)
+    assert (first.redacted, second.redacted, store.import_(path, dry_run=True).redacted) == (
+        1,
+        0,
+        0,
+    )
     assert (second.turns, second.sessions) == (first.turns, first.sessions)
 
 

@@ -121,6 +121,14 @@ def test_no_text_has_zeros_in_it_whatever_it_is_written_in(data: bytes) -> None:
     assert decode(data).text.endswith("\ufffdafter")
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_what_was_written_for_a_terminal_is_text(encoding: str) -> None:
+    logged = "\x1b]0;build\x07\x1b[31mFAILED\x1b[0m\x07\x07 |\b/\b-\f\n"
+    assert decode(logged.encode(encoding)).text == logged
+    with pytest.raises(NotText):
+        decode(b"\0" + logged.encode() + b"\0")
+
+
 @pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE])
 def test_a_mark_does_not_make_bytes_a_text(mark: bytes) -> None:
     with pytest.raises(NotText):

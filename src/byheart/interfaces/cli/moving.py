@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,12 @@ FOREIGN = (
     *("claude-code", "codex", "chatgpt", "claude"),
     *("mem0", "mcp-memory", "basic-memory", "obsidian"),
 )
-_SHOWN_SKIPPED = 20
+_SHOWN_SKIPPED, _SHOWN_REMARKS = 20, 3
+# What is left out and can be counted; other words of other programs stay as they are.
+_COUNTABLE = re.compile(
+    r"\b(?:attachment|branch|document|file|image|line|message|note|observation|output|part|record"
+    r"|repetition|sidechain)(?=$| of | without )"
+)
 # What Python calls it → what it is called here.
 _SPELLINGS = {
     "on_error='skip'": "--on-error skip",
@@ -194,6 +200,12 @@ def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemorySt
             yield store
 
 
+def _counted(number: int, what: str) -> str:
+    """Give a number with what it counts: `2 other files`; of `thinking` there is no plural."""
+    many = _COUNTABLE.sub(lambda found: f"{found[0]}{'es' if found[0] == 'branch' else 's'}", what)
+    return f"{number:,} {what if number == 1 else many}"
+
+
 def _show(invocation: Invocation, imported: Imported) -> None:
     done = "would import" if imported.dry_run else "imported"
     parts = [f"{done} {count(imported.imported, 'memory')}"]
@@ -220,8 +232,13 @@ def _show(invocation: Invocation, imported: Imported) -> None:
     if imported.shortened:
         remark(invocation, f"{count(imported.shortened, 'long output')} kept in part")
     if imported.left_out:
-        listed = (f"{number:,} {what}" for what, number in sorted(imported.left_out.items()))
+        listed = (_counted(number, what) for what, number in sorted(imported.left_out.items()))
         remark(invocation, f"left out: {', '.join(listed)}")
+    for what in dict.fromkeys(each.what for each in imported.remarks):
+        reasons = {each.place: each.reason for each in imported.remarks if each.what == what}
+        told = [f"{place} ({reason})" for place, reason in reasons.items()][:_SHOWN_REMARKS]
+        told += ["… (see --json)"] * (len(reasons) > _SHOWN_REMARKS)
+        warn(invocation, f"{what} in {count(len(reasons), 'note')}: {', '.join(told)}")
     for each in imported.skipped[:_SHOWN_SKIPPED]:
         warn(invocation, f"{each.place}: {each.reason}")
     if len(imported.skipped) > _SHOWN_SKIPPED:

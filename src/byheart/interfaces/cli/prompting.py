@@ -92,6 +92,8 @@ def context_command(
         return
     qualify(invocation, answer.degraded, answer.remark)
     print_text(answer.text)
+    if not answer.receipt.items and not answer.receipt.left_out:
+        remark(invocation, "nothing is known of this session yet: log turns, or save memories")
     if sys.stdout.isatty():
         _tell(invocation, answer)
 
@@ -100,8 +102,6 @@ def _tell(invocation: Invocation, answer: ContextAnswer) -> None:
     """Say what it is made of, and what did not fit."""
     receipt = answer.receipt
     if not receipt.items:
-        if not receipt.left_out:
-            remark(invocation, "nothing is known yet: log turns, or save memories")
         return
     parts = Counter(item.part for item in receipt.items)
     made = ", ".join(f"{number} {part}" for part, number in parts.items())

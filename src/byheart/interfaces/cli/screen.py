@@ -68,7 +68,7 @@ class PlainScreen:
 
     def line(self, *parts: Part | str, indent: int = 0) -> None:
         """Show the parts in one line."""
-        texts = [part.text if isinstance(part, Part) else part for part in parts]
+        texts = [unbroken(part.text if isinstance(part, Part) else part) for part in parts]
         click.echo(INDENT * indent + "  ".join(text for text in texts if text))
 
     def passage(self, text: str, *, marked: bool = False) -> None:  # noqa: ARG002 - marks stay
@@ -78,7 +78,8 @@ class PlainScreen:
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
         """Show rows in columns as wide as their widest entry."""
-        lines = [[column.heading for column in columns], *rows]
+        shown = [[unbroken(entry) for entry in row] for row in rows]
+        lines = [[column.heading for column in columns], *shown]
         widths = [max(map(len, entries)) for entries in zip(*lines, strict=True)]
         for entries in lines:
             cells = [
@@ -121,6 +122,11 @@ def print_text(text: str) -> None:
 def printable(text: str) -> str:
     """Show control characters instead of sending them: a saved text may come from anywhere."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda each: f"\\x{ord(each[0]):02x}", text)
+
+
+def unbroken(text: str) -> str:
+    """Show a name as one line, whatever is in it: the name of a file may have line ends."""
+    return printable(text).replace("\n", "\\n")
 
 
 def warn(invocation: Invocation, message: str | None) -> None:

@@ -168,7 +168,7 @@ def _address(hit: Hit) -> str:
 
 def _place(hit: Hit, path: str) -> str:
     """Name the file and the line, as `byheart get` and editors take them."""
-    shown = seen_from_here(path).replace("\n", "\\n")
+    shown = seen_from_here(path)
     return shown if isinstance(hit, MemoryHit) else f"{shown}:{hit.start_line}"
 
 

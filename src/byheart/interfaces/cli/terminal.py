@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.style import Style as RichStyle
 from rich.text import Text
 
-from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable
+from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable, unbroken
 
 STYLES: dict[Style, str] = {
     "plain": "",
@@ -55,14 +55,14 @@ class TerminalScreen:
         """Show rows in columns; the wide one comes last and takes what room is left."""
         lines = [[column.heading for column in columns], *rows]
         widths = [
-            max(cell_len(printable(entry)) for entry in entries)
+            max(cell_len(unbroken(entry)) for entry in entries)
             for column, entries in zip(columns, zip(*lines, strict=True), strict=True)
             if not column.wide
         ]
         room = self._console.width - sum(width + len(GAP) for width in widths)
         for number, entries in enumerate(lines):
             texts = [
-                Text(printable(entry), style=STYLES[column.style] if number else "dim")
+                Text(unbroken(entry), style=STYLES[column.style] if number else "dim")
                 for column, entry in zip(columns, entries, strict=True)
             ]
             for column, text, width in zip(columns, texts, widths, strict=False):
@@ -99,7 +99,7 @@ class TerminalScreen:
 
 def _text(part: Part) -> Text:
     style = RichStyle.parse(STYLES[part.style])
-    return Text(printable(part.text), style=style + RichStyle(link=part.link or None))
+    return Text(unbroken(part.text), style=style + RichStyle(link=part.link or None))
 
 
 def _cut_middle(text: str, room: int) -> str:

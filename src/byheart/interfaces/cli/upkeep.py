@@ -70,7 +70,8 @@ def _facts(status: Status) -> list[tuple[str, str]]:
 def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
     """Say what a workspace holds, how fresh that is, and who keeps it so."""
     failed = f" ({workspace.failed:,} not read)" if workspace.failed else ""
-    looked = f"looked at {screen.moment(workspace.indexed_at) or 'never to the end'}"
+    at = screen.moment(workspace.indexed_at)
+    looked = f"looked at {at}" if at else "not yet looked at to its end"
     parts: list[Part | str] = [workspace.root, count(workspace.files, "file") + failed, looked]
     if workspace.watched_by is None or workspace.beat_at is None:
         return [*parts, Part("not watched", "dim")]

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
 
 _SHOWN_ERRORS = 10
-# By then it is clear whether a folder can be watched at all.
-_SETTLING_SECONDS = 0.2
 _ENDINGS = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -177,6 +175,7 @@ def _counts(report: Indexed) -> str:
             (report.files_empty, "without text"),
             (report.files_moved, "moved"),
             (report.files_removed, "removed"),
+            (report.files_restored, "found again"),
             (report.files_forgotten, "left out, as they were forgotten"),
             (len(report.errors), "not read"),
         )
@@ -257,7 +256,12 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
 
     def watch(path: str) -> None:
         try:
-            store.watch(path, stop, lambda report: _tell(invocation, report))
+            store.watch(
+                path,
+                stop,
+                lambda report: _tell(invocation, report),
+                on_turn=lambda watched_by: _tell_turn(invocation, path, watched_by),
+            )
         except BaseException as error:  # noqa: BLE001 - raised again where it can be shown
             failures.append(error)
             stop.set()
@@ -267,9 +271,6 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
         for thread in threads:
             thread.start()
         try:
-            stop.wait(_SETTLING_SECONDS)
-            if not failures:
-                remark(invocation, f"watching {', '.join(paths)} (stop with Ctrl-C)")
             stop.wait()
         except KeyboardInterrupt:
             ending()
@@ -305,6 +306,18 @@ def _ended_in_order() -> Iterator[Callable[[], None]]:
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)
+
+
+def _tell_turn(invocation: Invocation, path: str, watched_by: str | None) -> None:
+    """Say whether this process watches a folder, or waits for the one that does to end."""
+    if watched_by is None:
+        remark(invocation, f"watching {path} (stop with Ctrl-C)")
+        return
+    process = watched_by.rsplit("/", 2)[1]
+    remark(
+        invocation,
+        f"standing by: {path} is watched by process {process} already (stop with Ctrl-C)",
+    )
 
 
 def _tell(invocation: Invocation, report: Indexed) -> None:

@@ -86,14 +86,15 @@ def attempt(
 ) -> bool:
     """Do some work, and if that gives no answer for long, other work beside it; say if all ended.
 
-    What fails is written down, and counts as work that gave no answer.
+    What fails is written down, once if both fail alike, and counts as work that gave no answer.
     """
-    ended = [_start(event, answer, work, gives_up=otherwise is None)]
+    noted: set[str] = set()
+    ended = [_start(event, answer, work, noted, gives_up=otherwise is None)]
     if otherwise is not None:
         waiting = deadline.left * head_start
         _wait_for_either(answer.given, ended[0], waiting)
         if not answer.given.is_set():
-            ended.append(_start(event, answer, otherwise, gives_up=True))
+            ended.append(_start(event, answer, otherwise, noted, gives_up=True))
             answer.given.wait(deadline.left)
     return all(each.wait(deadline.left) for each in ended)
 
@@ -105,14 +106,18 @@ def _wait_for_either(first: threading.Event, second: threading.Event, seconds: f
             return
 
 
-def _start(event: str, answer: Answer, work: Work, *, gives_up: bool) -> threading.Event:
+def _start(
+    event: str, answer: Answer, work: Work, noted: set[str], *, gives_up: bool
+) -> threading.Event:
     ended = threading.Event()
 
     def run() -> None:
         try:
             work()
         except BaseException as error:  # noqa: BLE001 - the outermost door of an agent's hook
-            note(event, error)
+            if repr(error) not in noted:
+                noted.add(repr(error))
+                note(event, error)
         finally:
             if gives_up:
                 answer.say("")

@@ -8,6 +8,7 @@ from byheart.agents import CLAUDE_CODE, describe_call
 from byheart.capturing import capture, capture_title, is_wanted
 from byheart.errors import Conflict, EmbeddingError, NotFound
 from byheart.interfaces.hooks.events import output_text
+from byheart.interfaces.hooks.journal import note
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
 from byheart.memory_store import MemoryStore
 
@@ -62,6 +63,8 @@ def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
     event = situation.event
     if event.transcript is not None and event.transcript.is_file():
         store.follow(event.transcript, format=CLAUDE_CODE)
+    elif event.transcript is not None:
+        note(event.name, f"there is no transcript {event.transcript}")
     # It may not have been written yet.
     message = event.text("last_assistant_message").strip()
     if message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -242,6 +242,24 @@ class SqliteReader:
             "AND forgotten_at IS NULL AND version_of IS NULL ORDER BY memory_no DESC LIMIT 1",
             (space, path),
         ).get
+
+    def files_ending(
+        self, ending: str, space: str, sessions: Collection[str | None] | None, limit: int
+    ) -> dict[str, str]:
+        """Name the memories of workspace files by their paths that end in some folders and a name.
+
+        With `sessions`, only what these hold.
+        """
+        rows: Any = self._connection.execute(
+            "SELECT m.path, m.memory_id FROM workspace_files f JOIN workspaces w USING "
+            "(workspace_no) CROSS JOIN memories m ON m.memory_id = f.memory_id "
+            "WHERE w.space = ?1 AND substr(w.root || '/' || f.path, -length(?2)) = ?2 "
+            "AND gone_at IS NULL AND m.forgotten_at IS NULL AND m.version_of IS NULL "
+            "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(?3) WHERE value IS m.session_id)) "
+            "LIMIT ?4",
+            (space, f"/{ending}", None if sessions is None else json.dumps(list(sessions)), limit),
+        )
+        return dict(rows)
 
     def _text_row(self, name: str, space: str) -> str:
         """Name the row that holds the text of a version: it carries the last one it had."""

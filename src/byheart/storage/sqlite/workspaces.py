@@ -272,9 +272,9 @@ def _follow(
         _put_row(connection, workspace_no, change, memory_id)
         return "forgotten"
     if known.file_hash == change.file_hash:
-        _show(connection, memory_id, space)
+        shown = _show(connection, memory_id, space)
         _put_row(connection, workspace_no, change, memory_id)
-        return "unchanged"
+        return "restored" if shown else "unchanged"
     if change.draft is None and not change.no_text:
         return "unchanged"  # another process has found it otherwise: the next look reads it again
     if change.draft is None or _is_erased(connection, change.draft.memory):
@@ -376,10 +376,12 @@ def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) 
     return len(life.forget(connection, [memory_id], space, WHO, reason))
 
 
-def _show(connection: apsw.Connection, memory_id: str, space: str) -> None:
-    """Show a memory again that was hidden because of its file."""
-    if not _is_live(connection, memory_id):
-        life.restore(connection, memory_id, space, WHO)
+def _show(connection: apsw.Connection, memory_id: str, space: str) -> bool:
+    """Show a memory again if it was hidden because of its file; say whether it was."""
+    if _is_live(connection, memory_id):
+        return False
+    life.restore(connection, memory_id, space, WHO)
+    return True
 
 
 def _is_erased(connection: apsw.Connection, memory: Memory) -> bool:

@@ -168,7 +168,8 @@ def _unknown(name: str, head: bytes) -> InvalidInput:
     looks_like = "there is no JSON object in it"
     if names:
         more = ", …" if len(names) > _SHOWN_NAMES else ""
-        looks_like = f"it is JSON with {', '.join(names[:_SHOWN_NAMES])}{more}"
+        shown = ", ".join(f'"{name}"' for name in names[:_SHOWN_NAMES])
+        looks_like = f"it is JSON with the key{'s'[: len(names) > 1]} {shown}{more}"
     return InvalidInput(
         f"{name} is of no known format: {looks_like}",
         f"{_KNOWN}; lines of JSON need at least a content",

@@ -43,9 +43,12 @@ def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]
         yield Item(source.name, Omission("empty note"))
         return
     fields["metadata"] = dict(fields.get("metadata") or {})
+    if fields["source"] != "markdown":  # where a clipping is from; the vault stands in its place
+        fields["metadata"].setdefault("source", fields["source"])
     created = _created(source, fields["metadata"])
     fields = refine(source, fields, _without_code(body))
-    yield Item(source.name, Piece(fields, _name(vault_name, source), created))
+    name = _name(vault_name, source)
+    yield Item(source.name, Piece(fields, name, created, flaws=file.flaws))
 
 
 def _without_code(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from byheart.errors import InvalidInput
 from byheart.fields import LONGEST_LABEL, LONGEST_TITLE, MOST_LABELS
+from byheart.upkeep.vault import Flaw
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -21,13 +22,14 @@ class Piece:
     """A turn with the fields of `log`, or a memory with those of `save`, if it has no `role`.
 
     `name` is what it is called where it comes from, for good; a turn without one is known by its
-    words. `tool` names the tool whose output it is.
+    words. `tool` names the tool whose output it is, `flaws` what is not taken as it was meant.
     """
 
     fields: Mapping[str, Any]
     name: str | None = None
     created_at: datetime | str | None = None
     tool: str | None = None
+    flaws: tuple[Flaw, ...] = ()
 
     @property
     def is_turn(self) -> bool:

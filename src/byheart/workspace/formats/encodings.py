@@ -20,7 +20,8 @@ _BINARY = "is binary: its bytes are no text"
 _HEAD_BYTES = 8192
 _SAMPLE_BYTES = 65_536
 _NON_ASCII_RUN = re.compile(rb"[\x80-\xff]+")
-_CONTROL = re.compile(rb"[\x00-\x07\x0e-\x1a\x1c-\x1f\x7f]")
+# What terminals are written to with is no sign of a binary: bells, colours, pages, backspaces.
+_CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _DECLARED = re.compile(rb"(?:charset|coding|encoding)[ \t]*[=:][ \t]*[\"']?([\w.-]{2,30})", re.I)
 _DECLARABLE = re.compile(
     r"(?:iso[-_]?8859|latin|windows[-_]|cp|koi8|gb|big5|s(?:hift[-_]?)?jis|euc|iso[-_]?2022|mac"
@@ -138,7 +139,7 @@ def _check_letters(text: str) -> None:
     """Refuse what is mostly no letters, nor what programs write between them."""
     sample = text[:_HEAD_BYTES]
     strange = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in sample)
-    strange -= sum(map(sample.count, "\b\t\n\v\f\r\x1b"))
+    strange -= sum(map(sample.count, "\a\b\t\n\v\f\r\x1b"))
     if strange > 1 + len(sample) // 100:
         raise NotText(_BINARY)
 
