@@ -235,10 +235,12 @@ def test_of_several_ids_all_are_known_or_none_is_forgotten(store: MemoryStore) -
                 store.forget([memory_id, unknown], hard=hard)
         with pytest.raises(NotFound):
             store.restore(unknown)
+    with pytest.raises(NotFound):
+        store.forget("a file may be\ncalled so.md")
     assert store.get(memory_id).forgotten_at is None
 
 
-@pytest.mark.parametrize("memory_id", [5, "", " ", b"mem", [5], "a\nb", {"x": object()}.values()])
+@pytest.mark.parametrize("memory_id", [5, "", " ", b"mem", [5], {"x": object()}.values()])
 def test_what_is_no_id_is_refused(store: MemoryStore, memory_id: Any) -> None:
     with pytest.raises(InvalidInput):
         store.forget(memory_id)

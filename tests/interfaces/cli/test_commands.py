@@ -96,6 +96,8 @@ def test_the_examples_in_the_help_work(run: Run, home: Path, report: str, exampl
     if "--rollback" in example:
         with byheart.open(embedding_model="hash-64") as other:
             other.reembed()
+    if example.startswith("byheart context"):
+        run("log", "s1", "user", "What did we decide?")
     if "token revoke" in example:
         run("token", "create", "laptop")
     example = example.replace("$ID", report)
