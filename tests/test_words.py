@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from byheart.words import STOP_WORDS, query_terms, spread, term_spans, terms
+from byheart.words import STOP_WORDS, is_one_word, query_terms, spread, term_spans, terms
 from tests.growth import grows_in_line
 
 texts = st.text(st.characters(codec="utf-8"), max_size=80)
@@ -184,3 +184,17 @@ def test_the_time_to_find_terms_grows_with_the_text_and_no_faster(unit: str) -> 
 
 def test_stop_words_are_lower_case() -> None:
     assert all(word == word.casefold() for word in STOP_WORDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "one"),
+    [
+        ("ERR_5521", True),
+        (" getUser ", True),
+        ("two words", False),
+        ("", False),
+        ("東京の天気", False),
+    ],
+)
+def test_a_question_of_one_word_is_told_from_one_without_spaces(text: str, one: bool) -> None:
+    assert is_one_word(text) is one

@@ -152,6 +152,11 @@ def _query_terms(text: str) -> tuple[str, ...]:
     return telling or tuple(term for term, _ in found)
 
 
+def is_one_word(text: str) -> bool:
+    """Say whether a question is nothing but a word, a name or a number: `ERR_5521`, `getUser`."""
+    return len(text.split()) == 1 and not _UNSPACED_RUN.search(text)
+
+
 def raw_query_terms(query: str) -> list[str]:
     """List the terms that a raw query looks for, without its columns and operators."""
     return query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))

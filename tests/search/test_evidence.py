@@ -21,6 +21,7 @@ from byheart.search.evidence import (
     MOST_DEVIATIONS,
     MOST_WORDS,
     VECTOR_WEIGHT,
+    WORDS_OF_ONE,
     weigh_cosines,
     weigh_words,
 )
@@ -123,6 +124,26 @@ def test_words_decide_beside_thousands_of_equal_lines(arrows: MemoryStore) -> No
     arrows.save("a quota is full at 3 degrees", session_id="s0")
     right = arrows.save("ERR5521 at 40 degrees", session_id="s0").memory_id
     assert ask(arrows, "ERR5521 east", limit=1)[0].memory_id == right
+
+
+@pytest.mark.parametrize(
+    ("question", "weight"), [("ERR_5521", "3"), ("ERR_5521 quota", "1"), ("PROJ-144", "3")]
+)
+def test_who_asks_for_a_name_alone_asks_by_words(
+    store: MemoryStore, question: str, weight: str
+) -> None:
+    store.save_many({"content": f"PROJ ERR number {number}"} for number in range(50))
+    right = store.save(f"Somebody wrote {question} on the wall").memory_id
+    [hit] = ask(store, question, limit=1, explain=True)
+    assert hit.memory_id == right
+    assert hit.explanation is not None
+    assert hit.explanation.method == f"evidence({weight} bm25 + {VECTOR_WEIGHT} z^2)"
+
+
+def test_words_count_three_times_in_a_question_of_one_word_alone() -> None:
+    background = Background(0.1, 0.1, 1000)
+    assert weigh_words(9.0, background, one_word=True) == WORDS_OF_ONE
+    assert weigh_words(9.0, background) == 1.0
 
 
 def test_vectors_decide_where_every_text_has_the_words(arrows: MemoryStore) -> None:

@@ -30,6 +30,9 @@ VECTOR_WEIGHT = 0.6
 # The most that all words together can say, in units of what the rarest one says. A long question
 # shares many words with many chunks, and these are no independent witnesses.
 MOST_WORDS = 3.5
+# What BM25 counts if the question is a single word: who asks for `ERR_5521` wants what has it, and
+# a model that never saw such a word finds something near it all the same.
+WORDS_OF_ONE = 3.0
 # Shares of the evidence of the turn before, the one before that, the next, and the one after it.
 # An answer follows what it answers.
 NEIGHBOUR_SHARES = np.array([0.4, 0.2, 0.2, 0.1])
@@ -92,8 +95,10 @@ def weigh_cosines(cosines: Figures, background: Background) -> Figures:
     return weighed
 
 
-def weigh_words(highest: float, background: Background) -> float:
+def weigh_words(highest: float, background: Background, *, one_word: bool = False) -> float:
     """Give what BM25 counts, by the highest score there is: less than 1 for a long question."""
+    if one_word:
+        return WORDS_OF_ONE
     most = MOST_WORDS * math.log(max(background.chunks, 2))
     return min(1.0, most / highest) if highest > 0 else 1.0
 
@@ -108,13 +113,15 @@ class Evidence:
         vector: Vectors,
         where: Filter,
         highest: float,
+        *,
+        one_word: bool,
     ) -> None:
         self._reader = reader
         self._terms = terms
         self._vector = vector
         self._where = where
         self._background = reader.background(vector, where)
-        self.words_weight = weigh_words(highest, self._background)
+        self.words_weight = weigh_words(highest, self._background, one_word=one_word)
 
     def rank(self, legs: Mapping[str, Tier]) -> Iterator[Fused]:
         """Order all that the legs have found, and their neighbours, by evidence.

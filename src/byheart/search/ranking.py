@@ -20,7 +20,7 @@ from byheart.model import Filter
 from byheart.search.evidence import VECTOR_WEIGHT, Evidence
 from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
-from byheart.words import query_terms, raw_query_terms
+from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
 _TIER_GROWTH = 10
@@ -77,7 +77,10 @@ class Ranking:
             return fuse
         assert self._vector is not None, "there are two legs"
         highest = float(found["fts"].scores.max(initial=0.0))
-        evidence = Evidence(self._reader, self.terms, self._vector, where, highest)
+        one_word = is_one_word(self._request.query)
+        evidence = Evidence(
+            self._reader, self.terms, self._vector, where, highest, one_word=one_word
+        )
         self.method = f"evidence({evidence.words_weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
         return evidence.rank
 
