@@ -1,4 +1,4 @@
-"""A question's vector is made while what needs none is looked up."""
+"""A question's vector is made while what needs none is looked up, where there is much of that."""
 
 import threading
 from pathlib import Path
@@ -36,11 +36,11 @@ def test_the_rest_is_looked_up_while_a_vector_is_made(path: Path) -> None:
 
     for number in range(ATTEMPTS):
         embedder.patience = 0
-        with vectorizer.asking(f"quick {number}", lambda _reader: None):
+        with vectorizer.asking_beside(f"quick {number}", lambda _reader: None):
             pass  # known to be quick from here on, unless the machine is very busy
         embedder.patience = 1
         embedder.happened.clear()
-        with vectorizer.asking(f"slow {number}", look_up) as asked:
+        with vectorizer.asking_beside(f"slow {number}", look_up) as asked:
             assert asked.meanwhile == "looked up"
             assert asked.vector is not None
         if embedder.saw_it_happen[-1]:
@@ -56,12 +56,12 @@ def test_what_may_take_long_is_embedded_before_a_view_is_open(path: Path) -> Non
     def look_up(_reader: Reader) -> None:
         made.append(len(embedder.saw_it_happen))
 
-    with vectorizer.asking("nobody knows how long a first question takes", look_up):
+    with vectorizer.asking_beside("nobody knows how long a first question takes", look_up):
         assert made == [1]
     embedder.patience = 0.1
-    with vectorizer.asking("this one is slow", look_up):
+    with vectorizer.asking_beside("this one is slow", look_up):
         pass
-    with vectorizer.asking("so this one comes first again", look_up):
+    with vectorizer.asking_beside("so this one comes first again", look_up):
         assert made[-1] == 3
 
 
@@ -73,11 +73,11 @@ def test_what_was_let_go_is_loaded_again_before_a_view_is_open(path: Path) -> No
     def look_up(_reader: Reader) -> None:
         made.append(len(embedder.saw_it_happen))
 
-    with vectorizer.asking("quick", look_up):
+    with vectorizer.asking_beside("quick", look_up):
         pass
     vectorizer.unload(0)
     embedder.patience = 0.1
-    with vectorizer.asking("a model is loaded for this one", look_up):
+    with vectorizer.asking_beside("a model is loaded for this one", look_up):
         assert made == [1, 2]
 
 
@@ -93,10 +93,10 @@ def test_after_a_failure_nobody_holds_a_view_for_what_may_take_long(path: Path) 
         raise EmbedderUnavailable("nobody answers", "try again")
 
     embedder.happened.wait = refuse  # type: ignore[assignment,method-assign]
-    with vectorizer.asking("refused at once", look_up) as asked:
+    with vectorizer.asking_beside("refused at once", look_up) as asked:
         assert asked.degraded is not None
     embedder.happened, embedder.patience = threading.Event(), 0.1
-    with vectorizer.asking("answered slowly", look_up) as asked:
+    with vectorizer.asking_beside("answered slowly", look_up) as asked:
         assert asked.vector is not None
     assert made == [0, 1]
 
@@ -110,7 +110,7 @@ def test_an_embedder_that_fails_beside_is_told_like_any_other(path: Path) -> Non
 
     vectorizer = Vectorizer(SqliteStorage(path), Failing(), 0)
     for question in ("good", "bad"):
-        with vectorizer.asking(question, lambda _reader: None) as asked:
+        with vectorizer.asking_beside(question, lambda _reader: None) as asked:
             degraded = asked.degraded
     assert asked.vector is None
     assert degraded == "the embedder failed: no such thing"

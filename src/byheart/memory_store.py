@@ -78,7 +78,7 @@ from byheart.observing import Observer
 from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.reembedding import Reembedder
 from byheart.saving import Saver, check_request
-from byheart.search import RecallRequest, SearchRequest, Weights, find, look_ahead, recall
+from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.sessions import Sessions
 from byheart.settings import Settings
 from byheart.tokens import Doorkeeper
@@ -710,8 +710,7 @@ class MemoryStore:
         """Open the store with the vector of a question that wants one; else, ask by keyword."""
         wants_vector = request.mode != "fts" and bool(request.query)
         question = request.query if wants_vector else None
-        look_up = partial(look_ahead, request)
-        with self._vectorizer.asking(question, look_up, remember=remember) as asked:
+        with self._vectorizer.asking(question, remember=remember) as asked:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked
@@ -1308,7 +1307,7 @@ class MemoryStore:
 
     def prepare(self) -> None:
         """Load what the first question would wait for: the model and the index."""
-        with self._vectorizer.asking("prepare", lambda _reader: None):
+        with self._vectorizer.asking("prepare"):
             pass
 
     def unload(self, idle_seconds: float = 0.0) -> None:

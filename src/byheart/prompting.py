@@ -87,7 +87,7 @@ class Prompter:
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
         searches = _searches(request, query)
         look_up = partial(self._look_up, request, searches)
-        with self._vectorizer.asking(query if asks_by_meaning else None, look_up) as asked:
+        with self._vectorizer.asking_beside(query if asks_by_meaning else None, look_up) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
             there = asked.meanwhile

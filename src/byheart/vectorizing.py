@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -43,8 +43,8 @@ Reopen = Callable[[EmbedderSpec], Embedder]
 Found = TypeVar("Found")
 
 _HASH_BYTES = 16
-# A question that took longer (a model was loaded, a provider asked) is embedded before a view of
-# the store is opened: nobody is to hold one for long.
+# After a question that took longer (a model was loaded, a provider asked), the next is embedded
+# before a view of the store is opened: nobody is to hold one for long.
 _SOON_SECONDS = 0.05
 
 
@@ -252,21 +252,28 @@ class Vectorizer:
             return Counter(tokens, tokens.token_counter, by_word=True)
         return Counter(tokens, tokens.name, by_word=False)
 
-    @contextmanager
     def asking(
-        self,
-        question: str | None,
-        meanwhile: Callable[[Reader], Found],
-        *,
-        remember: bool = True,
-    ) -> Iterator[Asked[Found]]:
-        """Open the store for a search, with the question's vector under the model it holds then.
+        self, question: str | None, *, remember: bool = True
+    ) -> AbstractContextManager[Asked[None]]:
+        """Open the store for a search, with the question's vector under the model it holds then."""
+        return self._asking(partial(self._embed_first, question, remember), lambda _reader: None)
 
-        Nothing in a search takes as long as that vector: what needs none is looked up `meanwhile`.
+    def asking_beside(
+        self, question: str | None, meanwhile: Callable[[Reader], Found]
+    ) -> AbstractContextManager[Asked[Found]]:
+        """Do the same, and look up what needs no vector while that is made.
+
+        For where there is much to look up: to wake another thread can take a millisecond.
         """
+        return self._asking(partial(self._begin_embedding, question), meanwhile)
+
+    @contextmanager
+    def _asking(
+        self, begin: Callable[[], Callable[[], _Question]], meanwhile: Callable[[Reader], Found]
+    ) -> Iterator[Asked[Found]]:
         with ExitStack() as stack:
             while True:
-                embedded = self._begin_embedding(question, remember)
+                embedded = begin()
                 reader = stack.enter_context(self._storage.searching())
                 found = meanwhile(reader)
                 vector, model, degraded, remark = embedded()
@@ -281,9 +288,12 @@ class Vectorizer:
         question = self._embed_question(text, True)
         return question.vector, question.degraded
 
-    def _begin_embedding(self, text: str | None, remember: bool) -> Callable[[], _Question]:
+    def _begin_embedding(self, text: str | None) -> Callable[[], _Question]:
         if text and not self._takes_long:
-            return self._companion.begin(partial(self._embed_question, text, remember))
+            return self._companion.begin(partial(self._embed_question, text, True))
+        return self._embed_first(text, True)
+
+    def _embed_first(self, text: str | None, remember: bool) -> Callable[[], _Question]:
         question = self._embed_question(text, remember) if text else _Question()
         return lambda: question
 

@@ -134,10 +134,10 @@ def test_who_asks_for_a_name_alone_asks_by_words(
 ) -> None:
     store.save_many({"content": f"PROJ ERR number {number}"} for number in range(50))
     right = store.save(f"Somebody wrote {question} on the wall").memory_id
-    [hit] = ask(store, question, limit=1, explain=True)
+    [hit] = ask(store, question, limit=1)
     assert hit.memory_id == right
     assert hit.explanation is not None
-    assert hit.explanation.method == f"evidence({weight} bm25 + {VECTOR_WEIGHT} z^2)"
+    assert hit.explanation.fusion == f"evidence({weight} bm25 + {VECTOR_WEIGHT} z^2)"
 
 
 def test_words_count_three_times_in_a_question_of_one_word_alone() -> None:
