@@ -62,7 +62,7 @@ UNRELATED = (
     "What makes the feathers of a kingfisher blue?",
 )
 
-Ask = Callable[[SearchRequest], AbstractContextManager[tuple[SearchRequest, Asked[None]]]]
+Ask = Callable[[SearchRequest], AbstractContextManager[tuple[SearchRequest, Asked]]]
 
 
 @dataclass(frozen=True, slots=True)

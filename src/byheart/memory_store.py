@@ -706,7 +706,7 @@ class MemoryStore:
     @contextlib.contextmanager
     def _asking(
         self, request: SearchRequest, *, remember: bool = True
-    ) -> Iterator[tuple[SearchRequest, Asked[None]]]:
+    ) -> Iterator[tuple[SearchRequest, Asked]]:
         """Open the store with the vector of a question that wants one; else, ask by keyword."""
         wants_vector = request.mode != "fts" and bool(request.query)
         question = request.query if wants_vector else None

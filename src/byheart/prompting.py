@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
 from typing import NamedTuple
 
 from byheart.context import (
@@ -21,7 +20,7 @@ from byheart.context import (
 from byheart.contracts import Candidate, Reader, Storage
 from byheart.filtering import of_session
 from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
-from byheart.search import SearchRequest, gather, is_relevant, look_ahead
+from byheart.search import SearchRequest, gather, is_relevant
 from byheart.settings import Settings
 from byheart.vectorizing import Asked, Vectorizer
 from byheart.words import query_terms
@@ -86,11 +85,10 @@ class Prompter:
         measure, mode = self._measured(), request.mode
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
         searches = _searches(request, query)
-        look_up = partial(self._look_up, request, searches)
-        with self._vectorizer.asking_beside(query if asks_by_meaning else None, look_up) as asked:
+        with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
-            there = asked.meanwhile
+            there = self._look_up(request, asked.reader)
             known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
             ids = {memory.memory_id for memory in known}
             found = _best_first(
@@ -120,14 +118,9 @@ class Prompter:
         remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
         return replace(answer, degraded=asked.degraded, remark=remark), state
 
-    def _look_up(
-        self, request: PromptRequest, searches: Sequence[SearchRequest], reader: Reader
-    ) -> _There:
-        """Read what needs no vector, and look for the words that are asked for."""
+    def _look_up(self, request: PromptRequest, reader: Reader) -> _There:
         session_id, space = request.where.session_id, request.where.space
         assert session_id is not None, "a context is of one session"
-        for search in searches:
-            look_ahead(search, reader)
         own = of_session(session_id, space)
         everywhere = replace(own, include_global=request.where.include_global)
         return _There(
@@ -178,7 +171,7 @@ def _name_missing(answer: ContextAnswer) -> str | None:
 
 
 def _worth_giving(
-    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked[_There]
+    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked
 ) -> list[Candidate]:
     """Leave out of a reminder what is far from the question, was given before, or stands in it."""
     if request.reminder is None:

@@ -6,15 +6,12 @@ words, the answer says why, and the vectors are made up for later.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
-from byheart.companion import Companion
 from byheart.contracts import (
     Embedder,
     EmbedderSpec,
@@ -40,12 +37,8 @@ from byheart.errors import (
 from byheart.model import ECHO, HEADING_SEPARATOR, Chunk
 
 Reopen = Callable[[EmbedderSpec], Embedder]
-Found = TypeVar("Found")
 
 _HASH_BYTES = 16
-# After a question that took longer (a model was loaded, a provider asked), the next is embedded
-# before a view of the store is opened: nobody is to hold one for long.
-_SOON_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +74,10 @@ class Made(NamedTuple):
     reason: str | None
 
 
-class Asked(NamedTuple, Generic[Found]):
+class Asked(NamedTuple):
     """A question's vector beside the reader it may be put to, and what the answer should say.
 
-    `unrelated` is the cosine that its model has for texts with nothing in common; `meanwhile` is
-    what was looked up while the vector was made.
+    `unrelated` is the cosine that its model has for texts with nothing in common.
     """
 
     reader: Reader
@@ -93,16 +85,6 @@ class Asked(NamedTuple, Generic[Found]):
     degraded: str | None
     remark: str | None
     unrelated: float
-    meanwhile: Found
-
-
-class _Question(NamedTuple):
-    """What became of a question: its vector, the model of that, or why there is none."""
-
-    vector: Vectors | None = None
-    model: Model | None = None
-    degraded: str | None = None
-    remark: str | None = None
 
 
 class Counter(NamedTuple):
@@ -201,8 +183,6 @@ class Vectorizer:
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
         self._unrelated: dict[Model | None, float] = {}
-        self._companion = Companion()
-        self._takes_long = True
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
@@ -237,7 +217,6 @@ class Vectorizer:
 
     def unload(self, idle_seconds: float) -> None:
         """Let go of the memory that idle models take, until the next text."""
-        self._takes_long = True  # who loads a model again is not to hold a view meanwhile
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, Unloadable):
                 embedder.unload(idle_seconds)
@@ -252,53 +231,28 @@ class Vectorizer:
             return Counter(tokens, tokens.token_counter, by_word=True)
         return Counter(tokens, tokens.name, by_word=False)
 
-    def asking(
-        self, question: str | None, *, remember: bool = True
-    ) -> AbstractContextManager[Asked[None]]:
-        """Open the store for a search, with the question's vector under the model it holds then."""
-        return self._asking(partial(self._embed_first, question, remember), lambda _reader: None)
-
-    def asking_beside(
-        self, question: str | None, meanwhile: Callable[[Reader], Found]
-    ) -> AbstractContextManager[Asked[Found]]:
-        """Do the same, and look up what needs no vector while that is made.
-
-        For where there is much to look up: to wake another thread can take a millisecond.
-        """
-        return self._asking(partial(self._begin_embedding, question), meanwhile)
-
     @contextmanager
-    def _asking(
-        self, begin: Callable[[], Callable[[], _Question]], meanwhile: Callable[[Reader], Found]
-    ) -> Iterator[Asked[Found]]:
+    def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
+        """Open the store for a search, with the question's vector under the model it holds then."""
         with ExitStack() as stack:
             while True:
-                embedded = begin()
+                vector, model, degraded, remark = self._embed_question(question, remember)
                 reader = stack.enter_context(self._storage.searching())
-                found = meanwhile(reader)
-                vector, model, degraded, remark = embedded()
                 if vector is None or reader.model() in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
-            unrelated = self._unrelated.get(model, 0.0)
-            yield Asked(reader, vector, degraded, remark, unrelated, found)
+            yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
-        question = self._embed_question(text, True)
-        return question.vector, question.degraded
+        vector, _, reason, _ = self._embed_question(text, True)
+        return vector, reason
 
-    def _begin_embedding(self, text: str | None) -> Callable[[], _Question]:
-        if text and not self._takes_long:
-            return self._companion.begin(partial(self._embed_question, text, True))
-        return self._embed_first(text, True)
-
-    def _embed_first(self, text: str | None, remember: bool) -> Callable[[], _Question]:
-        question = self._embed_question(text, remember) if text else _Question()
-        return lambda: question
-
-    def _embed_question(self, text: str, remember: bool) -> _Question:
-        started = time.monotonic()
+    def _embed_question(
+        self, text: str | None, remember: bool
+    ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
+        if not text:
+            return None, None, None, None
         try:
             chosen = self._choose()
             reason = chosen.foreign()
@@ -306,14 +260,12 @@ class Vectorizer:
                 vector = _embed_query(chosen.embedder, text, remember)
                 model = model_of(chosen.embedder)
                 self._measure_unrelated(chosen.embedder, model)
-                self._takes_long = time.monotonic() - started > _SOON_SECONDS
-                return _Question(vector, model, None, chosen.remark)
+                return vector, model, None, chosen.remark
         except EmbeddingError as error:
             reason = str(error)
         except ValueError as error:  # an embedder of the caller's own, reading a bad answer
             reason = f"the embedder failed: {error}"
-        self._takes_long = True  # to be refused is quick, to be answered again may not be
-        return _Question(degraded=reason)
+        return None, None, reason, None
 
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
         """Learn once which cosine means nothing; if that fails, the next question tries again."""

@@ -123,10 +123,6 @@ class Reader(Protocol):
         """Tell how much of a question's words a chunk has, by their rarity."""
         ...
 
-    def look_ahead(self, terms: Sequence[str], where: Filter, limit: int) -> None:
-        """Look up now what a question will need of its words, before its vector is known."""
-        ...
-
     def background(self, vector: Vectors, where: Filter) -> Background:
         """Tell which cosines a question has with the chunks at large."""
         ...

@@ -1,7 +1,6 @@
 """Which memories answer a query?"""
 
 from byheart.search.candidates import gather
-from byheart.search.ranking import look_ahead
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
 from byheart.search.request import RecallRequest, SearchRequest, Weights
@@ -14,6 +13,5 @@ __all__ = [
     "find",
     "gather",
     "is_relevant",
-    "look_ahead",
     "recall",
 ]

@@ -29,13 +29,6 @@ Leg = Callable[[int], Ranked]
 Union = Callable[[Mapping[str, Tier]], Iterator[Fused]]
 
 
-def look_ahead(request: SearchRequest, reader: Reader) -> None:
-    """Have all looked up that needs no vector, while that is made."""
-    if request.query and request.mode == "hybrid":
-        where = replace(request.where, superseded=False)
-        reader.look_ahead(query_terms(request.query), where, FIRST_TIER)
-
-
 class Ranking:
     """The chunks that answer a request, best first, as far as they are asked for."""
 

@@ -38,7 +38,7 @@ from byheart.model import (
 from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
-from byheart.storage.sqlite.index.background import look_around, take_sample
+from byheart.storage.sqlite.index.background import look_around
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.index.segment import FIXED_POINT
 from byheart.storage.sqlite.index.turns import find_neighbours
@@ -60,8 +60,6 @@ class SqliteReader:
         self._now = now_micros()
         self._selections: dict[Filter, Selection] = {}
         self._scores: dict[tuple[tuple[str, ...], Filter], WordScores] = {}
-        self._ranked: dict[tuple[tuple[str, ...], Filter, int], Ranked] = {}
-        self._ahead: Windows | None = None
         self._backgrounds: dict[tuple[bytes, Filter], Background] = {}
 
     @cached_property
@@ -83,11 +81,7 @@ class SqliteReader:
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        asked = (tuple(terms), where, limit)
-        if asked not in self._ranked:
-            scores = self._score_words(terms, where).scores
-            self._ranked[asked] = self._view.rank_by_words(scores, limit)
-        return self._ranked[asked]
+        return self._view.rank_by_words(self._score_words(terms, where).scores, limit)
 
     def word_scores(
         self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
@@ -111,11 +105,6 @@ class SqliteReader:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         return self._view.rank_by_vector(vector, self._select(where), limit)
 
-    def look_ahead(self, terms: Sequence[str], where: Filter, limit: int) -> None:
-        """Look up now what a question will need of its words, before its vector is known."""
-        self._ahead = self._windows(self.rank_by_words(terms, where, limit).chunk_nos)
-        take_sample(self._view, self._select(where))
-
     def background(self, vector: Vectors, where: Filter) -> Background:
         """Tell which cosines a question has with the chunks at large."""
         asked = (vector.tobytes(), where)
@@ -134,14 +123,7 @@ class SqliteReader:
     def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cosine of each chunk's best window; not a number for those without vectors."""
         slots = self._view.slots_of(chunk_nos)
-        if self._ahead is None:
-            return self._view.windows(slots).cosines_of(slots, vector)
-        cosines = self._ahead.cosines_of(slots, vector)
-        others = np.flatnonzero(np.isnan(cosines))
-        if len(others):
-            rest = slots.take(others)
-            cosines[others] = self._view.windows(rest).cosines_of(rest, vector)
-        return cosines
+        return self._view.windows(slots).cosines_of(slots, vector)
 
     def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
         return self._view.windows(self._view.slots_of(chunk_nos))
