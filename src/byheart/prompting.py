@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from byheart.context import (
     STABLE_SHARE,
+    Assembler,
     ContextRequest,
     IdentityFile,
     Materials,
     Measure,
-    assemble,
     read_identity_files,
     says_nothing,
 )
@@ -74,7 +74,7 @@ class Prompter:
         self._storage = storage
         self._vectorizer = vectorizer
         self._settings = settings
-        self._measure: Measure | None = None
+        self._assembler: Assembler | None = None
 
     def context(self, request: PromptRequest) -> tuple[ContextAnswer, IndexState]:
         """Make the context of a session, and say what state the index was in."""
@@ -82,7 +82,7 @@ class Prompter:
         assert session_id is not None, "a context is of one session"
         question = self._question(request)
         query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
-        measure, mode = self._measured(), request.mode
+        assembler, mode = self._assembled_by(), request.mode
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
         searches = _searches(request, query)
         with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
@@ -105,10 +105,10 @@ class Prompter:
             )
             state = asked.reader.state(request.where.space)
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
-        answer = assemble(asked_for, materials, measure)
+        answer = assembler.assemble(asked_for, materials)
         while request.reminder is not None and _too_long(answer, request.reminder):
             asked_for = replace(asked_for, max_tokens=asked_for.max_tokens // 2)
-            answer = assemble(asked_for, materials, measure)
+            answer = assembler.assemble(asked_for, materials)
         given = [
             name
             for item in answer.receipt.items
@@ -142,12 +142,12 @@ class Prompter:
         asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
         return next(asks, last[-1] if last else None)
 
-    def _measured(self) -> Measure:
+    def _assembled_by(self) -> Assembler:
         counter = self._vectorizer.counter()
         counter.tokens.token_starts("")  # what has to be loaded is loaded before a view is open
-        if self._measure is None or self._measure.name != counter.name:
-            self._measure = Measure(*counter)
-        return self._measure
+        if self._assembler is None or self._assembler.measure.name != counter.name:
+            self._assembler = Assembler(Measure(*counter))
+        return self._assembler
 
 
 def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:

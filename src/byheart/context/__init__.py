@@ -1,6 +1,6 @@
 """What goes into the prompt?"""
 
-from byheart.context.assembly import STABLE_SHARE, ContextRequest, Materials, assemble
+from byheart.context.assembly import STABLE_SHARE, Assembler, ContextRequest, Materials
 from byheart.context.echoes import Emitted, find_quotations
 from byheart.context.identity_files import IdentityFile, read_identity_files
 from byheart.context.measure import Measure
@@ -9,12 +9,12 @@ from byheart.context.running_summary import extract_summary
 
 __all__ = [
     "STABLE_SHARE",
+    "Assembler",
     "ContextRequest",
     "Emitted",
     "IdentityFile",
     "Materials",
     "Measure",
-    "assemble",
     "extract_summary",
     "find_quotations",
     "read_identity_files",

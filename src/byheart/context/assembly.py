@@ -98,9 +98,30 @@ class _Block:
         return self.stable.text + _written((*self.retrieved, *self.recent))
 
 
-def assemble(request: ContextRequest, materials: Materials, measure: Measure) -> ContextAnswer:
-    """Put a context together that takes at most the tokens it may."""
-    stable = _fill_stable(materials, request.max_tokens, measure)
+class Assembler:
+    """Put contexts together by one measure; what stays from turn to turn is filled once."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self._last: tuple[tuple[object, ...], _Stable] | None = None
+
+    def assemble(self, request: ContextRequest, materials: Materials) -> ContextAnswer:
+        """Put a context together that takes at most the tokens it may."""
+        return _assemble(request, materials, self._stable(request, materials), self.measure)
+
+    def _stable(self, request: ContextRequest, materials: Materials) -> _Stable:
+        # Nothing else decides what is in it.
+        given = (materials.identity, materials.summary, materials.pinned, request.max_tokens)
+        last = self._last
+        if last is None or last[0] != given:
+            stable = _fill_stable(materials, request.max_tokens, self.measure)
+            last = self._last = (given, stable)
+        return last[1]
+
+
+def _assemble(
+    request: ContextRequest, materials: Materials, stable: _Stable, measure: Measure
+) -> ContextAnswer:
     room = request.max_tokens - stable.tokens if stable.preamble else 0
     while True:
         block = _fill_rest(request, materials, stable, measure, room)

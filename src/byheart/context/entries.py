@@ -39,8 +39,14 @@ class Entry:
         """Give it as it stands in the context."""
         return quote(self.tag, self.text, self.attributes)
 
+    def tokens(self, measure: Measure, most: int) -> int:
+        """Count its tokens, or more than `most` of a text that has more."""
+        if len(self.text) <= most * _CHARS_PER_TOKEN:
+            return measure.count(self.written)
+        return self.measured(measure, most).item.tokens
+
     def measured(self, measure: Measure, most: int) -> Entry:
-        """Count its tokens; of a text that cannot fit only the beginning is looked at."""
+        """Note its tokens; of a text that cannot fit only the beginning is looked at."""
         if len(self.text) <= most * _CHARS_PER_TOKEN:
             tokens = measure.count(self.written)
             return self if tokens == self.item.tokens else self._counted(tokens)

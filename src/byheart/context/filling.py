@@ -90,7 +90,7 @@ def reserve(entries: Sequence[Entry], room: int, measure: Measure) -> Reserved:
     """
     left = room
     for at, entry in enumerate(entries):
-        tokens = entry.measured(measure, room).item.tokens
+        tokens = entry.tokens(measure, room)
         if tokens > left:
             return Reserved(entries[: at + (left >= 2 * LEAST_TOKENS)], room)
         left -= tokens
