@@ -130,7 +130,7 @@ def test_explain_shows_each_leg(run: Run, stocked: byheart.MemoryStore) -> None:
     ran = run("search", "tea", "--explain", "--limit", "1")
     adds = [float(each) for each in re.findall(r"rank 1  score [\d.]+  adds ([\d.]+)", ran.out)]
     assert f"final score {sum(adds):.6f}" in ran.out
-    assert re.search(r"evidence\(1 bm25 \+ 0\.6 z\^2\)  final score [\d.]+", ran.out)
+    assert re.search(r"evidence\(3 bm25 \+ 0\.6 z\^2\)  final score [\d.]+", ran.out)
 
 
 def test_full_shows_the_whole_section_or_memory(
