@@ -246,6 +246,18 @@ def test_turns_are_found_between_those_of_other_sessions(store: MemoryStore) -> 
     assert share_of(store, answer) > 0
 
 
+def test_what_is_gone_does_not_come_between_turns(open_store: OpenStore) -> None:
+    store = open_store()
+    store.log("s", "user", "Who was the lighthouse keeper there?")
+    parts = [f"# Part {number}\n\nSomething else entirely.\n\n" for number in range(20)]
+    between = store.save("".join(parts), session_id="s")
+    assert between.chunks > 8
+    answer = store.log("s", "assistant", "It is Marty.").memory_id
+    store.forget(between.memory_id, hard=True)
+    shares = [share_of(each, answer) for each in (store, open_store())]
+    assert shares[0] == shares[1] > 0
+
+
 def test_what_was_said_an_hour_later_is_another_conversation(
     open_store: OpenStore, path: Path
 ) -> None:

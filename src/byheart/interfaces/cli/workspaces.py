@@ -267,13 +267,13 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
             stop.set()
 
     threads = [threading.Thread(target=watch, args=(path,), name="byheart-watch") for path in paths]
-    with _ended_in_order() as ending:
+    with _ended_in_order():
         for thread in threads:
             thread.start()
         try:
             stop.wait()
         except KeyboardInterrupt:
-            ending()
+            pass
         finally:
             stop.set()
             for thread in threads:
@@ -283,11 +283,10 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[Callable[[], None]]:
-    """Let a closed terminal and a service that is stopped count as Ctrl-C.
+def _ended_in_order() -> Iterator[None]:
+    """Let a closed terminal and a service that is stopped count as Ctrl-C, the first time.
 
-    What is given is called when the end has begun: it comes within a batch, and whoever asks for it
-    again must not tear the store away meanwhile.
+    The end comes within a batch: whoever asks for it again must not tear the store away meanwhile.
     """
     # What runs in the background or under nohup ignores some of them, and is left so.
     former = {
@@ -300,9 +299,13 @@ def _ended_in_order() -> Iterator[Callable[[], None]]:
         for each in former:
             signal.signal(each, handler)
 
-    handle_with(signal.default_int_handler)
+    def interrupt(_number: int, _frame: Any) -> None:
+        handle_with(signal.SIG_IGN)  # before anything else can happen
+        raise KeyboardInterrupt
+
+    handle_with(interrupt)
     try:
-        yield lambda: handle_with(signal.SIG_IGN)
+        yield
     finally:
         for each, handler in former.items():
             signal.signal(each, handler)

@@ -24,14 +24,17 @@ def find_neighbours(
     """Name the two turns before each chunk and the two after it, nearest first; 0 for none.
 
     A turn is whatever is short, whole and saved in a session. Parts of one text are none: what they
-    say of each other is in their headings.
+    say of each other is in their headings. What is gone is stepped over, as if it had never been.
     """
-    slots = np.searchsorted(view.chunks.chunk_nos, chunk_nos)
+    slots = view.slots_of(chunk_nos)
     found = np.zeros((len(slots), 2 * NEIGHBOURS), np.int64)
     in_session = view.memories.session.take(view.chunks.owner.take(slots)) != NONE
-    turns = np.flatnonzero(in_session & _is_turn(view, slots))
+    if not in_session.any():
+        return found
+    places = np.searchsorted(view.living(), slots)
+    turns = np.flatnonzero(in_session & _is_turn(view, places))
     if len(turns):
-        mine = slots.take(turns)
+        mine = places.take(turns)
         before = _nearest(view, mine, mine[:, np.newaxis] - _STEPS, selection)
         after = _nearest(view, mine, mine[:, np.newaxis] + _STEPS, selection)
         found[turns] = np.concatenate([before, after], axis=1)
@@ -39,32 +42,37 @@ def find_neighbours(
 
 
 def _nearest(
-    view: View, slots: NDArray[np.int64], places: NDArray[np.int64], selection: Selection
+    view: View, mine: NDArray[np.int64], others: NDArray[np.int64], selection: Selection
 ) -> NDArray[np.int64]:
-    """Take the first turns of the same conversation among the places of each slot."""
-    there = (places >= 0) & (places < len(view.chunks.owner))
-    places = np.where(there, places, 0)
+    """Take the first turns of the same conversation among the others of each; all by place."""
+    living = view.living()
+    there = (others >= 0) & (others < len(living))
+    others = np.where(there, others, 0)
+    slots = living.take(others)
     session, created = view.memories.session, view.memories.created
-    owner, other = view.chunks.owner.take(slots)[:, np.newaxis], view.chunks.owner.take(places)
-    said = there & selection.chunks.take(places) & (session.take(other) == session.take(owner))
+    owner = view.chunks.owner.take(living.take(mine))[:, np.newaxis]
+    other = view.chunks.owner.take(slots)
+    said = there & selection.chunks.take(slots) & (session.take(other) == session.take(owner))
     said &= np.abs(created.take(other) - created.take(owner)) <= _LONGEST_PAUSE
-    said &= _is_turn(view, places)
+    said &= _is_turn(view, others)
     order = np.cumsum(said, axis=1)
-    nearest = np.zeros((len(slots), NEIGHBOURS), np.int64)
+    nearest = np.zeros((len(mine), NEIGHBOURS), np.int64)
     for nth in range(NEIGHBOURS):
         is_nth = said & (order == nth + 1)
         rows = np.flatnonzero(is_nth.any(axis=1))
-        picked = places[rows, is_nth[rows].argmax(axis=1)]
+        picked = slots[rows, is_nth[rows].argmax(axis=1)]
         nearest[rows, nth] = view.chunks.chunk_nos.take(picked)
     return nearest
 
 
-def _is_turn(view: View, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _is_turn(view: View, places: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Say whether chunks are short, and the only ones of their memories."""
-    owner = view.chunks.owner
-    here, last = owner.take(slots), len(owner) - 1
-    alone_before = (slots == 0) | (owner.take(np.maximum(slots - 1, 0)) != here)
-    alone_after = (slots == last) | (owner.take(np.minimum(slots + 1, last)) != here)
-    short = view.chunks.length.take(slots) <= _MOST_TERMS
-    turn: NDArray[np.bool_] = alone_before & alone_after & short
+    living, owner = view.living(), view.chunks.owner
+    last = len(living) - 1
+    slots = living.take(places)
+    here = owner.take(slots)
+    before = owner.take(living.take(np.maximum(places - 1, 0)))
+    after = owner.take(living.take(np.minimum(places + 1, last)))
+    alone = ((places == 0) | (before != here)) & ((places == last) | (after != here))
+    turn: NDArray[np.bool_] = alone & (view.chunks.length.take(slots) <= _MOST_TERMS)
     return turn

@@ -129,6 +129,7 @@ class View:
     segments: tuple[Segment, ...]
     _spaces: dict[str, Space] = field(default_factory=dict)
     _scattered: dict[int, Slots] = field(default_factory=dict)
+    _living: list[Slots] = field(default_factory=list)
 
     def space(self, name: str, now: int) -> Space:
         """Give what a space holds now; kept, because every search asks for it."""
@@ -396,6 +397,12 @@ class View:
             chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
             self._scattered[halvings] = np.flatnonzero(chosen)
         return self._scattered[halvings]
+
+    def living(self) -> Slots:
+        """List the chunks that are still there; kept, like the spaces."""
+        if not self._living:
+            self._living.append(np.flatnonzero(self.chunks.alive))
+        return self._living[0]
 
     def owners(self, chunk_nos: Sequence[int]) -> list[int]:
         """Give the number of the memory that each chunk belongs to."""
