@@ -13,7 +13,7 @@ from typing import Any
 
 from kept import KeptEmbedder, KeptVectors
 from sets import Document, Question, RetrievalSet
-from verdicts import Judged, family
+from verdicts import Judged, family, judge_answer
 
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
@@ -83,17 +83,8 @@ def _judge(
             answer = store.search(
                 question.text, limit=1, mode=mode, explain=True, space=space, **scope
             )
-            found = [names[hit.memory_id] for hit in answer.results]
-            right = is_own and any(name in question.gains for name in found)
-            yield Judged(
-                f"{whole.name}, {size} documents",
-                mode,
-                is_own,
-                right,
-                answer.verdict,
-                answer.confidence,
-                answer.grounds,
-            )
+            gains = question.gains if is_own else None
+            yield judge_answer(f"{whole.name}, {size} documents", mode, answer, names, gains)
 
 
 def render_small(judged: Sequence[Judged]) -> str:

@@ -72,17 +72,21 @@ def judge_set(
         scope: dict[str, Any] = {"session_id": group, "include_global": False} if group else {}
         for mode in modes:
             answer = store.search(text, limit=1, mode=mode, explain=True, **scope)
-            found = [names[hit.memory_id] for hit in answer.results]
-            right = gains is not None and any(name in gains for name in found)
-            yield Judged(
-                whole.name,
-                mode,
-                gains is not None,
-                right,
-                answer.verdict,
-                answer.confidence,
-                answer.grounds,
-            )
+            yield judge_answer(whole.name, mode, answer, names, gains)
+
+
+def judge_answer(
+    name: str,
+    mode: str,
+    answer: byheart.SearchAnswer,
+    names: Mapping[str, str],
+    gains: Mapping[str, float] | None,
+) -> Judged:
+    """Say what an answer claimed and what was true; nothing is right for an unrelated question."""
+    found = [names[hit.memory_id] for hit in answer.results]
+    right = gains is not None and any(each in gains for each in found)
+    claimed = (answer.verdict, answer.confidence, answer.grounds)
+    return Judged(name, mode, gains is not None, right, *claimed)
 
 
 def render_verdicts(judged: Sequence[Judged]) -> str:
