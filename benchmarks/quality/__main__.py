@@ -12,7 +12,8 @@ with a 95 % range of the difference to an earlier run. `compare` shows what two 
 of one, gave question by question, and the worst losses. `verdict` asks every set its own questions
 and some of the others': how often is each verdict given, and how far is `confidence` right? With
 `--small`, it asks stores of so many documents. `vectors` tries other ways to make vectors, on
-samples of the sets; what is embedded on the way is kept beside the stores.
+samples of the sets, and on documents with sections (`wikitexts`, `pubmed`, `obsidian-help`,
+`rust-book`); what is embedded on the way is kept beside the stores.
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ from pathlib import Path
 
 from kept import KeptVectors
 from late_interaction import try_late_interaction
+from links import read_link_sets
 from measures import measure
 from runs import Outcome, mean, read_run, render, show_losses, write_run
 from sets import RetrievalSet, find_sets, read_set, sample_set
 from small_stores import judge_small, render_small
+from spans import read_span_sets
 from systems import MODES, PEERS, Byheart, System, make_peers, open_store
 from token_model import TokenModel
 from trials import Trials, render_trials
 from verdicts import Judged, fit_again, judge_set, render_reliability, render_verdicts
+
+from byheart.contracts import TokenCounter
 
 
 def ask(whole: RetrievalSet, system: System) -> list[Outcome]:
@@ -128,8 +133,7 @@ def vectors(options: argparse.Namespace) -> None:
     """Try every variation of the vector leg, or late interaction over the first hits."""
     kept, folder = open_kept(options.stores)
     outcomes: list[Outcome] = []
-    for each in find_sets(options.data, options.sets.split(",") if options.sets else None):
-        whole = sample_set(read_set(each), options.documents, options.questions)
+    for whole in read_samples(options, kept.model.embedder):
         with Trials(whole, folder, kept) as trials:
             if options.late:
                 outcomes += try_late_interaction(whole, trials, kept, options.late)
@@ -137,6 +141,15 @@ def vectors(options: argparse.Namespace) -> None:
                 outcomes += trials.run_all(options.only.split(",") if options.only else ())
         write_run(options.out, outcomes)
     print(render_trials(outcomes))
+
+
+def read_samples(options: argparse.Namespace, tokens: TokenCounter) -> Iterator[RetrievalSet]:
+    """Take samples of the sets that are wanted, and those whose documents have sections, whole."""
+    names = options.sets.split(",") if options.sets else None
+    for folder in find_sets(options.data, names):
+        yield sample_set(read_set(folder), options.documents, options.questions)
+    yield from read_span_sets(options.data, names, tokens)
+    yield from read_link_sets(options.data, names, tokens)
 
 
 def open_kept(stores: Path) -> tuple[KeptVectors, Path]:

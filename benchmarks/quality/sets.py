@@ -43,11 +43,17 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Documents and the questions that are asked about them."""
+    """Documents and the questions that are asked about them, or about chunks of them."""
 
     name: str
     documents: Sequence[Document]
     questions: Sequence[Question]
+    in_chunks: bool = False
+
+
+def name_chunk(document: str, start_char: int) -> str:
+    """Name a chunk of a document by where it begins."""
+    return f"{document} @ {start_char}"
 
 
 def find_sets(data: Path, names: Sequence[str] | None) -> list[Path]:

@@ -54,7 +54,9 @@ class Trials:
             # Of another sample, it would hold other documents.
             sample = f"{len(documents)}_{len(self._whole.questions)}"
             name = f"{self._whole.name}_{said or 'as_it_is'}_{sample}"
-            filling = fill_store(self._folder / f"{name}.db", name, documents, self._kept)
+            filling = fill_store(
+                self._folder / f"{name}.db", name, documents, self._kept, self._whole.in_chunks
+            )
             self._stores[said] = self._open.enter_context(filling)
         return self._stores[said]
 
@@ -72,6 +74,8 @@ class Trials:
         poolings = self._poolings(how)
         leg = make_leg(embedded, words, how, self._kept, poolings)
         documents = {each.chunk_no: each.document for each in words.places}
+        wanted = {name for each in self._whole.questions for name in each.gains}
+        assert wanted <= set(documents.values()), "what answers is in the store"
         with words.storage.searching() as reader:
             other = OtherVectors(reader, leg)
             for each in self._whole.questions:

@@ -14,7 +14,7 @@ from sets import Document
 
 from byheart.contracts import TokenCounter
 from byheart.embedding import window_texts
-from byheart.model import HEADING_SEPARATOR
+from byheart.model import HEADING_SEPARATOR, Chunk
 from byheart.vectorizing import Passage
 from byheart.words import STOP_WORDS
 
@@ -26,9 +26,12 @@ _TITLED = ("scifact", "cisi", "cacm", "locomo_dev_sessions", "xquad")
 _LONG = ("scifact", "cisi", "cacm", "locomo_dev_sessions", "longmemeval", "xquad_de")
 _LONGEST = ("scifact", "locomo_dev_sessions", "longmemeval")
 _TURNS, _CHATS = "locomo_dev_turns", "longmemeval"
+_PAGES = ("wikitexts", "obsidian-help", "rust-book")  # with titles and sections
+_SECTIONED = (*_PAGES, "pubmed")
 
 Compared = Literal["best", "mean", "first"]
 Said = Literal["bare", "dated"]
+Headings = Literal["all", "innermost", "above", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Variation:
     name: str
     sets: tuple[str, ...] = ("",)
     titles: bool = True
+    headings: Headings = "all"
     title_apart: bool = False
     lead_tokens: int = _LEAD_TOKENS
     window_tokens: int = WINDOW_TOKENS
@@ -56,7 +60,12 @@ class Variation:
 AS_BUILT = Variation("as built")
 VARIATIONS = (
     AS_BUILT,
-    Variation("no titles", _TITLED, titles=False),
+    Variation("no titles", (*_TITLED, "obsidian-help"), titles=False),
+    Variation("no headings", _SECTIONED, headings="none"),
+    Variation("no titles and no headings", _PAGES, titles=False, headings="none"),
+    Variation("title and innermost heading", _SECTIONED, headings="innermost"),
+    Variation("innermost heading alone", _PAGES, titles=False, headings="innermost"),
+    Variation("no heading that the chunk has itself", _SECTIONED, headings="above"),
     Variation("title as a window of its own too", _TITLED, title_apart=True),
     Variation("nothing of the chunk before", _LONG, lead_tokens=0),
     Variation("windows of 62 tokens", _LONG, window_tokens=62),
@@ -92,12 +101,13 @@ def retell(document: Document, said: Said) -> Document:
 
 def texts_of(passage: Passage, how: Variation, tokens: TokenCounter) -> list[str]:
     """Give the texts that are embedded for a chunk."""
-    names = (passage.title, *(heading.title for heading in passage.chunk.headings))
+    title = passage.title if how.titles else None
+    names = (title, *_choose_headings(passage.chunk, how.headings))
     header = HEADING_SEPARATOR.join(dict.fromkeys(each for each in names if each))
     made = window_texts(
         passage.chunk.content,
         before=passage.before if how.lead_tokens else "",
-        header=header if how.titles else "",
+        header=header,
         tokens=tokens,
         window_tokens=how.window_tokens,
         overlap_tokens=how.lead_tokens,
@@ -107,6 +117,13 @@ def texts_of(passage: Passage, how: Variation, tokens: TokenCounter) -> list[str
     if how.title_apart and passage.title and passage.chunk.index == 0:
         made.append(passage.title)
     return made[:1] if how.windows == "first" else made
+
+
+def _choose_headings(chunk: Chunk, which: Headings) -> list[str]:
+    if which == "above":
+        return [each.title for each in chunk.headings if each.start_char < chunk.start_char]
+    titles = [each.title for each in chunk.headings]
+    return {"all": titles, "innermost": titles[-1:], "none": []}[which]
 
 
 def _overlapping(text: str, header: str, how: Variation, tokens: TokenCounter) -> list[str]:

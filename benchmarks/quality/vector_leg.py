@@ -12,7 +12,7 @@ import numpy as np
 from kept import KeptEmbedder, KeptVectors
 from measures import DEPTH
 from numpy.typing import NDArray
-from sets import Document, Question
+from sets import Document, Question, name_chunk
 from token_model import MEAN, Pooling
 from variations import Compared, Variation, texts_of
 
@@ -31,7 +31,10 @@ Figures = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A chunk of a store: its number, what is embedded of it, its document and conversation."""
+    """A chunk of a store: its number, what is embedded of it, and what it counts for.
+
+    That is its document, or itself where a set asks for chunks; and the conversation it is of.
+    """
 
     chunk_no: int
     passage: Passage
@@ -50,7 +53,7 @@ class FilledStore:
 
 @contextmanager
 def fill_store(
-    path: Path, space: str, documents: Sequence[Document], kept: KeptVectors
+    path: Path, space: str, documents: Sequence[Document], kept: KeptVectors, in_chunks: bool
 ) -> Iterator[FilledStore]:
     """Save documents as `run` does, with vectors that are kept."""
     storage = SqliteStorage(path)
@@ -66,10 +69,16 @@ def fill_store(
                 found = reader.chunks_of(each.memory_id, space)
                 shown = passages([chunk.chunk for chunk in found], document.title)
                 places += [
-                    Place(chunk.chunk_no, passage, document.name, document.group)
+                    Place(
+                        chunk.chunk_no, passage, _name(document, passage, in_chunks), document.group
+                    )
                     for chunk, passage in zip(found, shown, strict=True)
                 ]
         yield FilledStore(storage, space, sorted(places, key=lambda place: place.chunk_no))
+
+
+def _name(document: Document, passage: Passage, in_chunks: bool) -> str:
+    return name_chunk(document.name, passage.chunk.start_char) if in_chunks else document.name
 
 
 class VectorLeg:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -14,6 +15,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 WORD = re.compile(r"\w+")
 # A word counts for more than its parts, so that a shared ending alone does not look like a match.
 TRIGRAM_WEIGHT = 0.25
+LONGEST_KEPT = 40  # characters: words return, and texts without a space do not
 
 
 class HashEmbedder(EstimatedTokens):
@@ -28,9 +30,7 @@ class HashEmbedder(EstimatedTokens):
         """Embed passages, in the order given."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in zip(vectors, texts, strict=True):
-            for feature, weight in _features(text):
-                digest = int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "little")
-                row[(digest >> 1) % self.dimensions] += weight if digest & 1 else -weight
+            row[:] = self._sums(text)
             length = np.linalg.norm(row)
             if length > 0:
                 row /= length
@@ -43,10 +43,23 @@ class HashEmbedder(EstimatedTokens):
         vector: Vectors = self.embed([text])[0]
         return vector
 
+    def _sums(self, text: str) -> list[float]:
+        sums = [0.0] * self.dimensions  # a list: numbers of an array are slow one by one
+        for word in WORD.findall(text.casefold()):
+            features = _features if len(word) <= LONGEST_KEPT else _features.__wrapped__
+            for place, weight in features(word):
+                sums[place % self.dimensions] += weight
+        return sums
 
-def _features(text: str) -> Iterator[tuple[str, float]]:
-    for word in WORD.findall(text.casefold()):
-        yield word, 1.0
-        marked = f"<{word}>"
-        for index in range(len(marked) - 2):
-            yield marked[index : index + 3], TRIGRAM_WEIGHT
+
+@lru_cache(1 << 13)
+def _features(word: str) -> tuple[tuple[int, float], ...]:
+    """Say where a word and its trigrams belong, and by how much they count there."""
+    marked = f"<{word}>"
+    trigrams = (marked[index : index + 3] for index in range(len(marked) - 2))
+    return (_place(word, 1.0), *(_place(each, TRIGRAM_WEIGHT) for each in trigrams))
+
+
+def _place(feature: str, weight: float) -> tuple[int, float]:
+    digest = int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "little")
+    return digest >> 1, weight if digest & 1 else -weight

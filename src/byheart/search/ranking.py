@@ -1,8 +1,8 @@
 """Ranking: the legs of a search and the order they give together.
 
 The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
-leg are fused (three for each hit of a page of 100), then the next 2,700, and so on. Neither a
-deeper page nor a larger limit moves what came before.
+leg are fused, then the next 2,700, and so on; for single passages the first 100, then the next 900.
+Neither a deeper page nor a larger limit moves what came before.
 
 What another memory has superseded comes after everything that still holds, ranked by itself.
 """
@@ -23,6 +23,8 @@ from byheart.search.request import SearchRequest
 from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
+# Ten for each hit of a common page. TODO
+FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 
 Leg = Callable[[int], Ranked]
@@ -32,8 +34,15 @@ Union = Callable[[Mapping[str, Tier]], Iterator[Fused]]
 class Ranking:
     """The chunks that answer a request, best first, as far as they are asked for."""
 
-    def __init__(self, request: SearchRequest, reader: Reader, vector: Vectors | None) -> None:
+    def __init__(
+        self,
+        request: SearchRequest,
+        reader: Reader,
+        vector: Vectors | None,
+        first_tier: int = FIRST_TIER,
+    ) -> None:
         self._request = request
+        self._first_tier = first_tier
         self._reader = reader
         self._vector = vector
         self._superseded: set[int] = set()
@@ -94,7 +103,7 @@ class Ranking:
         unite: Union | None = None
         seen: set[int] = set()
         placed = {leg: np.empty(0, np.int64) for leg in legs}
-        depth = FIRST_TIER
+        depth = self._first_tier
         while True:
             found = {leg: rank(depth) for leg, rank in legs.items()}
             # Not only what lies behind the last tier: a deeper look can find what it had missed.

@@ -27,7 +27,7 @@ from byheart.model import (
     section_of,
 )
 from byheart.search.fusion import Fused
-from byheart.search.ranking import Ranking
+from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.snippets import make_snippet
 from byheart.search.verdict import judge
@@ -70,7 +70,8 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        self._ranking = Ranking(request, reader, vector)
+        first_tier = FIRST_PASSAGES if request.granularity == "fine" else FIRST_TIER
+        self._ranking = Ranking(request, reader, vector, first_tier)
 
     def judge(self, unrelated: float) -> Judgement:
         """Say whether the best hit answers the question."""

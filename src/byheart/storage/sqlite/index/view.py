@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,13 @@ EXACT_VECTORS = 4096
 # How many vectors the signs let through for each one asked for, and the least number. Of the true
 # first 10 of 100,000 real passages none is lost, of the first 30 one in 500, of the first 100 one
 # in 100.
-OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
+OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
+# Among how many vectors it is looked up how far that reaches.
+_SAMPLED = 1 << 14
+# Bits of so many words can be counted in a byte, which is added faster than anything wider.
+_WORDS_IN_A_BYTE = 3
+# So many at a time, what is made on the way stays in the processor's cache.
+_BLOCK = 1 << 15
 # A question of 10,000 characters is answered by its rarest words.
 MOST_TERMS = 256
 # Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
@@ -44,20 +50,24 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Value = TypeVar("Value", bound=np.generic)
 
 
 class Weighed(NamedTuple):
-    """The chunks that have a word, and what it adds to the score of each."""
+    """Chunks that have a word: how often, and then what it adds to the score of each."""
 
     slots: Slots
     weights: Scores
 
 
 class WordScores(NamedTuple):
-    """The BM25 score of every chunk, and of each word that any of them has, which ones do."""
+    """The BM25 score of every chunk, and of each word that any of them has, which ones do.
+
+    These are listed segment by segment.
+    """
 
     scores: Scores
-    found: Mapping[str, Slots]
+    found: Mapping[str, Sequence[Slots]]
 
 
 class Windows(NamedTuple):
@@ -94,9 +104,11 @@ class Selection:
 
     chunks: Mask
     total: int
-    mean_length: float
-    # The vectors of a sample of them, once somebody has taken one.
+    # How much of BM25's divisor each chunk's length makes.
+    norms: Scores
+    # The vectors of a sample of them, and which rows of each segment are theirs: once asked for.
     samples: list[Windows] = field(default_factory=list)
+    rows: list[list[Slots]] = field(default_factory=list)
 
     @property
     def everything(self) -> bool:
@@ -175,7 +187,10 @@ class View:
         lengths = self.chunks.length
         # A product, because picking the lengths out first takes three times as long.
         mean_length = float(np.dot(lengths, chunks)) / max(total, 1) or 1.0
-        return Selection(chunks, total, mean_length)
+        norms: Scores = lengths.astype(np.float32)
+        norms *= np.float32(K1 * B / mean_length)
+        norms += np.float32(K1 * (1 - B))
+        return Selection(chunks, total, norms)
 
     def _conditions(self, where: Filter, space: Space) -> Iterator[Mask]:
         rows = self.memories
@@ -246,11 +261,13 @@ class View:
     def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
         """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
         scores = np.zeros(len(selection.chunks), np.float32)
-        weighed = self._weigh(terms, selection)
-        for slots, weights in weighed.values():
-            weights += scores.take(slots)
-            scores[slots] = weights
-        return WordScores(scores, {term: slots for term, (slots, _) in weighed.items()})
+        found = {}
+        for term, parts in self._weigh(terms, selection).items():
+            for slots, weights in parts:
+                weights += scores.take(slots)
+                scores[slots] = weights
+            found[term] = [part.slots for part in parts]
+        return WordScores(scores, found)
 
     def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
         """Add up how rare the words are that a chunk has of a question, and all that were asked.
@@ -262,10 +279,10 @@ class View:
         # Of a very long question only the rarest words were looked for.
         missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
         asked = here = 0.0
-        for slots in scored.found.values():
-            rarity = _rarity(len(slots), counted)
+        for parts in scored.found.values():
+            rarity = _rarity(sum(map(len, parts)), counted)
             asked += rarity
-            here += rarity if _holds(slots, slot) else 0.0
+            here += rarity if any(_holds(slots, slot) for slots in parts) else 0.0
         return Coverage(here, asked + missing, unseen, total)
 
     def weigh_terms(
@@ -273,58 +290,45 @@ class View:
     ) -> dict[str, float]:
         """Tell what each term contributes to one chunk's score."""
         shares = {}
-        for term, (slots, weights) in self._weigh(terms, selection).items():
-            here = np.flatnonzero(slots == slot)
-            if len(here):
-                shares[term] = float(weights[here[0]])
+        for term, parts in self._weigh(terms, selection).items():
+            for slots, weights in parts:
+                here = np.flatnonzero(slots == slot)
+                if len(here):
+                    shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, Weighed]:
-        total = selection.total
+    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Weighed]]:
+        """Tell what each term adds to the chunks of each segment that have it."""
         asked = Counter(terms)
-        postings = {}
-        for term in asked:
-            slots, counts = self._postings(hash_term(term), selection)
-            if len(slots):
-                postings[term] = (slots, counts)
-        slope, floor = np.float32(K1 * B / selection.mean_length), np.float32(K1 * (1 - B))
-        rarest = set(sorted(postings, key=lambda term: len(postings[term][0]))[:MOST_TERMS])
-        weighed = {}
-        for term in (term for term in postings if term in rarest):
-            slots, counts = postings[term]
-            weight = np.float32(asked[term] * _rarity(len(slots), total) * (K1 + 1))
-            # In place, because new arrays for each step would take as long as the steps.
-            norms: Scores = self.chunks.length.take(slots).astype(np.float32)
-            norms *= slope
-            norms += floor
-            norms += counts
-            counts *= weight
-            counts /= norms
-            weighed[term] = Weighed(slots, counts)
-        return weighed
+        postings = {term: list(self._postings(hash_term(term), selection)) for term in asked}
+        chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
+        rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
+        for term in rarest:
+            rarity = _rarity(chunks[term], selection.total)
+            weight = np.float32(asked[term] * rarity * (K1 + 1))
+            for slots, counts in postings[term]:
+                # In place, because new arrays for each step would take as long as the steps.
+                norms = selection.norms.take(slots)
+                norms += counts
+                counts *= weight
+                counts /= norms
+        return {term: parts for term, parts in postings.items() if term in rarest}
 
-    def _postings(self, term: int, selection: Selection) -> tuple[Slots, Scores]:
-        slots_found, counts_found = [], []
+    def _postings(self, term: int, selection: Selection) -> Iterator[Weighed]:
+        """Give the selected chunks that have a term, segment by segment, and how often."""
         for segment in self.segments:
             slots, counts = segment.postings(term)
+            if len(slots) and not selection.everything:
+                keep = np.flatnonzero(selection.chunks.take(slots))
+                slots, counts = slots.take(keep), counts.take(keep)
             if len(slots):
-                if not selection.everything:
-                    keep = np.flatnonzero(selection.chunks.take(slots))
-                    slots, counts = slots.take(keep), counts.take(keep)
-                slots_found.append(slots.astype(np.int64))
-                counts_found.append(counts.astype(np.float32))
-        if len(slots_found) == 1:
-            return slots_found[0], counts_found[0]
-        nothing = (np.empty(0, np.int64), np.empty(0, np.float32))
-        return np.concatenate([nothing[0], *slots_found]), np.concatenate(
-            [nothing[1], *counts_found]
-        )
+                yield Weighed(slots.astype(np.int64), counts.astype(np.float32))
 
     def rank_by_vector(
         self, vector: NDArray[np.float32], selection: Selection, limit: int
     ) -> Ranked:
         """Rank chunks by the cosine of their best window."""
-        allowed = [self._allowed(segment, selection) for segment in self.segments]
+        allowed = self._allowed(selection)
         available = sum(map(len, allowed))
         wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
         while True:
@@ -338,28 +342,26 @@ class View:
                 return self._best(near.slots, near.cosines(vector), limit)
             wanted *= 4  # chunks of many windows can crowd out others
 
-    def _allowed(self, segment: Segment, selection: Selection) -> Slots:
-        """List the rows of a segment's vectors whose chunks are selected."""
-        if selection.everything:
-            return np.arange(len(segment.vector_slots))
-        return np.flatnonzero(selection.chunks.take(segment.vector_slots))
+    def _allowed(self, selection: Selection) -> list[Slots]:
+        """List the rows of each segment's vectors whose chunks are selected; kept with these."""
+        if not selection.rows:
+            chosen = [selection.chunks.take(each.vector_slots) for each in self.segments]
+            selection.rows.append([np.flatnonzero(each) for each in chosen])
+        return selection.rows[0]
 
     def _near_by_signs(
         self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
     ) -> list[Slots]:
         bits = pack_signs(vector[np.newaxis])[:, 0]
-        distances = []
-        for segment, rows in zip(self.segments, allowed, strict=True):
-            # Of more than a third, picking them out takes longer than comparing all.
-            few = 3 * len(rows) < len(segment.vector_slots)
-            distance = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
-            for word, query_word in zip(segment.signs, bits, strict=len(rows) > 0):
-                distance += np.bitwise_count((word.take(rows) if few else word) ^ query_word)
-            distances.append(distance if len(distance) == len(rows) else distance.take(rows))
+        pairs = list(zip(self.segments, allowed, strict=True))
+        distances = [_count_differences(segment, bits, rows) for segment, rows in pairs]
+        # A sample tells how far to reach for about so many.
+        step = max(1, sum(map(len, distances)) // _SAMPLED)
+        sample = np.concatenate([each[::step] for each in distances])
         reach = bisect_left(
             range(self.dimensions),
-            wanted,
-            key=lambda reach: sum(int(np.count_nonzero(each <= reach)) for each in distances),
+            wanted / step,
+            key=lambda reach: int(np.count_nonzero(sample <= reach)),
         )
         return [
             rows.take(np.flatnonzero(each <= reach))
@@ -372,19 +374,17 @@ class View:
 
     def _windows(self, rows: Sequence[Slots]) -> Windows:
         """Take out some rows of each segment."""
-        slots = [np.empty(0, np.int64)]
-        vectors = [np.empty((0, self.dimensions), np.float32)]
+        slots, vectors = [], []
         for segment, here in zip(self.segments, rows, strict=True):
             if len(here):
                 slots.append(segment.vector_slots.take(here).astype(np.int64))
                 vectors.append(segment.embeddings.take(here, axis=0).astype(np.float32))
-        owners, windows = np.concatenate(slots), np.concatenate(vectors)
-        steps = np.diff(owners, prepend=-1)
-        if (steps < 0).any():  # of several segments, or asked for in no order
+        owners = _joined(slots, np.empty(0, np.int64))
+        windows = _joined(vectors, np.empty((0, self.dimensions), np.float32))
+        if (owners[1:] < owners[:-1]).any():  # of several segments, or asked for in no order
             order = np.argsort(owners, kind="stable")
             owners, windows = owners.take(order), windows.take(order, axis=0)
-            steps = np.diff(owners, prepend=-1)
-        first = np.flatnonzero(steps)
+        first = begins(owners)
         return Windows(owners.take(first), first, windows)
 
     def scattered(self, halvings: int) -> Slots:
@@ -426,6 +426,37 @@ class View:
             slots, scores = slots.take(near), scores.take(near)
         order = np.lexsort((slots, -scores))[:limit]
         return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
+
+
+def begins(ordered: Slots) -> Slots:
+    """Tell where in an ordered array each of its values stands first."""
+    fresh = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    return np.flatnonzero(fresh)
+
+
+def _joined(parts: Sequence[NDArray[Value]], nothing: NDArray[Value]) -> NDArray[Value]:
+    """Put arrays together; of a single one no copy is made."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else nothing
+
+
+def _count_differences(
+    segment: Segment, bits: NDArray[np.uint64], rows: Slots
+) -> NDArray[np.uint16]:
+    """Tell in how many signs each row of a segment differs from a vector."""
+    # Of more than a third, picking them out takes longer than comparing all.
+    few = 3 * len(rows) < len(segment.vector_slots)
+    differences = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
+    for at in range(0, len(differences), _BLOCK):
+        here = slice(at, at + _BLOCK)
+        for first in range(0, len(bits), _WORDS_IN_A_BYTE):
+            group = slice(first, first + _WORDS_IN_A_BYTE)
+            words = (each.take(rows[here]) if few else each[here] for each in segment.signs[group])
+            pairs = zip(words, bits[group], strict=True)
+            differences[here] += reduce(np.add, (np.bitwise_count(a ^ b) for a, b in pairs))
+    return differences if len(differences) == len(rows) else differences.take(rows)
 
 
 def _rarity(chunks: int, total: int) -> float:
