@@ -161,6 +161,18 @@ def time_embedding(embedder: Embedder, questions: Sequence[str]) -> dict[str, fl
     return summarize(times)
 
 
+def time_numpy(size: int, dimensions: int) -> dict[str, float]:
+    """Compare a question with all vectors in numpy, on all cores: a measure of the machine."""
+    chance = np.random.default_rng(7)
+    vectors = chance.standard_normal((size, dimensions), np.float32)
+    times = []
+    for question in chance.standard_normal((100, dimensions), np.float32):
+        started = time.perf_counter()
+        np.argpartition(vectors @ question, -10)[-10:]
+        times.append((time.perf_counter() - started) * 1000)
+    return summarize(times)
+
+
 FIRST_QUERY = """
 import sys, time
 started = time.perf_counter()
@@ -238,6 +250,7 @@ def measure(size: int, folder: Path, embedder: Any, data: dict[str, Any]) -> dic
         for name, given in FILTERS.items():
             row[f"{mode}, {name}"] = time_searches(store, data["questions"], mode=mode, **given)
     row["question embedded, alone"] = time_embedding(embedder, data["questions"])
+    row["all vectors compared in numpy"] = time_numpy(size, embedder.dimensions)
     row["medium"] = time_searches(store, data["questions"], granularity="medium")
     row |= time_saves(store, data["passages"], 30)
     store.close()

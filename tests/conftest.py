@@ -94,7 +94,8 @@ def open_store(path: Path) -> Iterator[OpenStore]:
     ) -> MemoryStore:
         at = at or path
         make_empty(at)
-        chosen = load_settings(settings)
+        # Otherwise every `doctor` reads the files of the model, which nothing here asks.
+        chosen = load_settings({"embedding_provider": "hash", **settings})
         storage = SqliteStorage(at, busy_timeout_seconds=chosen.busy_timeout_seconds)
         opened.append(MemoryStore(storage, embedder or HashEmbedder(), chosen))
         return opened[-1]
@@ -113,7 +114,9 @@ def store(open_store: OpenStore) -> MemoryStore:
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MemoryStore]:
     """Give a store for the tests of a module that only read what was put into it once."""
     folder = tmp_path_factory.mktemp("shared")
-    settings = load_settings({}, environ={}, config_path=folder / "none")
+    settings = load_settings(
+        {"embedding_provider": "hash"}, environ={}, config_path=folder / "none"
+    )
     with MemoryStore(SqliteStorage(folder / "memory.db"), HashEmbedder(), settings) as store:
         yield store
 

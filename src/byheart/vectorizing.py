@@ -183,6 +183,8 @@ class Vectorizer:
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
         self._unrelated: dict[Model | None, float] = {}
+        # The model that the store held at the last question, looked at again with each.
+        self._held: Model | None = None
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
@@ -236,25 +238,29 @@ class Vectorizer:
         """Open the store for a search, with the question's vector under the model it holds then."""
         with ExitStack() as stack:
             while True:
-                vector, model, degraded, remark = self._embed_question(question, remember)
+                vector, model, degraded, remark = self._embed_question(
+                    question, remember, self._held
+                )
                 reader = stack.enter_context(self._storage.searching())
-                if vector is None or reader.model() in (None, model):
+                held = None if vector is None else reader.model()
+                self._held = held if held == model else None
+                if held in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
             yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
         """Embed a question, or say why that cannot be done."""
-        vector, _, reason, _ = self._embed_question(text, True)
+        vector, _, reason, _ = self._embed_question(text, True, None)
         return vector, reason
 
     def _embed_question(
-        self, text: str | None, remember: bool
+        self, text: str | None, remember: bool, held: Model | None
     ) -> tuple[Vectors | None, Model | None, str | None, str | None]:
         if not text:
             return None, None, None, None
         try:
-            chosen = self._choose()
+            chosen = self._choose(held)
             reason = chosen.foreign()
             if reason is None:
                 vector = _embed_query(chosen.embedder, text, remember)
@@ -307,12 +313,13 @@ class Vectorizer:
             self._storage.generations.note(maker.model, spec)
         return maker
 
-    def _choose(self) -> _Chosen:
+    def _choose(self, held: Model | None = None) -> _Chosen:
         """Choose the embedder that is of the store's model, and say if it is not the wanted one.
 
         Models that are neither at hand nor surely needed are not fetched to look at their names.
+        Who looks at the store afterwards may say which model it held before.
         """
-        stored, away = self._storage.model(), _away(self._embedder)
+        stored, away = held or self._storage.model(), _away(self._embedder)
         if stored is None or (away is None and model_of(self._embedder) == stored):
             return _Chosen(self._embedder, stored, None)
         mine, recorded = _spec_of(self._embedder), self._storage.generations.spec_of(stored)

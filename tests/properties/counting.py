@@ -41,7 +41,7 @@ def open_stores(
     folder: Path, embedders: Mapping[str, Embedder], **chosen: object
 ) -> Iterator[dict[str, MemoryStore]]:
     """Open one store for each way of counting."""
-    settings = load_settings(chosen)
+    settings = load_settings({"embedding_provider": "hash", **chosen})
     with contextlib.ExitStack() as stack:
         yield {
             name: stack.enter_context(

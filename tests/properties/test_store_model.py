@@ -88,7 +88,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.path = self.folder / "memory.db"
         self.embedder = SwitchableEmbedder()
         self.settings = load_settings(
-            {"chunk_tokens": 64}, environ={}, config_path=self.folder / "none"
+            {"chunk_tokens": 64, "embedding_provider": "hash"},
+            environ={},
+            config_path=self.folder / "none",
         )
         self.model: dict[Key, dict[str, Any]] = {}
         self.pending: set[str] = set()

@@ -21,7 +21,8 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 def open_store():
-    return MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(32), load_settings({}))
+    settings = load_settings({"embedding_provider": "hash"})
+    return MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(32), settings)
 """
 
 # One process is forked into all of them, before any store is open.

@@ -134,7 +134,7 @@ def open_at(path: Path, embedder: HashEmbedder) -> tuple[MemoryStore, SqliteStor
     make_empty(path)
     storage = SqliteStorage(path)
     chosen = load_settings(
-        {"chunk_tokens": 40, "prune_after_days": 10_000},
+        {"chunk_tokens": 40, "prune_after_days": 10_000, "embedding_provider": "hash"},
         environ={},
         config_path=path.parent / "none",
     )

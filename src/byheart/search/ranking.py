@@ -23,7 +23,7 @@ from byheart.search.request import SearchRequest
 from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
-# Ten for each hit of a common page. TODO
+# For single passages, of which a page shows ten: from 300 the same ten come out (docs/quality.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from functools import cache
 from importlib.resources import files
 
 import apsw
@@ -16,12 +17,15 @@ from byheart.storage.sqlite.database import Database
 APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
 
 
-def known_migrations() -> list[tuple[int, str]]:
+@cache
+def known_migrations() -> tuple[tuple[int, str], ...]:
     """List the schema changes this version knows, by number."""
-    return sorted(
-        (int(match.group(1)), each.read_text(encoding="utf-8"))
-        for each in files("byheart.storage.sqlite.schema").iterdir()
-        if (match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name))
+    return tuple(
+        sorted(
+            (int(match.group(1)), each.read_text(encoding="utf-8"))
+            for each in files("byheart.storage.sqlite.schema").iterdir()
+            if (match := re.fullmatch(r"(\d{4})_\w+\.sql", each.name))
+        )
     )
 
 
@@ -32,7 +36,8 @@ def migrate(database: Database) -> int:
     with database.reading() as connection:
         current = _version(connection)
         _refuse_foreign(connection, database, current, latest)
-    if database.writable:
+        has_log = connection.execute("PRAGMA journal_mode").get == "wal"
+    if database.writable and not has_log:
         _use_write_ahead_log(database)
     if current == latest:
         return latest
@@ -87,8 +92,6 @@ def _refuse_foreign(
 def _use_write_ahead_log(database: Database) -> None:
     """Let readers and a writer work side by side; a copied store may have lost that."""
     with database.maintaining() as connection:
-        if connection.execute("PRAGMA journal_mode").get == "wal":
-            return
         # Switching the journal does not wait for other processes that switch it too.
         deadline = time.monotonic() + 10
         while True:

@@ -28,8 +28,8 @@ K1, B = 1.2, 0.75
 # Up to this many vectors every one is compared; above, their signs choose which.
 EXACT_VECTORS = 4096
 # How many vectors the signs let through for each one asked for, and the least number. Of the true
-# first 10 of 100,000 real passages none is lost, of the first 30 one in 500, of the first 100 one
-# in 100.
+# first 10 of 100,000 real passages none is lost, of the first 30 one in 300, of the first 100 one
+# in 50.
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
 # Among how many vectors it is looked up how far that reaches.
 _SAMPLED = 1 << 14
@@ -42,7 +42,7 @@ MOST_TERMS = 256
 # Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
 # so many, of which the others have none of the question's words.
 LEAST_TO_TELL_RARITY = 100
-# What a space holds takes about five bytes a chunk of the whole store: enough for those in use.
+# What a space holds takes some 17 bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
