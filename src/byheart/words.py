@@ -175,7 +175,7 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
     found: set[tuple[int, int]] = set()
 
     def look_at(word: re.Match[str]) -> str:
-        spans = (*_word_spans(word.group(), sought), *_part_spans(word.group(), sought))
+        spans = _spans_beyond_ascii(word.group(), sought)
         found.update((word.start() + low, word.start() + high) for low, high in spans)
         return " " * len(word.group())
 
@@ -232,6 +232,11 @@ def _placed_terms(word: str) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
     """List the terms of a word and of its parts, with their places in it."""
     parts = [(word, 0, len(word)), *_compound_parts(word)]
     return tuple((low, high, tuple(_tokens(part))) for part, low, high in parts)
+
+
+@lru_cache(512)  # a run of unspaced script counts as one, and may be long
+def _spans_beyond_ascii(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], ...]:
+    return (*_word_spans(word, sought), *_part_spans(word, sought))
 
 
 def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:

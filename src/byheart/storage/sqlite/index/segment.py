@@ -15,7 +15,7 @@ Chunks are named by their slot: their place in the index's columns.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -40,13 +40,17 @@ class Segment:
     signs: NDArray[np.uint64]
     embeddings: NDArray[np.int16]
 
-    def postings(self, term: int) -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-        """Give the slots that have a term, and how often."""
-        at = int(np.searchsorted(self.terms, np.uint64(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return self.slots[:0], self.counts[:0]
-        part = slice(self.starts[at], self.starts[at + 1])
-        return self.slots[part], self.counts[part]
+    def postings(
+        self, terms: NDArray[np.uint64]
+    ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
+        """Give, for one term after the other, the slots that have it, and how often."""
+        at = np.searchsorted(self.terms, terms)
+        there = at < len(self.terms)
+        there[there] = self.terms[at[there]] == terms[there]
+        at[~there] = len(self.terms)
+        ends = self.starts[np.minimum(at + 1, len(self.terms))]
+        for start, end in zip(self.starts[at].tolist(), ends.tolist(), strict=True):
+            yield self.slots[start:end], self.counts[start:end]
 
     @property
     def weight(self) -> int:
