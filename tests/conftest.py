@@ -38,6 +38,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Hundreds of processes are started here: let each load what the first of them compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# Nor does each need threads to multiply with, which take as long to start as all of numpy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Every save waits until the disk has it. What the tests save is gone when they end: where memory
 # can be written to like a disk, and has room for what they need at a time, nobody waits.

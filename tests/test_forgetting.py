@@ -91,8 +91,9 @@ def left_in(folder: Path, words: set[str]) -> dict[str, list[str]]:
     for file in sorted(folder.rglob("*")):
         if file.is_file():
             contents = _read(file)
+            lower = contents.lower()
             there = [word for word in words if word.encode() in contents]
-            there += [word for word in words if word.lower().encode() in contents.lower()]
+            there += [word for word in words if word.lower().encode() in lower]
             if there:
                 found[file.name] = sorted(set(there))
     return found
@@ -422,7 +423,7 @@ def test_what_another_process_still_reads_is_said_to_be_there(
     open_store: Open, path: Path, tmp_path: Path, make_watched: Callable[..., Any]
 ) -> None:
     mark = Marks()
-    store = open_store(embedder=make_watched(32, "hash-32"))
+    store = open_store(embedder=make_watched(32, "hash-32"), busy_timeout_seconds=0.2)
     memory_id = store.save(f"The {mark()} smiles at {mark()} on the island").memory_id
     other = Other(path)
     assert other.ask(hold=True) == 1

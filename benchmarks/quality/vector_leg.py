@@ -19,7 +19,7 @@ from variations import Compared, Variation, texts_of
 from byheart.contracts import Background, Ranked, Vectors
 from byheart.memory_store import MemoryStore
 from byheart.model import Filter
-from byheart.search.ranking import Ranking
+from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -171,7 +171,7 @@ def rank_chunks(
     """Rank chunks as the product does, with their scores."""
     where = Filter(space, session_id=question.group, include_global=question.group is None)
     request = SearchRequest(question.text, where, mode=mode)
-    for fused in Ranking(request, reader, vector):
+    for fused in Ranking(request, reader, vector, FIRST_TIER):
         yield fused.chunk_no, fused.score
 
 

@@ -39,7 +39,7 @@ class Ranking:
         request: SearchRequest,
         reader: Reader,
         vector: Vectors | None,
-        first_tier: int = FIRST_TIER,
+        first_tier: int = FIRST_PASSAGES,
     ) -> None:
         self._request = request
         self._first_tier = first_tier

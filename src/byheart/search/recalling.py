@@ -25,7 +25,7 @@ from byheart.model import (
 )
 from byheart.search.budget import Budget
 from byheart.search.fusion import Fused
-from byheart.search.ranking import Ranking
+from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.verdict import judge
 
@@ -87,7 +87,7 @@ def recall(
 ) -> RecallAnswer:
     """Answer a request: the memories of its page, listed and in full as far as the budget goes."""
     asked = request.question
-    ranking = Ranking(asked, reader, vector)
+    ranking = Ranking(asked, reader, vector, FIRST_TIER)
     matches = [
         match
         for superseded in (False, True)

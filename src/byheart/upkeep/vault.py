@@ -24,6 +24,7 @@ from byheart.upkeep.text import decode, find_encoding
 
 _LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
 _LONGEST_FRONT_MATTER = 100_000
+_DEEPEST_BRACKETS = 100
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
@@ -413,6 +414,12 @@ def _load_yaml(text: str) -> Any:
                 # A few lines of references to references can stand for gigabytes.
                 raise yaml.YAMLError("references are not followed")
             return super().compose_node(parent, index)
+
+        def fetch_flow_collection_start(self, kind: Any) -> None:
+            # The reader looks at every open bracket again with each word: a second for a page.
+            if self.flow_level >= _DEEPEST_BRACKETS:
+                raise yaml.YAMLError("its brackets are nested too deeply")
+            super().fetch_flow_collection_start(kind)
 
     try:
         loaded = yaml.load(text, Loader) or {}
