@@ -37,6 +37,11 @@ _FRONT_MATTER = re.compile(
     r"[ \t]*+(?:\r\n?|\n|\Z)(?:[ \t]*(?:\r\n?|\n))*+"
 )
 
+# Most texts show without a parser what they are: by a heading in the first line that is not blank,
+# or by having no line that begins like a heading, a fence, a list or a table, or underlines one.
+_HEADING_FIRST = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*+ {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
+_SIGN = re.compile(r"(?:\A|[\r\n])[ \t>]*+[-#=+*`~|:\d]")
+
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
@@ -48,8 +53,10 @@ def _parser() -> MarkdownIt:
 
 def has_markdown_structure(sample: str) -> bool:
     """Say whether a text has headings, fences, lists, tables or front matter."""
-    if _front_matter_end(sample):
+    if _front_matter_end(sample) or _HEADING_FIRST.match(sample):
         return True
+    if not _SIGN.search(sample):
+        return False
     return any(token.type in _STRUCTURE for token in _parser().parse(sample))
 
 

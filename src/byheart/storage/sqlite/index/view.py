@@ -31,8 +31,9 @@ EXACT_VECTORS = 4096
 # first 10 of 100,000 real passages none is lost, of the first 30 one in 300, of the first 100 one
 # in 50.
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
-# Among how many vectors it is looked up how far that reaches.
-_SAMPLED = 1 << 14
+# Among how many vectors it is looked up how far that reaches, and among how many chunks how high
+# the best scores are.
+_SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
 # Bits of so many words can be counted in a byte, which is added faster than anything wider.
 _WORDS_IN_A_BYTE = 3
 # So many at a time, what is made on the way stays in the processor's cache.
@@ -437,7 +438,7 @@ class View:
 
 def _guess_least(scores: Scores, limit: int) -> float:
     """Guess from a sample which score more chunks than the limit have, but not many more."""
-    step = len(scores) // _SAMPLED + 1
+    step = len(scores) // _SAMPLED_SCORES + 1
     sample = scores[::step]
     rank = min(3 * limit // step + 1, len(sample))
     least = float(np.partition(sample, len(sample) - rank)[len(sample) - rank]) if rank else 0.0
