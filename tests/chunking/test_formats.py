@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from byheart.chunking import guess_format
+from byheart.chunking.markdown import has_markdown_structure
+
+PIECES = (
+    *("#", "# a", "##x", "a", "b c", "\n", "\r\n", "\r", " ", "    ", "\t", "> "),
+    *("- ", "---", "===", "1. ", "2)", "12", "```", "~~~", "|", "a|b\n-|-\n", "a|b\n:-|-:\n"),
+    *(
+        "<div>",
+        "<!--",
+        "* ",
+        "+",
+        "[a]: b",
+        "\\",
+        "\0",
+        "\ufeff",
+        "\u2028",
+        "\x0b",
+        "\u3000",
+        "٣. ",
+    ),
+)
+STRUCTURE = {"heading_open", "fence", "table_open", "bullet_list_open", "ordered_list_open"}
 
 
 @pytest.mark.parametrize(
@@ -76,3 +100,10 @@ def test_prose_is_text(content):
 
 def test_markdown_with_code_in_fences_stays_markdown():
     assert guess_format("# Title\n\n```python\ndef f():\n    return 1\n```\n") == "markdown"
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_structure_is_seen_where_the_parser_sees_it(content):
+    tokens = MarkdownIt("commonmark").enable("table").parse(content)
+    assert has_markdown_structure(content) == bool({each.type for each in tokens} & STRUCTURE)

@@ -1,7 +1,7 @@
 """Ranking: the legs of a search and the order they give together.
 
 The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
-leg are fused, then the next 2,700, and so on; for single passages the first 100, then the next 900.
+leg are fused, then the next 2,700, and so on; for passages and sections the first 100, then 900.
 Neither a deeper page nor a larger limit moves what came before.
 
 What another memory has superseded comes after everything that still holds, ranked by itself.
@@ -23,7 +23,7 @@ from byheart.search.request import SearchRequest
 from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
-# For single passages, of which a page shows ten: from 300 the same ten come out (docs/quality.md).
+# Enough where a page shows ten passages or sections: from 300 the same come out (docs/quality.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 

@@ -70,7 +70,7 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        first_tier = FIRST_PASSAGES if request.granularity == "fine" else FIRST_TIER
+        first_tier = FIRST_TIER if request.granularity == "coarse" else FIRST_PASSAGES
         self._ranking = Ranking(request, reader, vector, first_tier)
 
     def judge(self, unrelated: float) -> Judgement:

@@ -42,7 +42,7 @@ class Served:
     async def connect(self, secret: str) -> AsyncIterator[ClientSession]:
         headers = {"Authorization": f"Bearer {secret}"}
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False) as http,
             streamable_http_client(f"{self.url}/mcp", http_client=http) as streams,
             ClientSession(streams[0], streams[1]) as session,
         ):
@@ -121,7 +121,7 @@ def test_a_client_without_handshakes_is_served_too(served: Served) -> None:
     async def run() -> None:
         headers = {"Authorization": f"Bearer {served.token('modern')}"}
         async with (
-            httpx2.AsyncClient(headers=headers) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False) as http,
             Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
         ):
             assert client.protocol_version == "2026-07-28"
@@ -246,14 +246,18 @@ def call_save(served: Served, secret: str, content: str) -> httpx2.Response:
     }
     params = {"name": "memory_save", "arguments": {"content": content}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-    return httpx2.post(f"{served.url}/mcp", json=call, headers=headers, trust_env=False, timeout=60)
+    return httpx2.post(
+        f"{served.url}/mcp", json=call, headers=headers, trust_env=False, verify=False, timeout=60
+    )
 
 
 def wait_for_save(served: Served, secret: str) -> None:
     """Wait until a save is inside the server."""
     headers = {"Authorization": f"Bearer {secret}"}
     for _ in range(600):
-        told = httpx2.get(f"{served.url}/metrics", headers=headers, trust_env=False, timeout=60)
+        told = httpx2.get(
+            f"{served.url}/metrics", headers=headers, trust_env=False, verify=False, timeout=60
+        )
         if 'byheart_requests_under_way{lane="write"} 1' in told.text:
             return
         time.sleep(0.05)

@@ -56,7 +56,7 @@ Serve = Callable[..., Server]
 
 
 class PromptServer(uvicorn.Server):
-    """Look for the end not ten but a hundred times a second: it comes after every test."""
+    """Look for the end often, and do not pause before it: it comes after every test."""
 
     async def main_loop(self) -> None:
         """Serve until told to end."""
@@ -64,6 +64,15 @@ class PromptServer(uvicorn.Server):
         while not await self.on_tick(ticks // 10):
             ticks += 1
             await asyncio.sleep(0.01)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End as soon as all that is under way has ended."""
+        for each in (*self.servers, *(sockets or ())):
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:
+            await asyncio.sleep(0.002)
 
 
 @contextmanager
@@ -91,6 +100,17 @@ def running(
             assert not thread.is_alive()
 
 
+def make_client(url: str, **more: Any) -> httpx2.Client:
+    """Make a client for a server on this machine.
+
+    The environment may name a proxy, which nobody needs to get here; and where nothing is
+    encrypted, the certificates of the world need not be read anew for every test.
+    """
+    return httpx2.Client(
+        base_url=url, **{"trust_env": False, "verify": False, "timeout": 60, **more}
+    )
+
+
 @pytest.fixture
 def serve(open_store: OpenStore, tmp_path: Path) -> Iterator[Serve]:
     """Start servers with settings, and stop them at the end."""
@@ -107,10 +127,7 @@ def serve(open_store: OpenStore, tmp_path: Path) -> Iterator[Serve]:
             def client(name: str = "tester", **token: Any) -> httpx2.Client:
                 secret = opened.create_token(name, **token).secret
                 headers = {"Authorization": f"Bearer {secret}"}
-                # The environment may name a proxy; nobody needs one to reach this machine.
-                return stack.enter_context(
-                    httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60)
-                )
+                return stack.enter_context(make_client(url, headers=headers))
 
             return Server(url, opened, settings, client)
 
@@ -138,7 +155,7 @@ def shared_client(
     headers = {"Authorization": f"Bearer {shared_store.create_token('tester').secret}"}
     with (
         running(shared_store, settings) as url,
-        httpx2.Client(base_url=url, headers=headers, trust_env=False, timeout=60) as client,
+        make_client(url, headers=headers) as client,
     ):
         yield client
 
@@ -146,7 +163,7 @@ def shared_client(
 @pytest.fixture
 def stranger(server: Server) -> Iterator[httpx2.Client]:
     """Ask without a token."""
-    with httpx2.Client(base_url=server.url, trust_env=False) as client:
+    with make_client(server.url) as client:
         yield client
 
 

@@ -11,12 +11,11 @@ import tracemalloc
 from collections.abc import Iterator
 
 import anyio
-import httpx2
 import pytest
 
 from byheart.interfaces.rest.health import Watch
 from byheart.interfaces.rest.limits import Rate
-from tests.interfaces.rest.conftest import Serve
+from tests.interfaces.rest.conftest import Serve, make_client
 
 MEGABYTE = b"x" * 1_000_000
 
@@ -100,7 +99,7 @@ def test_a_token_that_asks_too_often_is_429_and_told_how_long_to_wait(serve: Ser
 def test_strangers_are_counted_by_their_address_and_keep_nobody_else_out(serve: Serve) -> None:
     server = serve(max_requests_per_minute=5)
     client = server.client()
-    with httpx2.Client(base_url=server.url, trust_env=False) as stranger:
+    with make_client(server.url) as stranger:
         answers = [stranger.get(path) for path in ("/health", "/status", "/health/ready") * 2]
         assert [each.status_code for each in answers] == [200, 401, 200, 200, 401, 429]
         assert 1 <= int(answers[-1].headers["retry-after"]) <= 12
@@ -201,7 +200,7 @@ def test_reading_a_large_body_keeps_nobody_else_waiting(serve: Serve) -> None:
     saving = threading.Thread(target=save)
     saving.start()
     asked_meanwhile = 0
-    with httpx2.Client(base_url=server.url, trust_env=False, timeout=30) as other:
+    with make_client(server.url) as other:
         while saving.is_alive():
             assert other.get("/health").status_code == 200
             asked_meanwhile += sent.is_set()

@@ -22,6 +22,7 @@ import byheart
 from byheart.interfaces.cli.commands import byheart as program
 from byheart.interfaces.rest import serving
 from tests.forked_program import start_program
+from tests.interfaces.rest.conftest import make_client
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class Process:
         with byheart.open(self.store, embedding_provider="hash") as store:
             secret = store.create_token(os.urandom(4).hex()).secret
         headers = {"Authorization": f"Bearer {secret}"}
-        return httpx2.Client(base_url=self.url, headers=headers, trust_env=False, timeout=60)
+        return make_client(self.url, headers=headers)
 
     def stop(self, signal_: int = signal.SIGTERM) -> tuple[int, str]:
         """Send a signal, and give the exit code and what was written to stderr."""
@@ -115,7 +116,7 @@ def wait_for_save(client: httpx2.Client) -> None:
 def knock_for_long(server: Process) -> None:
     """Ask again and again, each time on a new connection."""
     for _ in range(600):
-        httpx2.get(f"{server.url}/health", trust_env=False)
+        httpx2.get(f"{server.url}/health", trust_env=False, verify=False)
         time.sleep(0.05)
 
 
@@ -251,7 +252,7 @@ def test_two_servers_of_one_store_see_each_others_saves(start: Start) -> None:
 
 def test_access_lines_go_to_the_log_file(start: Start, tmp_path: Path) -> None:
     server = start(BYHEART_LOG_FILE=str(tmp_path / "byheart.log"))
-    httpx2.get(f"{server.url}/health", trust_env=False)
+    httpx2.get(f"{server.url}/health", trust_env=False, verify=False)
     assert server.stop() == (0, "")
     assert " 200 GET /health " in (tmp_path / "byheart.log").read_text()
 

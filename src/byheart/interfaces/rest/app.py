@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from functools import partial
+from functools import cache, partial
 from typing import Any, TextIO
 
 from starlette.applications import Starlette
@@ -73,8 +73,6 @@ def create_app(
 
 def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> list[Route]:
     """Make the routes by which the server tells about itself."""
-    document = write_json(describe_api())
-    page = render_page()
     watch = health.Watch(store)
 
     async def live(_: Request) -> Response:
@@ -92,11 +90,12 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         text = counted.render(found.space, found, work.under_way())
         return Response(text, media_type=metrics.MEDIA_TYPE)
 
-    async def openapi(_: Request) -> Response:
-        return Response(document, media_type="application/json")
+    # Written when they are first asked for, in a thread: a server starts without them.
+    def openapi(_: Request) -> Response:
+        return Response(_document(), media_type="application/json")
 
-    async def docs(_: Request) -> Response:
-        return HTMLResponse(page, headers={"Content-Security-Policy": PAGE_POLICY})
+    def docs(_: Request) -> Response:
+        return HTMLResponse(_page(), headers={"Content-Security-Policy": PAGE_POLICY})
 
     async def front(_: Request) -> Response:
         return RedirectResponse("/docs")
@@ -109,6 +108,16 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         Route("/docs", docs),
         Route("/", front),
     ]
+
+
+@cache
+def _document() -> bytes:
+    return write_json(describe_api())
+
+
+@cache
+def _page() -> str:
+    return render_page()
 
 
 def _json(value: object, status: int = 200) -> Response:
