@@ -102,6 +102,7 @@ def _serve(tests: socket.socket) -> None:
     import numpy.ma
     import numpy.random  # noqa: F401
 
+    import byheart.chunking
     import byheart.embedding.hash_embedder
     import byheart.interfaces.cli.commands
     import byheart.interfaces.cli.terminal

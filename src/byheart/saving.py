@@ -12,7 +12,6 @@ from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
-from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
 from byheart.contracts import DedupKey, Draft, Storage, Window
 from byheart.errors import Conflict, InvalidInput
 from byheart.identity import new_memory_id
@@ -208,6 +207,9 @@ class Saver:
 
     def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
         """Cut a text as its format asks for, and name that format."""
+        # Imported here: whoever only searches need not wait for parsers.
+        from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
+
         if request.role is not None and is_short(request.content, self._settings.min_turn_words):
             return list(keep_aside(request.content)), "text"
         format_ = request.format or guess_format(request.content, request.path)

