@@ -24,7 +24,7 @@ _LAST_WAIT_MS = 5000
 
 
 class Notes(Generic[Key, Value]):
-    """Write notes through a connection that never waits."""
+    """Write notes without ever waiting for others."""
 
     def __init__(
         self, database: Database, write: Callable[[apsw.Connection, Mapping[Key, Value]], None]
@@ -37,9 +37,6 @@ class Notes(Generic[Key, Value]):
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[Key, Value] = {}
-        # A connection must not cross a fork, not even to be closed: leave the parent's alone.
-        self._inherited = getattr(self, "_connection", None)
-        self._connection: apsw.Connection | None = None
 
     def add(self, change: Callable[[dict[Key, Value]], None]) -> None:
         """Change what is to be written, and write it if nobody else does just now."""
@@ -50,31 +47,16 @@ class Notes(Generic[Key, Value]):
             self._write_waiting(0)
 
     def flush(self) -> None:
-        """Write what is waiting, if others leave room for it soon, and let go of the file."""
+        """Write what is waiting, if others leave room for it soon."""
         with self._lock:
             self._write_waiting(_LAST_WAIT_MS)
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
 
-    def _write_waiting(self, busy_timeout_ms: int) -> None:
+    def _write_waiting(self, wait_ms: int) -> None:
         if not self._waiting:
             return
         try:
-            if self._connection is None:
-                self._connection = self._open()
-            self._connection.set_busy_timeout(busy_timeout_ms)
-            with self._connection:
-                self._write(self._connection, self._waiting)
-        except (apsw.Error, StoreError):
+            with self._database.noting(wait_ms) as connection:
+                self._write(connection, self._waiting)
+        except StoreError:
             return  # busy, or the disk is full: these are written with the next one
         self._waiting.clear()
-
-    def _open(self) -> apsw.Connection:
-        connection = self._database.connect()
-        connection.transaction_mode = "IMMEDIATE"
-        # No wait for the disk at each commit; whoever saves a text syncs the log, and checkpoints.
-        # Where nobody saves, one note in some ten thousand does it, before the log is large.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute("PRAGMA wal_autocheckpoint = 10000")
-        return connection

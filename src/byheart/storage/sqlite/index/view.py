@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,6 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Value = TypeVar("Value", bound=np.generic)
 
 
 class Weighed(NamedTuple):
@@ -382,13 +381,13 @@ class View:
 
     def _windows(self, rows: Sequence[Slots]) -> Windows:
         """Take out some rows of each segment."""
-        slots, vectors = [], []
+        total = sum(map(len, rows))
+        owners, windows = np.empty(total, np.int64), np.empty((total, self.dimensions), np.float32)
+        at = 0
         for segment, here in zip(self.segments, rows, strict=True):
-            if len(here):
-                slots.append(segment.vector_slots.take(here).astype(np.int64))
-                vectors.append(segment.embeddings.take(here, axis=0).astype(np.float32))
-        owners = _joined(slots, np.empty(0, np.int64))
-        windows = _joined(vectors, np.empty((0, self.dimensions), np.float32))
+            part = slice(at, at := at + len(here))
+            owners[part] = segment.vector_slots.take(here)
+            windows[part] = segment.embeddings.take(here, axis=0)
         if (owners[1:] < owners[:-1]).any():  # of several segments, or asked for in no order
             order = np.argsort(owners, kind="stable")
             owners, windows = owners.take(order), windows.take(order, axis=0)
@@ -450,13 +449,6 @@ def begins(ordered: Slots) -> Slots:
     fresh = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return np.flatnonzero(fresh)
-
-
-def _joined(parts: Sequence[NDArray[Value]], nothing: NDArray[Value]) -> NDArray[Value]:
-    """Put arrays together; of a single one no copy is made."""
-    if len(parts) == 1:
-        return parts[0]
-    return np.concatenate(parts) if parts else nothing
 
 
 def _count_differences(
