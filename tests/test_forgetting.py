@@ -420,10 +420,15 @@ def test_a_store_whose_name_has_brackets_is_searched_all_the_same(
 
 @pytest.mark.slow
 def test_what_another_process_still_reads_is_said_to_be_there(
-    open_store: Open, path: Path, tmp_path: Path, make_watched: Callable[..., Any]
+    open_store: Open,
+    path: Path,
+    tmp_path: Path,
+    make_watched: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("byheart.storage.sqlite.erasing._LONGEST_WAIT_SECONDS", 0.2)
     mark = Marks()
-    store = open_store(embedder=make_watched(32, "hash-32"), busy_timeout_seconds=0.2)
+    store = open_store(embedder=make_watched(32, "hash-32"))
     memory_id = store.save(f"The {mark()} smiles at {mark()} on the island").memory_id
     other = Other(path)
     assert other.ask(hold=True) == 1
@@ -441,9 +446,10 @@ def test_what_another_process_still_reads_is_said_to_be_there(
 
 @pytest.mark.slow
 def test_a_removal_that_was_committed_is_not_reported_as_failed(
-    open_store: Open, path: Path
+    open_store: Open, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A writer that comes in between keeps the file from being built anew, not from being told."""
+    monkeypatch.setattr("byheart.storage.sqlite.erasing._LONGEST_WAIT_SECONDS", 0.2)
     store = open_store(busy_timeout_seconds=0.2)
     memory_id = store.save("The quokka smiles at everybody who comes to the island.").memory_id
     stop, started = threading.Event(), threading.Event()

@@ -415,6 +415,29 @@ def test_a_switch_between_question_and_search_has_the_question_embedded_again(
     store.close()
 
 
+def test_after_a_switch_the_model_that_the_store_had_need_not_answer_any_more(
+    filled: MemoryStore, opened: Open, path: Path
+) -> None:
+    class Leaving(HashEmbedder):
+        """Be gone at some time, as a model that was removed from its server."""
+
+        gone = False
+
+        def embed_query(self, text: str) -> Vectors:
+            if self.gone:
+                raise EmbedderUnavailable("it does not answer")
+            return super().embed_query(text)
+
+    earlier = Leaving(64)
+    store = MemoryStore(SqliteStorage(path), HashEmbedder(96), load_settings({}), lambda _: earlier)
+    assert store.search(TEXTS[17]).index.model == "hash-64"
+    opened("hash-96").reembed()
+    earlier.gone = True
+    answer = store.search(TEXTS[17])
+    assert (answer.index.model, answer.mode, answer.degraded) == ("hash-96", "hybrid", None)
+    store.close()
+
+
 def test_a_switch_between_embedding_and_writing_has_the_text_embedded_again(
     filled: MemoryStore, opened: Open, path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -50,7 +50,9 @@ class Headed:
         """Find a stretch of the original: its document, and the stretch there."""
         at = bisect_right(self.starts, start) - 1
         begin = self._shift(self.starts[at])
-        return self.documents[at].name, (self._shift(start) - begin, self._shift(end) - begin)
+        # What was added where a stretch begins belongs to it; where it ends, to what follows.
+        stop = end + bisect_left(self.inserted, end)
+        return self.documents[at].name, (self._shift(start) - begin, stop - begin)
 
     def _shift(self, offset: int) -> int:
         return offset + bisect_right(self.inserted, offset)

@@ -241,6 +241,9 @@ class Vectorizer:
                 vector, model, degraded, remark = self._embed_question(
                     question, remember, self._held
                 )
+                if vector is None and self._held is not None:
+                    self._held = None  # the store may hold another model by now
+                    continue
                 reader = stack.enter_context(self._storage.searching())
                 held = None if vector is None else reader.model()
                 self._held = held if held == model else None

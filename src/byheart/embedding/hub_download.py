@@ -13,8 +13,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from byheart.embedding.model_sources import REQUIRED_FILES, WEIGHTS
 from byheart.embedding.progress import Progress
+from byheart.embedding.sentence_model import REQUIRED_FILES, WEIGHTS
 from byheart.errors import EmbedderUnavailable
 
 OPTIONAL_FILES = (

@@ -23,12 +23,11 @@ from typing import Any
 from byheart.embedding.model_sources import (
     DEFAULT_MODEL,
     PINNED_SHA256,
-    WEIGHTS,
     ModelSources,
     sha256_of,
 )
 from byheart.embedding.progress import Progress
-from byheart.embedding.sentence_model import SentenceModel, read_sentence_model
+from byheart.embedding.sentence_model import WEIGHTS, SentenceModel, read_sentence_model
 from byheart.errors import ModelFilesError
 
 # Counts up when the graph changes, so that models built by an older version are built again.

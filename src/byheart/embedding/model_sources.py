@@ -9,11 +9,10 @@ from hashlib import file_digest
 from pathlib import Path
 
 from byheart.embedding.progress import Progress
+from byheart.embedding.sentence_model import REQUIRED_FILES
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-WEIGHTS = "model.safetensors"
-REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
 # What the weights and the vocabulary of the default model must be, wherever they come from.
 PINNED_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",

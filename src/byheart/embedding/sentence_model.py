@@ -11,6 +11,9 @@ from byheart.errors import ModelFilesError
 
 Pooling = Literal["mean", "cls"]
 
+# The files that every model's folder has, the weights among them.
+WEIGHTS = "model.safetensors"
+REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_fast")
 ONLY_BERT = "only BERT-family sentence-transformers models can be loaded"
 

@@ -6,7 +6,7 @@ from collections.abc import Container
 from itertools import chain, islice
 
 from byheart.contracts import Candidate, Reader, Vectors
-from byheart.search.ranking import Ranking
+from byheart.search.ranking import FIRST_PASSAGES, Ranking
 from byheart.search.request import SearchRequest
 
 
@@ -20,7 +20,8 @@ def gather(
     gathered: list[Candidate] = []
     if not request.query:
         return gathered
-    ranked = chain.from_iterable(Ranking(request, reader, vector).tiers(superseded=False))
+    ranking = Ranking(request, reader, vector, FIRST_PASSAGES)
+    ranked = chain.from_iterable(ranking.tiers(superseded=False))
     wanted = request.limit
     while batch := list(islice(ranked, wanted)):
         numbers = [each.chunk_no for each in batch]

@@ -135,7 +135,7 @@ class Evidence:
         scores = np.round(known.evidence + beside, _DIGITS)
         ranks = {name: _ranks(leg, known.chunk_nos) for name, leg in legs.items()}
         for at in np.lexsort((known.chunk_nos, -known.cosines, -scores)).tolist():
-            # Made one by one, since a page takes 11 of up to 600.
+            # Made one by one, since a page takes 11 of hundreds.
             yield Fused(
                 int(known.chunk_nos[at]),
                 float(scores[at]),

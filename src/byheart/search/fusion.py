@@ -59,7 +59,7 @@ def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
         places[name][mine] = np.arange(len(mine))
     # Numbers are in order of age already, and of equals the first stays first.
     for at in np.lexsort((-scores, -totals)):
-        # Made one by one, since a page takes 11 of up to 600.
+        # Made one by one, since a page takes 11 of hundreds.
         found = {
             name: _place(legs[name], rows[at]) for name, rows in places.items() if rows[at] >= 0
         }

@@ -23,7 +23,7 @@ from byheart.search.request import SearchRequest
 from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
-# Enough where a page shows ten passages or sections: from 300 the same come out (docs/quality.md).
+# Of the ten passages that a page shows, 300 would change one in a thousand (docs/quality.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 
@@ -39,7 +39,7 @@ class Ranking:
         request: SearchRequest,
         reader: Reader,
         vector: Vectors | None,
-        first_tier: int = FIRST_PASSAGES,
+        first_tier: int,
     ) -> None:
         self._request = request
         self._first_tier = first_tier

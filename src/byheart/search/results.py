@@ -70,8 +70,8 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        first_tier = FIRST_TIER if request.granularity == "coarse" else FIRST_PASSAGES
-        self._ranking = Ranking(request, reader, vector, first_tier)
+        whole = request.granularity == "coarse"
+        self._ranking = Ranking(request, reader, vector, FIRST_TIER if whole else FIRST_PASSAGES)
 
     def judge(self, unrelated: float) -> Judgement:
         """Say whether the best hit answers the question."""

@@ -37,7 +37,7 @@ class Database:
 
     def __init__(self, path: Path, busy_timeout_seconds: float) -> None:
         self.path = path
-        self.busy_timeout_seconds = busy_timeout_seconds
+        self._busy_timeout_seconds = busy_timeout_seconds
         self._writing = threading.RLock()
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
@@ -72,7 +72,7 @@ class Database:
                     "choose another place with --db PATH or BYHEART_DB_PATH",
                 )
             connection = apsw.Connection(self._address(), flags=self._flags())
-            connection.set_busy_timeout(int(self.busy_timeout_seconds * 1000))
+            connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
             return connection
@@ -124,7 +124,7 @@ class Database:
                 with connection:
                     yield connection
             finally:
-                connection.set_busy_timeout(int(self.busy_timeout_seconds * 1000))
+                connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
                 self._give_back(connection)
 
     def _open_reader(self) -> apsw.Connection:
@@ -160,7 +160,7 @@ class Database:
                 f"{self.path} can be read but not written",
                 "give yourself write access to the file and its folder, or choose another --db",
             )
-        if not self._writing.acquire(timeout=self.busy_timeout_seconds):
+        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
             raise self._busy()
         try:
             with self.translated():
@@ -181,7 +181,7 @@ class Database:
     def maintaining(self) -> Iterator[apsw.Connection]:
         """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
         self._check_in()
-        if not self._writing.acquire(timeout=self.busy_timeout_seconds):
+        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
             raise self._busy()
         try:
             with self.translated():
@@ -239,7 +239,7 @@ class Database:
 
     def _busy(self) -> StoreBusy:
         return StoreBusy(
-            f"another process kept {self.path} locked for {self.busy_timeout_seconds:g} seconds",
+            f"another process kept {self.path} locked for {self._busy_timeout_seconds:g} seconds",
             "try again; if it lasts, look for a process that hangs, or raise busy_timeout_seconds",
         )
 

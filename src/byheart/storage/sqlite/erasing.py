@@ -215,21 +215,16 @@ def _build_anew(database: Database) -> None:
     that, and the search for traces will say what is left.
     """
     with contextlib.suppress(StoreError), database.maintaining() as connection:
-        connection.set_busy_timeout(int(_patience_seconds(database) * 1000))
+        connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
         connection.execute("VACUUM")
 
 
 def _empty_log(database: Database) -> None:
     """Move the log into the database and cut it; wait for readers of older pages, but not long."""
-    patience_seconds = _patience_seconds(database)
-    deadline = time.monotonic() + patience_seconds
+    deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
     with contextlib.suppress(StoreError), database.maintaining() as connection:
-        connection.set_busy_timeout(int(patience_seconds * 1000))
+        connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
             if time.monotonic() > deadline:
                 return  # the search for traces will say what is left
             time.sleep(0.05)
-
-
-def _patience_seconds(database: Database) -> float:
-    return min(_LONGEST_WAIT_SECONDS, database.busy_timeout_seconds)

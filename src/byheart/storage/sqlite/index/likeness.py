@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from byheart.storage.sqlite.index.columns import NEVER, NONE
 from byheart.storage.sqlite.index.segment import FIXED_POINT, pack_signs
-from byheart.storage.sqlite.index.view import EXACT_VECTORS, Mask, View
+from byheart.storage.sqlite.index.view import EXACT_VECTORS, Mask, View, count_differences
 
 # Of a long memory so many vectors are asked about when it is saved; one scan takes half a
 # millisecond in a store of 100,000 chunks.
@@ -114,8 +114,7 @@ def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[int, floa
     for segment in view.segments:
         rows = np.arange(len(segment.vector_slots))
         if by_signs and len(rows):
-            differing = (word ^ bit for word, bit in zip(segment.signs, bits, strict=True))
-            rows = np.flatnonzero(_distances(differing) <= reach)
+            rows = np.flatnonzero(count_differences(segment, bits, rows) <= reach)
         cosines = np.vecdot(segment.embeddings[rows].astype(np.float32), vector) / FIXED_POINT
         near = cosines >= least
         slots = segment.vector_slots[rows[near]]

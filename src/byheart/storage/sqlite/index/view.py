@@ -28,9 +28,9 @@ K1, B = 1.2, 0.75
 # Up to this many vectors every one is compared; above, their signs choose which.
 EXACT_VECTORS = 4096
 # How many vectors the signs let through for each one asked for, and the least number. Of the true
-# first 10 of 100,000 real passages none is lost, of the first 30 one in 300, of the first 100 one
-# in 50.
-OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
+# first 10 of 42,000 real passages 3 in 10,000 are lost, of the first 30 one in 370, of the first
+# 100 one in 43 (docs/decisions/0001).
+OVERSAMPLING, LEAST_CANDIDATES = 5, 1500
 # Among how many vectors it is looked up how far that reaches, and among how many chunks how high
 # the best scores are.
 _SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
@@ -43,7 +43,7 @@ MOST_TERMS = 256
 # Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
 # so many, of which the others have none of the question's words.
 LEAST_TO_TELL_RARITY = 100
-# What a space holds takes some 17 bytes a chunk of the whole store: enough for those in use.
+# What a space holds takes some 13 bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
@@ -54,7 +54,7 @@ Mask = NDArray[np.bool_]
 
 
 class Weighed(NamedTuple):
-    """Chunks that have a word: how often, and then what it adds to the score of each."""
+    """Chunks that have a word, and what it adds to the score of each."""
 
     slots: Slots
     weights: Scores
@@ -306,20 +306,25 @@ class View:
         postings = self._postings(list(asked), selection)
         chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
         rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
-        for term in rarest:
+        weighed: dict[str, list[Weighed]] = {}
+        for term in (term for term in postings if term in rarest):
             rarity = _rarity(chunks[term], selection.total)
             weight = np.float32(asked[term] * rarity * (K1 + 1))
+            weighed[term] = []
             for slots, counts in postings[term]:
                 # In place, because new arrays for each step would take as long as the steps.
                 norms = selection.norms.take(slots)
                 norms += counts
                 counts *= weight
                 counts /= norms
-        return {term: parts for term, parts in postings.items() if term in rarest}
+                weighed[term].append(Weighed(slots, counts))
+        return weighed
 
-    def _postings(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Weighed]]:
+    def _postings(
+        self, terms: Sequence[str], selection: Selection
+    ) -> dict[str, list[tuple[Slots, Scores]]]:
         """Give the selected chunks that have each term, segment by segment, and how often."""
-        found: dict[str, list[Weighed]] = {term: [] for term in terms}
+        found: dict[str, list[tuple[Slots, Scores]]] = {term: [] for term in terms}
         hashes = np.array([hash_term(term) for term in terms], np.uint64)
         for segment in self.segments:
             for term, (slots, counts) in zip(terms, segment.postings(hashes), strict=True):
@@ -327,8 +332,7 @@ class View:
                     keep = np.flatnonzero(selection.chunks.take(slots))
                     slots, counts = slots.take(keep), counts.take(keep)
                 if len(slots):
-                    here = Weighed(slots.astype(np.int64), counts.astype(np.float32))
-                    found[term].append(here)
+                    found[term].append((slots.astype(np.int64), counts.astype(np.float32)))
         return found
 
     def rank_by_vector(
@@ -361,15 +365,12 @@ class View:
     ) -> list[Slots]:
         bits = pack_signs(vector[np.newaxis])[:, 0]
         pairs = list(zip(self.segments, allowed, strict=True))
-        distances = [_count_differences(segment, bits, rows) for segment, rows in pairs]
-        # A sample tells how far to reach for about so many.
+        distances = [count_differences(segment, bits, rows) for segment, rows in pairs]
+        # A sample tells how far to reach for about so many, unless what is near recurs in its step.
         step = max(1, sum(map(len, distances)) // _SAMPLED)
-        sample = np.concatenate([each[::step] for each in distances])
-        reach = bisect_left(
-            range(self.dimensions),
-            wanted / step,
-            key=lambda reach: int(np.count_nonzero(sample <= reach)),
-        )
+        reach = _reach([each[::step] for each in distances], wanted / step, self.dimensions)
+        if not 0.75 * wanted <= _count_within(distances, reach) <= 2 * wanted:
+            reach = _reach(distances, wanted, self.dimensions)
         return [
             rows.take(np.flatnonzero(each <= reach))
             for rows, each in zip(allowed, distances, strict=True)
@@ -391,7 +392,7 @@ class View:
         if (owners[1:] < owners[:-1]).any():  # of several segments, or asked for in no order
             order = np.argsort(owners, kind="stable")
             owners, windows = owners.take(order), windows.take(order, axis=0)
-        first = begins(owners)
+        first = _begins(owners)
         return Windows(owners.take(first), first, windows)
 
     def scattered(self, halvings: int) -> Slots:
@@ -444,14 +445,23 @@ def _guess_least(scores: Scores, limit: int) -> float:
     return least if least > 0 else math.inf
 
 
-def begins(ordered: Slots) -> Slots:
+def _begins(ordered: Slots) -> Slots:
     """Tell where in an ordered array each of its values stands first."""
     fresh = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return np.flatnonzero(fresh)
 
 
-def _count_differences(
+def _reach(distances: Sequence[NDArray[np.uint16]], wanted: float, most: int) -> int:
+    """Say how far to go for so many."""
+    return bisect_left(range(most), wanted, key=lambda reach: _count_within(distances, reach))
+
+
+def _count_within(distances: Sequence[NDArray[np.uint16]], reach: int) -> int:
+    return sum(int(np.count_nonzero(each <= reach)) for each in distances)
+
+
+def count_differences(
     segment: Segment, bits: NDArray[np.uint64], rows: Slots
 ) -> NDArray[np.uint16]:
     """Tell in how many signs each row of a segment differs from a vector."""
