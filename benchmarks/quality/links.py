@@ -79,6 +79,7 @@ def read_link_sets(
     for name, find in BOOKS.items():
         wanted = [each for each in (name, name + UNNAMED) if names is None or each in names]
         pages = sorted((data / FOLDER / name).rglob("*.md")) if wanted else []
+        # Links name no folder: of pages with one name, the last is taken.
         book = {page.stem: page.read_text(encoding="utf-8") for page in pages}
         if book:
             yield from (_ask(each, book, find, tokens) for each in wanted)

@@ -168,7 +168,7 @@ class OtherVectors:
 def rank_chunks(
     reader: Any, space: str, question: Question, vector: Vectors, mode: Any
 ) -> Iterator[tuple[int, float]]:
-    """Rank chunks as the product does, with their scores."""
+    """Rank chunks as the product does that is asked for whole memories, with their scores."""
     where = Filter(space, session_id=question.group, include_global=question.group is None)
     request = SearchRequest(question.text, where, mode=mode)
     for fused in Ranking(request, reader, vector, FIRST_TIER):

@@ -374,7 +374,7 @@ def test_broken_front_matter_of_ours_is_named_and_becomes_no_note(
         ("n: .nan", "cannot be written as JSON"),
         ('title: "\\ud800"', "cannot be written as JSON"),
         ("n: " + "[" * 2000 + "]" * 2000, "nested too deeply"),
-        ("- " * 2000 + "a", "."),
+        ("- " * 2000 + "a", "nested too deeply"),
     ],
 )
 @pytest.mark.parametrize("hidden", [".obsidian", ".other"])

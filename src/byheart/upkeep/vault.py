@@ -418,7 +418,7 @@ def _load_yaml(text: str) -> Any:
         def fetch_flow_collection_start(self, kind: Any) -> None:
             # The reader looks at every open bracket again with each word: a second for a page.
             if self.flow_level >= _DEEPEST_BRACKETS:
-                raise yaml.YAMLError("its brackets are nested too deeply")
+                raise yaml.YAMLError("it is nested too deeply")
             super().fetch_flow_collection_start(kind)
 
     try:
@@ -427,8 +427,10 @@ def _load_yaml(text: str) -> Any:
         # Counted from 0, and without the line of dashes above.
         line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
         raise ValueError(f"{error.problem}{line}") from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
     except (ArithmeticError, AttributeError, LookupError) as error:
         # So it answers to a value that is not of the type it is said to be: `!!int ""`.
         raise ValueError(f"a value is not of its type ({error})") from error
