@@ -200,7 +200,7 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
 
 
 def _rank(rank: int | None) -> str:
-    return "beyond the first" if rank is None else f"rank {rank + 1}"
+    return "not among its first" if rank is None else f"rank {rank + 1}"
 
 
 def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any]) -> None:
@@ -213,6 +213,9 @@ def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any
     held = answer.index
     if not held.memories:
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
+        return
+    if given["offset"] and answer.verdict != "none":
+        click.echo(f"No more than that: nothing stands behind the first {given['offset']:,}.")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
     other = ", or --mode hybrid" if given["mode"] != "hybrid" else ""
