@@ -106,6 +106,8 @@ def verdict(options: argparse.Namespace) -> None:
     options.stores.mkdir(parents=True, exist_ok=True)
     folders = find_sets(options.data, options.sets.split(",") if options.sets else None)
     sets = [read_set(folder) for folder in folders]
+    if len(sets) < 2:
+        sys.exit("verdict needs two sets or more: unrelated is what another set asks")
     modes = options.modes.split(",")
     if options.small:
         print(render_small(list(_judge_small(sets, modes, options))))

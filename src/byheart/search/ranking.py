@@ -23,7 +23,7 @@ from byheart.search.request import SearchRequest
 from byheart.words import is_one_word, query_terms, raw_query_terms
 
 FIRST_TIER = 300
-# Of the ten passages that a page shows, 300 would change one in a thousand (docs/quality.md).
+# Enough for the ten passages or sections that a page shows (docs/quality.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 

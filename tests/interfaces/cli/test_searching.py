@@ -154,6 +154,14 @@ def test_nothing_found_is_said_and_is_no_failure(run: Run, stocked: byheart.Memo
     assert ran.out.startswith("Nothing found in ")
 
 
+def test_past_the_last_hit_it_is_said_that_there_are_no_more(
+    run: Run, stocked: byheart.MemoryStore
+) -> None:
+    ran = run("search", "query", "--offset", "5000")
+    assert ran.out == "No more than that: nothing stands behind the first 5,000.\n"
+    assert "Try other words" in run("search", "xyzzy", "--mode", "fts", "--offset", "5000").out
+
+
 def test_in_an_empty_store_search_says_how_to_fill_it(run: Run) -> None:
     ran = run("search", "anything")
     assert (ran.code, ran.err) == (0, "")

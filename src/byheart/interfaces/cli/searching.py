@@ -214,7 +214,7 @@ def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any
     if not held.memories:
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
         return
-    if given["offset"] and answer.verdict != "none":
+    if given["offset"] and answer.confidence > 0:
         click.echo(f"No more than that: nothing stands behind the first {given['offset']:,}.")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
