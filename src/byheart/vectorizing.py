@@ -237,16 +237,17 @@ class Vectorizer:
     def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
         """Open the store for a search, with the question's vector under the model it holds then."""
         with ExitStack() as stack:
+            assumed = self._held
             while True:
-                vector, model, degraded, remark = self._embed_question(
-                    question, remember, self._held
-                )
-                if vector is None and self._held is not None:
-                    self._held = None  # the store may hold another model by now
+                vector, model, degraded, remark = self._embed_question(question, remember, assumed)
+                if question and vector is None and assumed is not None:
+                    assumed = None  # the store may hold another model by now
                     continue
                 reader = stack.enter_context(self._storage.searching())
-                held = None if vector is None else reader.model()
-                self._held = held if held == model else None
+                if vector is None:
+                    break
+                held = reader.model()
+                self._held = assumed = held if held == model else None
                 if held in (None, model):
                     break
                 stack.close()  # switched between the two: vectors of two models do not compare
