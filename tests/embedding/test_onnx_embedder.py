@@ -121,9 +121,9 @@ def test_the_end_of_a_long_text_counts(minilm):
 def test_an_idle_model_is_let_go_of_and_comes_back_by_itself(tiny):
     before = tiny.embed(["a text"])
     tiny.unload(idle_seconds=60)
-    assert tiny._session is not None, "it was used just now"
+    assert tiny._onnx is not None, "it was used just now"
     tiny.unload()
-    assert tiny._session is None
+    assert tiny._onnx is None
     assert np.array_equal(tiny.embed(["a text"]), before)
 
 

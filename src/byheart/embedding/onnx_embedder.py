@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,9 +17,10 @@ from byheart.embedding.memory import give_back_memory
 from byheart.embedding.model_cache import CachedModel, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
+from byheart.embedding.onnx_model import OnnxModel
 from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
-from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.errors import ModelFilesError
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4
@@ -49,7 +49,7 @@ class OnnxEmbedder:
         self._lock = threading.RLock()
         self._cached: CachedModel | None = None
         self._tokens: ModelTokens | None = None
-        self._session: Any = None
+        self._onnx: OnnxModel | None = None
         self._used_at = time.monotonic()
 
     @property
@@ -97,9 +97,9 @@ class OnnxEmbedder:
         """Let go of the model's memory, unless it was used within so many seconds."""
         with self._lock:
             idle = time.monotonic() - self._used_at >= idle_seconds
-            if self._session is None or not idle:
+            if self._onnx is None or not idle:
                 return
-            self._session = self._tokens = None
+            self._onnx = self._tokens = None
         give_back_memory()
 
     def _embed(self, texts: Sequence[str], prefix: str) -> Vectors:
@@ -119,16 +119,12 @@ class OnnxEmbedder:
         quantisation of one text would depend on its neighbours. So the same text always gets the
         same vector, and threads take texts instead of sharing one.
         """
-        tokens, session = self._tokenizer(), self._loaded_session()
+        tokens, model = self._tokenizer(), self._loaded()
         before, after = tokens.special_ids
 
         def run(text: str) -> Vectors:
             ids = np.array([[*before, *tokens.ids(text), *after]], np.int32)
-            try:
-                row: Vectors = session.run(None, {"input_ids": ids})[0][0]
-            except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
-                raise EmbeddingError(f"ONNX Runtime failed: {error}") from None
-            return row
+            return model.run(ids, alone=len(texts) == 1)
 
         if len(texts) == 1:
             return run(texts[0])[np.newaxis]
@@ -141,35 +137,18 @@ class OnnxEmbedder:
                 self._tokens = ModelTokens(self.files().tokenizer)
             return self._tokens
 
-    def _loaded_session(self) -> Any:
+    def _loaded(self) -> OnnxModel:
         with self._lock:
             self._used_at = time.monotonic()
-            if self._session is None:
+            if self._onnx is None:
                 try:
-                    self._session = _open_session(self.files().graph)
+                    self._onnx = self._load()
                 except ModelFilesError:
                     # Damaged without a change in size: fetch and build it once more.
                     remove_model(self._model, self._cache_dir)
                     self._cached = None
-                    self._session = _open_session(self.files().graph)
-            return self._session
+                    self._onnx = self._load()
+            return self._onnx
 
-
-def _open_session(graph: Path) -> Any:
-    # Before the import: ONNX Runtime would otherwise keep a device id and a queue of events.
-    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
-    try:
-        import onnxruntime  # slow to import, so only when vectors are made
-    except ImportError as error:
-        raise EmbedderUnavailable(
-            f"ONNX Runtime cannot be loaded: {error}", "pip install onnxruntime"
-        ) from None
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    # An arena would keep the memory that the longest text needed.
-    options.enable_cpu_mem_arena = False
-    try:
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
-        raise ModelFilesError(f"{graph} cannot be loaded: {error}") from None
+    def _load(self) -> OnnxModel:
+        return OnnxModel(self.files().graph, may_pair=self._threads > 1)

@@ -7,7 +7,6 @@ times as long when it picks few of many.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -368,13 +367,10 @@ class View:
         distances = [count_differences(segment, bits, rows) for segment, rows in pairs]
         # A sample tells how far to reach for about so many, unless what is near recurs in its step.
         step = max(1, sum(map(len, distances)) // _SAMPLED)
-        reach = _reach([each[::step] for each in distances], wanted / step, self.dimensions)
-        if not 0.75 * wanted <= _count_within(distances, reach) <= 2 * wanted:
-            reach = _reach(distances, wanted, self.dimensions)
-        return [
-            rows.take(np.flatnonzero(each <= reach))
-            for rows, each in zip(allowed, distances, strict=True)
-        ]
+        near = _within(distances, _reach(distances, self.dimensions, wanted, step))
+        if not 0.75 * wanted <= sum(map(np.count_nonzero, near)) <= 2 * wanted:
+            near = _within(distances, _reach(distances, self.dimensions, wanted, 1))
+        return [rows.take(np.flatnonzero(each)) for rows, each in zip(allowed, near, strict=True)]
 
     def windows(self, slots: Slots) -> Windows:
         """Take out the vectors of some chunks."""
@@ -452,13 +448,14 @@ def _begins(ordered: Slots) -> Slots:
     return np.flatnonzero(fresh)
 
 
-def _reach(distances: Sequence[NDArray[np.uint16]], wanted: float, most: int) -> int:
-    """Say how far to go for so many."""
-    return bisect_left(range(most), wanted, key=lambda reach: _count_within(distances, reach))
+def _reach(distances: Sequence[NDArray[np.uint16]], most: int, wanted: int, step: int) -> int:
+    """Say how far to go for so many, by one distance of each `step`."""
+    counts = sum(np.bincount(each[::step], minlength=most + 1) for each in distances)
+    return int(np.searchsorted(np.cumsum(counts), wanted / step))
 
 
-def _count_within(distances: Sequence[NDArray[np.uint16]], reach: int) -> int:
-    return sum(int(np.count_nonzero(each <= reach)) for each in distances)
+def _within(distances: Sequence[NDArray[np.uint16]], reach: int) -> list[Mask]:
+    return [each <= reach for each in distances]
 
 
 def count_differences(
