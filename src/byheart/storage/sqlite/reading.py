@@ -123,7 +123,7 @@ class SqliteReader:
     def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cosine of each chunk's best window; not a number for those without vectors."""
         slots = self._view.slots_of(chunk_nos)
-        return self._view.windows(slots).cosines_of(slots, vector)
+        return self._view.compare(slots, vector).of(slots)
 
     def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
         return self._view.windows(self._view.slots_of(chunk_nos))

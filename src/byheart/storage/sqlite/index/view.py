@@ -37,6 +37,8 @@ _SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
 _WORDS_IN_A_BYTE = 3
 # So many at a time, what is made on the way stays in the processor's cache.
 _BLOCK = 1 << 15
+# How many vectors are taken out of the index at a time to be compared.
+_COMPARED = 256
 # A question of 10,000 characters is answered by its rarest words.
 MOST_TERMS = 256
 # Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
@@ -80,20 +82,22 @@ class Windows(NamedTuple):
         """Give the cosine of each chunk's best window."""
         if not len(self.slots):
             return np.empty(0, np.float32)
-        # Not `vectors @ vector`: BLAS starts threads for it, which wait for a busy core.
-        cosines = np.vecdot(self.vectors, vector) / np.float32(FIXED_POINT)
-        # Rounded, because the last bits depend on where in memory a vector stands.
-        # Clipped, because fixed point can make the cosine of equals a little more than 1.
-        best = np.maximum.reduceat(np.round(cosines, 6), self.first)
-        return np.clip(best, -1.0, 1.0)
+        return _best_windows(_products(self.vectors, vector), self.first)
 
-    def cosines_of(self, slots: Slots, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+
+class Compared(NamedTuple):
+    """Chunks that have vectors, in order, and the cosine of each one's best window."""
+
+    slots: Slots
+    cosines: Scores
+
+    def of(self, slots: Slots) -> NDArray[np.float64]:
         """Give the cosines of some chunks; not a number for those that have no vectors here."""
         cosines = np.full(len(slots), np.nan)
         if len(self.slots):
             places = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
             known = np.flatnonzero(self.slots.take(places) == slots)
-            cosines[known] = _shown(self.cosines(vector).take(places.take(known)))
+            cosines[known] = _shown(self.cosines.take(places.take(known)))
         return cosines
 
 
@@ -346,10 +350,10 @@ class View:
                 rows = allowed
             else:
                 rows = self._near_by_signs(vector, allowed, wanted)
-            near = self._windows(rows)
+            near = self._compare(rows, vector)
             complete = sum(map(len, rows)) >= available
             if complete or len(near.slots) >= limit:
-                return self._best(near.slots, near.cosines(vector), limit)
+                return self._best(near.slots, near.cosines, limit)
             wanted *= 4  # chunks of many windows can crowd out others
 
     def _allowed(self, selection: Selection) -> list[Slots]:
@@ -372,24 +376,55 @@ class View:
             near = _within(distances, _reach(distances, self.dimensions, wanted, 1))
         return [rows.take(np.flatnonzero(each)) for rows, each in zip(allowed, near, strict=True)]
 
+    def compare(self, slots: Slots, vector: NDArray[np.float32]) -> Compared:
+        """Compare some chunks with a vector."""
+        return self._compare(self._rows(slots), vector)
+
+    def _compare(self, rows: Sequence[Slots], vector: NDArray[np.float32]) -> Compared:
+        """Compare some rows of each segment with a vector."""
+        owners, products = self._owners(rows), np.empty(sum(map(len, rows)), np.float32)
+        # A few at a time, and always in the same place: this stays in the processor's cache.
+        few = np.empty((min(len(products), _COMPARED), self.dimensions), np.float32)
+        for here, segment, those in self._parts(rows, _COMPARED):
+            vectors = few[: len(those)]
+            vectors[:] = segment.embeddings.take(those, axis=0)
+            products[here] = _products(vectors, vector)
+        order = _order(owners)
+        if order is not None:
+            owners, products = owners.take(order), products.take(order)
+        first = _begins(owners)
+        return Compared(owners.take(first), _best_windows(products, first))
+
     def windows(self, slots: Slots) -> Windows:
         """Take out the vectors of some chunks."""
-        return self._windows([rows_of(each.vector_slots, slots) for each in self.segments])
-
-    def _windows(self, rows: Sequence[Slots]) -> Windows:
-        """Take out some rows of each segment."""
-        total = sum(map(len, rows))
-        owners, windows = np.empty(total, np.int64), np.empty((total, self.dimensions), np.float32)
-        at = 0
-        for segment, here in zip(self.segments, rows, strict=True):
-            part = slice(at, at := at + len(here))
-            owners[part] = segment.vector_slots.take(here)
-            windows[part] = segment.embeddings.take(here, axis=0)
-        if (owners[1:] < owners[:-1]).any():  # of several segments, or asked for in no order
-            order = np.argsort(owners, kind="stable")
+        rows = self._rows(slots)
+        owners = self._owners(rows)
+        windows = np.empty((len(owners), self.dimensions), np.float32)
+        for here, segment, those in self._parts(rows, _BLOCK):
+            windows[here] = segment.embeddings.take(those, axis=0)
+        order = _order(owners)
+        if order is not None:
             owners, windows = owners.take(order), windows.take(order, axis=0)
         first = _begins(owners)
         return Windows(owners.take(first), first, windows)
+
+    def _rows(self, slots: Slots) -> list[Slots]:
+        return [rows_of(each.vector_slots, slots) for each in self.segments]
+
+    def _owners(self, rows: Sequence[Slots]) -> Slots:
+        """Name the chunk of each row."""
+        owners = np.empty(sum(map(len, rows)), np.int64)
+        for here, segment, those in self._parts(rows, _BLOCK):
+            owners[here] = segment.vector_slots.take(those)
+        return owners
+
+    def _parts(self, rows: Sequence[Slots], most: int) -> Iterator[tuple[slice, Segment, Slots]]:
+        """Go through rows of each segment, so many at a time, with their place among all."""
+        at = 0
+        for segment, those in zip(self.segments, rows, strict=True):
+            for begin in range(0, len(those), most):
+                part = those[begin : begin + most]
+                yield slice(at, at := at + len(part)), segment, part
 
     def scattered(self, halvings: int) -> Slots:
         """List chunks that stand for all, half as many with each halving; kept, like the spaces.
@@ -439,6 +474,27 @@ def _guess_least(scores: Scores, limit: int) -> float:
     rank = min(3 * limit // step + 1, len(sample))
     least = float(np.partition(sample, len(sample) - rank)[len(sample) - rank]) if rank else 0.0
     return least if least > 0 else math.inf
+
+
+def _products(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> Scores:
+    # Not `vectors @ vector`: BLAS starts threads for it, which wait for a busy core.
+    products: Scores = np.vecdot(vectors, vector)
+    return products
+
+
+def _best_windows(products: Scores, first: Slots) -> Scores:
+    """Give the cosine of each chunk's best window; those of each stand together."""
+    # Rounded, because the last bits depend on where in memory a vector stands.
+    # Clipped, because fixed point can make the cosine of equals a little more than 1.
+    cosines = np.round(products / np.float32(FIXED_POINT), 6)
+    return np.clip(np.maximum.reduceat(cosines, first), -1.0, 1.0)
+
+
+def _order(owners: Slots) -> Slots | None:
+    """Tell how to sort chunks of several segments, or asked for in no order; not if they are."""
+    if (owners[1:] < owners[:-1]).any():
+        return np.argsort(owners, kind="stable")
+    return None
 
 
 def _begins(ordered: Slots) -> Slots:
