@@ -74,10 +74,11 @@ class SqliteReader:
         _ = self._view
 
     def _select(self, where: Filter) -> Selection:
-        if where not in self._selections:
+        selection = self._selections.get(where)
+        if selection is None:
             among = memories_among(self._connection, where)
-            self._selections[where] = self._view.select(where, self._now, among)
-        return self._selections[where]
+            selection = self._selections[where] = self._view.select(where, self._now, among)
+        return selection
 
     def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
