@@ -839,14 +839,17 @@ class MemoryStore:
                 raise NotFound(
                     f"no file {name} is in this space", "look with: byheart list --kind file"
                 )
-            memory_id, index = (located.memory_id, 0) if located else parse_chunk_id(name)
-            found = reader.chunks_of(memory_id, self._space(space))
-        if located is not None:
-            index = find_passage(found, located)
-            chunk_id = f"{memory_id}#{index}"
-        if index >= len(found):
+            if located is not None:
+                memory_id = located.memory_id
+                index = find_passage(reader.chunks_of(memory_id, self._space(space)), located)
+                chunk_id = f"{memory_id}#{index}"
+            else:
+                memory_id, index = parse_chunk_id(name)
+            part = range(index - around, index + around + 1)
+            found = reader.chunks_of(memory_id, self._space(space), part)
+        near = tuple(each.chunk for each in found)
+        if all(chunk.index != index for chunk in near):
             raise _not_found(chunk_id)
-        near = tuple(each.chunk for each in found[max(0, index - around) : index + around + 1])
         return ChunkWindow(
             memory_id=memory_id,
             chunk_id=chunk_id,

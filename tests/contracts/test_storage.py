@@ -16,7 +16,7 @@ from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Win
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.identity import new_memory_id
-from byheart.model import Filter, Memory
+from byheart.model import Filter, Heading, Memory
 from byheart.storage.sqlite import SqliteStorage
 from byheart.words import query_terms
 
@@ -143,6 +143,33 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
         assert reader.memory(result.memory_id, "space") == made.memory
         chunks = [each.chunk for each in reader.chunks_of(result.memory_id, "space")]
     assert tuple(chunks) == made.chunks
+
+
+def test_some_chunks_of_a_memory_are_read_without_the_others(storage: Storage) -> None:
+    made = draft("\n\n".join(f"## {number}\n\nwords" for number in range(9)))
+    [result] = storage.write([made], MODEL)
+    with storage.reading() as reader:
+        for part in (range(9), range(3, 6), range(7, 12), range(-2, 1), range(20, 30)):
+            found = reader.chunks_of(result.memory_id, "space", part)
+            assert [each.chunk for each in found] == [
+                each for each in made.chunks if each.index in part
+            ]
+
+
+def test_chunks_under_a_heading_are_found_with_those_below_it_or_without(storage: Storage) -> None:
+    made = draft('Before.\n\n# A "b"\n\none\n\n## B\n\ntwo\n\n### C\n\nthree\n\n## B\n\nfour\n')
+    [result] = storage.write([made, draft("## B\n\nelsewhere\n")], MODEL)[:1]
+    tops: set[tuple[Heading, ...]] = {()}
+    tops |= {each.headings[:depth] for each in made.chunks for depth in range(1, 4)}
+    assert len(tops) == 5, "the two of one title are two"
+    with storage.reading() as reader:
+        for headings in tops:
+            under = [each for each in made.chunks if each.headings[: len(headings)] == headings]
+            exactly = [each for each in under if each.headings == headings]
+            for below, expected in ((True, under), (False, exactly)):
+                found = reader.chunks_under(result.memory_id, "space", headings, below=below)
+                assert [each.chunk for each in found] == expected
+        assert reader.chunks_under(result.memory_id, "elsewhere", (), below=True) == []
 
 
 def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:

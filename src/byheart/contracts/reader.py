@@ -163,8 +163,17 @@ class Reader(Protocol):
         """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
         ...
 
-    def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order."""
+    def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
+        """Fetch every chunk of a memory in order, or those whose index lies in a part."""
+        ...
+
+    def chunks_under(
+        self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
+    ) -> list[FoundChunk]:
+        """Fetch a memory's chunks that stand under exactly these headings, in order.
+
+        With `below`, those as well that stand under further ones.
+        """
         ...
 
     def memory(self, memory_id: str, space: str) -> Memory | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
@@ -16,7 +16,6 @@ from byheart.model import (
     HEADING_SEPARATOR,
     ChunkHit,
     Explanation,
-    Heading,
     Hit,
     Judgement,
     LegExplanation,
@@ -107,22 +106,25 @@ class _Answer:
     def sections(self) -> tuple[list[Hit], bool]:
         """Give whole sections, each once, in the order of their best chunk."""
         page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
-        return [self._section(group) for group in page], more
+        return [self._section(*each) for each in self._with_best(page)], more
 
     def _sections_of(self, chunk_nos: Sequence[int]) -> list[Hashable]:
         owners = self._reader.owners(chunk_nos)
         headings = self._reader.headings(chunk_nos)
         return list(zip(owners, map(section_of, headings), strict=True))
 
-    def _section(self, group: Group) -> Hit:
+    def _section(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
-        [found] = self._reader.chunks([best.chunk_no])
-        chunks = section_chunks(
-            found.chunk.section,
-            self._reader.chunks_of(found.memory.text_id, self._request.where.space),
+        section = found.chunk.section
+        chunks = self._reader.chunks_under(
+            found.memory.text_id,
+            self._request.where.space,
+            section,
+            # An H1 stands for what comes before its subsections, not for the whole document.
+            below=bool(section) and section[-1].level >= 2,
         )
         ratio = len(group) / len(chunks)
-        header = HEADING_SEPARATOR.join(each.title for each in found.chunk.section)
+        header = HEADING_SEPARATOR.join(each.title for each in section)
         return SectionHit(
             **_fields_of(found.memory),
             section_header=header,
@@ -143,11 +145,10 @@ class _Answer:
     def memories(self) -> tuple[list[Hit], bool]:
         """Give whole memories, in the order of their best chunk."""
         page, more = self._groups(self._reader.owners, _CHUNKS_PER_MEMORY)
-        return [self._memory(group) for group in page], more
+        return [self._memory(*each) for each in self._with_best(page)], more
 
-    def _memory(self, group: Group) -> Hit:
+    def _memory(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
-        [found] = self._reader.chunks([best.chunk_no])
         memory = self._reader.memory(found.memory.text_id, self._request.where.space)
         assert memory is not None, "a hit and its memory come from one snapshot"
         return MemoryHit(
@@ -163,6 +164,11 @@ class _Answer:
             snippet=self._snippet(found.chunk.content),
             explanation=self._explain(best),
         )
+
+    def _with_best(self, groups: Sequence[Group]) -> Iterator[tuple[Group, FoundChunk]]:
+        """Fetch the best chunk of each group, all at once."""
+        best = self._reader.chunks([group[0].chunk_no for group in groups])
+        return zip(groups, best, strict=True)
 
     def _groups(
         self, keys_of: Callable[[Sequence[int]], Sequence[Hashable]], chunks_per_group: int
@@ -218,17 +224,6 @@ class _Answer:
             return {}
         where = self._ranking.where_of(fused)
         return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)
-
-
-def section_chunks(section: Sequence[Heading], chunks: Sequence[FoundChunk]) -> list[FoundChunk]:
-    """List the chunks at a section's heading or below it; above all subsections for an H1.
-
-    A text without headings, or the part before the first one, is a section of its own.
-    """
-    if section and section[-1].level >= 2:
-        depth = len(section)
-        return [each for each in chunks if each.chunk.headings[:depth] == tuple(section)]
-    return [each for each in chunks if each.chunk.headings == tuple(section)]
 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:

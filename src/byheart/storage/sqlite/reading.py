@@ -43,7 +43,14 @@ from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.index.segment import FIXED_POINT
 from byheart.storage.sqlite.index.turns import find_neighbours
 from byheart.storage.sqlite.index.view import Selection, View, Windows, WordScores
-from byheart.storage.sqlite.rows import FOUND, MEMORY, to_found_chunk, to_headings, to_memory
+from byheart.storage.sqlite.rows import (
+    FOUND,
+    MEMORY,
+    headings_json,
+    to_found_chunk,
+    to_headings,
+    to_memory,
+)
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 
@@ -200,12 +207,31 @@ class SqliteReader:
         chosen = np.random.default_rng(seed).choice(slots, few, replace=False, shuffle=True)
         return self.chunks(self._view.chunks.chunk_nos[chosen].tolist())
 
-    def chunks_of(self, memory_id: str, space: str) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order."""
+    def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
+        """Fetch every chunk of a memory in order, or those whose index lies in a part."""
+        first, behind = (0, None) if part is None else (part.start, part.stop)
         rows = self._connection.execute(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
-            "WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL ORDER BY chunk_index",
-            (self._text_row(memory_id, space), space),
+            "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
+            "AND chunk_index >= ?3 AND (?4 IS NULL OR chunk_index < ?4) ORDER BY chunk_index",
+            (self._text_row(memory_id, space), space, first, behind),
+        )
+        return [to_found_chunk(row) for row in rows]
+
+    def chunks_under(
+        self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
+    ) -> list[FoundChunk]:
+        """Fetch a memory's chunks that stand under exactly these headings, in order.
+
+        With `below`, those as well that stand under further ones.
+        """
+        exactly = headings_json(headings)
+        further = exactly[:-1] + ("," if headings else "") if below else None
+        rows = self._connection.execute(
+            f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
+            "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
+            "AND (headings = ?3 OR substr(headings, 1, length(?4)) = ?4) ORDER BY chunk_index",
+            (self._text_row(memory_id, space), space, exactly, further),
         )
         return [to_found_chunk(row) for row in rows]
 
