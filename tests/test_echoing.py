@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from pathlib import Path
 
-import apsw
 import pytest
 
 from byheart.errors import Conflict, InvalidInput
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore
-from tests.forked_program import start_script
 
 KEY = "The deploy key is kept in the vault under ci/deploy."
 NEW = "I changed the pipeline so that Jenkins reads it from there."
@@ -24,19 +20,6 @@ def found_in(store: MemoryStore, query: str, **given: object) -> list[str]:
         hits = store.search(query, mode=mode, **given).results  # type: ignore[arg-type]
         passages += (hit.memory_id for hit in hits)
     return passages
-
-
-def given_to(session_id: str, store: MemoryStore) -> list[str]:
-    """Read what the store knows of it, without writing what is still in memory."""
-    with store._storage.reading() as reader:
-        return list(reader.emitted("default", session_id))
-
-
-def wait_until_given(text: str, session_id: str, store: MemoryStore) -> None:
-    deadline = time.monotonic() + 30
-    while text not in given_to(session_id, store):
-        assert time.monotonic() < deadline, "it was not noted"
-        time.sleep(0.01)
 
 
 @pytest.fixture
@@ -191,39 +174,8 @@ def test_two_processes_share_what_a_session_was_given(path: Path, open_store: Op
     one, two = open_store(path), open_store(path)
     one.save(KEY, kind="fact")
     one.context("s1", "where is the deploy key?")
-    wait_until_given(KEY, "s1", two)
     reply = two.log("s1", "assistant", KEY)
     assert reply.memory_id not in found_in(one, "deploy key vault")
-
-
-def test_giving_out_waits_for_nobody_who_writes(path: Path, open_store: OpenStore) -> None:
-    store = open_store(path)
-    store.save(KEY, kind="fact")
-    other = apsw.Connection(str(path))
-    other.execute("BEGIN IMMEDIATE")
-    assert KEY in store.context("s1", "where is the deploy key?").text
-    store._storage.settle_emitted()
-    assert given_to("s1", store) == []
-    other.execute("ROLLBACK")
-    other.close()
-    wait_until_given(KEY, "s1", store)
-
-
-@pytest.mark.parametrize(
-    ("ending", "code"),
-    [("store.close()", 0), ("", 0), ("sys.exit(3)", 3), ("raise ValueError('no')", 1)],
-)
-def test_a_process_that_ends_leaves_word_of_what_it_gave(
-    path: Path, open_store: OpenStore, ending: str, code: int
-) -> None:
-    open_store(path).save(KEY, kind="fact")
-    script = (
-        "import sys, byheart; "
-        "store = byheart.open(sys.argv[1], embedding_provider='hash'); "
-        f"store.search('deploy key', session_id='s1'); {ending}"
-    )
-    assert start_script(script, path, stderr=subprocess.DEVNULL).wait(60) == code
-    assert KEY in given_to("s1", open_store(path))
 
 
 def test_the_record_is_bounded_and_goes_with_its_session(path: Path, open_store: OpenStore) -> None:
@@ -231,13 +183,12 @@ def test_the_record_is_bounded_and_goes_with_its_session(path: Path, open_store:
     store.save_many({"content": f"Fact number {number} of many."} for number in range(300))
     for offset in range(0, 300, 50):
         store.search("fact number of many", limit=50, offset=offset, session_id="s1")
-    store._storage.settle_emitted()
-    assert 0 < len(given_to("s1", store)) <= 128
+    with store._storage.reading() as reader:
+        assert 0 < len(reader.emitted("default", "s1")) <= 128
     store.save("Something of the session.", session_id="s1")
-    store.search("fact number of many", session_id="s1")
     store.forget_session("s1", dry_run=False)
-    store._storage.settle_emitted()
-    assert given_to("s1", store) == []
+    with store._storage.reading() as reader:
+        assert reader.emitted("default", "s1") == []
 
 
 def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> None:
@@ -245,8 +196,8 @@ def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> Non
     facts = [store.save(f"Fact number {number} of many.").memory_id for number in range(200)]
     for memory_id in facts:
         store.note_shown(memory_id, "s1")
-    store._storage.settle_emitted()
-    remembered = given_to("s1", store)
+    with store._storage.reading() as reader:
+        remembered = reader.emitted("default", "s1")
     assert "Fact number 199 of many." in remembered
     assert "Fact number 0 of many." not in remembered
 
@@ -256,8 +207,8 @@ def test_an_echo_is_not_noted_as_given_out_again(asked: MemoryStore) -> None:
     asked.context("s1")
     reply = asked.log("s1", "assistant", f"{KEY} {NEW}")
     asked.note_shown(reply.memory_id, "s2")
-    asked._storage.settle_emitted()
-    assert [text.strip() for text in given_to("s2", asked)] == [NEW]
+    with asked._storage.reading() as reader:
+        assert [text.strip() for text in reader.emitted("default", "s2")] == [NEW]
 
 
 def test_a_summary_is_not_made_of_echoes(asked: MemoryStore) -> None:
@@ -272,8 +223,8 @@ def test_a_summary_is_not_made_of_echoes(asked: MemoryStore) -> None:
 def test_what_is_erased_is_not_remembered_as_given_out(asked: MemoryStore) -> None:
     asked.context("s1")
     asked.forget(asked.search("deploy key vault").results[0].memory_id, hard=True)
-    asked._storage.settle_emitted()
-    assert KEY not in given_to("s1", asked)
+    with asked._storage.reading() as reader:
+        assert KEY not in reader.emitted("default", "s1")
 
 
 def test_it_can_be_switched_off(open_store: OpenStore) -> None:

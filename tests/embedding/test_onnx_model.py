@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 
 from byheart.embedding import onnx_model
 from byheart.embedding.model_sources import ModelSources
 from byheart.embedding.onnx_embedder import OnnxEmbedder
-from byheart.embedding.onnx_model import FIRST_TRIAL, NEXT_TRIAL, OnnxModel
+from byheart.embedding.onnx_model import (
+    FIRST_TRIAL,
+    MOST_DISAPPOINTMENTS,
+    NEXT_TRIAL,
+    OnnxModel,
+)
 
 TEXT = np.array([[1, 5, 7, 2]], np.int32)
 
@@ -39,15 +47,25 @@ def ask(model: OnnxModel, times: int, ids: np.ndarray = TEXT) -> None:
         assert np.array_equal(model.run(ids, alone=True), expected)
 
 
-def slow_down(monkeypatch: pytest.MonkeyPatch, model: OnnxModel, which: str) -> None:
-    run = onnx_model._run
+class Stopwatch:
+    """Tells the time that sessions are said to take, and which of them ran."""
 
-    def delayed(session, ids):
-        if session is getattr(model, which):
-            time.sleep(0.02)
-        return run(session, ids)
+    def __init__(self, model: OnnxModel, single: float, pair: float) -> None:
+        self._model = model
+        self.seconds = {False: single, True: pair}
+        self.ran: list[bool] = []
 
-    monkeypatch.setattr(onnx_model, "_run", delayed)
+    def timed(self, session, ids):
+        paired = session is not self._model._single
+        self.ran.append(paired)
+        return onnx_model._run(session, ids), self.seconds[paired]
+
+
+@pytest.fixture
+def watch(model: OnnxModel, monkeypatch: pytest.MonkeyPatch) -> Stopwatch:
+    stopwatch = Stopwatch(model, single=4.0, pair=3.0)
+    monkeypatch.setattr(onnx_model, "_timed", stopwatch.timed)
+    return stopwatch
 
 
 def test_who_asks_now_and_then_loads_nothing_more(model):
@@ -57,17 +75,52 @@ def test_who_asks_now_and_then_loads_nothing_more(model):
     assert model._pair is not None
 
 
-@pytest.mark.parametrize(("slow", "fast"), [("_pair", "_single"), ("_single", "_pair")])
-def test_the_faster_way_is_taken_and_looked_for_again(model, monkeypatch, slow, fast):
-    with monkeypatch.context() as patched:
-        slow_down(patched, model, slow)
-        ask(model, FIRST_TRIAL)
-        assert model._faster is getattr(model, fast)
-    slow_down(monkeypatch, model, fast)
+def test_two_threads_are_used_where_they_are_worth_it(model, watch):
+    ask(model, FIRST_TRIAL)
+    assert sorted(watch.ran) == [False, False, True, True], "both ways were tried twice"
+    watch.ran.clear()
     ask(model, NEXT_TRIAL - 1)
-    assert model._faster is getattr(model, fast), "not before it is time"
+    assert watch.ran == [True] * (NEXT_TRIAL - 1)
+    watch.ran.clear()
     ask(model, 1)
-    assert model._faster is getattr(model, slow)
+    assert len(watch.ran) == 4, "and tried again"
+
+
+def test_two_threads_that_gain_little_are_not_used_and_let_go_of(model, watch):
+    watch.seconds[True] = 3.6
+    ask(model, FIRST_TRIAL)
+    watch.ran.clear()
+    ask(model, NEXT_TRIAL - 1)
+    assert watch.ran == []
+    assert model._pair is not None, "the one time may have been chance"
+    ask(model, 1)
+    assert model._pair is None
+    watch.ran.clear()
+    ask(model, NEXT_TRIAL)
+    assert watch.ran == []
+
+
+def test_two_threads_that_got_slow_are_tried_again_at_once(model, watch):
+    ask(model, FIRST_TRIAL)
+    watch.seconds[True] = 5.0
+    ask(model, MOST_DISAPPOINTMENTS)
+    watch.ran.clear()
+    ask(model, 1)
+    assert len(watch.ran) == 4
+    watch.ran.clear()
+    ask(model, 1)
+    assert watch.ran == []
+
+
+def test_a_slow_text_now_and_then_means_nothing(model, watch):
+    ask(model, FIRST_TRIAL)
+    watch.ran.clear()
+    for _ in range(5):
+        watch.seconds[True] = 5.0
+        ask(model, MOST_DISAPPOINTMENTS - 1)
+        watch.seconds[True] = 3.0
+        ask(model, 1)
+    assert watch.ran == [True] * 5 * MOST_DISAPPOINTMENTS
 
 
 def test_long_texts_are_not_run_over_and_over_again(model, monkeypatch):
@@ -78,11 +131,8 @@ def test_long_texts_are_not_run_over_and_over_again(model, monkeypatch):
     assert model._pair is not None
 
 
-def test_texts_among_others_keep_to_one_thread_each(model, monkeypatch):
-    with monkeypatch.context() as patched:
-        slow_down(patched, model, "_single")
-        ask(model, FIRST_TRIAL)
-    assert model._faster is model._pair
+def test_texts_among_others_keep_to_one_thread_each(model, watch, monkeypatch):
+    ask(model, FIRST_TRIAL)
     ran, done = [], threading.Event()
     run = onnx_model._run
 
@@ -115,25 +165,43 @@ def test_a_graph_that_is_gone_meanwhile_fails_no_question(model, graph):
     assert model._pair is None
 
 
+def test_a_graph_of_another_model_is_not_used_beside_the_one_that_is_loaded(model, graph, watch):
+    """Whoever updates the model while another process asks replaces the file."""
+    other = onnx.load(graph)
+    for each in other.graph.initializer:
+        if each.name == "word_scales":
+            turned = onnx.numpy_helper.to_array(each) * np.linspace(0.1, 2, each.dims[0])[:, None]
+            each.CopyFrom(onnx.numpy_helper.from_array(turned.astype(np.float32), each.name))
+    onnx.save(other, graph)
+    assert not np.array_equal(
+        OnnxModel(graph, may_pair=False).run(TEXT, alone=True), model.run(TEXT, alone=False)
+    )
+    ask(model, FIRST_TRIAL + NEXT_TRIAL)
+    assert model._pair is None
+    assert watch.ran.count(True) == 2
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_forked_child_embeds_and_ends_as_any_process_does(graph):
     """The second thread does not cross a fork, and whoever waited for it would wait for ever."""
     script = Path(__file__).with_name("forking_embedder.py")
-    child = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, str(script), str(graph)])
-    deadline = time.monotonic() + 60
-    while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0):
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.02)
-    assert os.waitstatus_to_exitcode(ended[1]) == 0
+    program = subprocess.Popen([sys.executable, str(script), str(graph)], start_new_session=True)
+    try:
+        assert program.wait(60) == 0
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
 
 
 @pytest.mark.model
-def test_two_threads_give_the_real_model_the_same_vectors(minilm):
+def test_two_threads_give_the_real_model_the_same_vectors(minilm, monkeypatch):
     model = OnnxModel(minilm.files().graph, may_pair=True)
+    watch = Stopwatch(model, single=4.0, pair=3.0)
+    monkeypatch.setattr(onnx_model, "_timed", watch.timed)
     chance = np.random.default_rng(5)
     texts = [chance.integers(1000, 20_000, (1, n)).astype(np.int32) for n in (3, 9, 20, 60, 256)]
     ask(model, FIRST_TRIAL, texts[0])
-    model._faster = model._pair
+    watch.ran.clear()
     for ids in texts:
         ask(model, 3, ids)
+    assert watch.ran == [True] * 15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import threading
 import time
@@ -16,19 +17,25 @@ from byheart.contracts import Vectors
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.forking import renew_after_fork
 
-# Two threads need another 36 MB of weights: for whoever asks more than now and then. How they do is
-# found out with so many lone texts, and again after so many more, since other programs come and go.
-FIRST_TRIAL, NEXT_TRIAL = 8, 64
+# Two threads need a second session: 36 MB, and the time of some ten questions to open it. That is
+# for whoever asks many. How they do is found out with so many lone texts, and again after so many
+# more; whoever loses twice is let go of, and the next trial is a long way off.
+FIRST_TRIAL, NEXT_TRIAL, TRIAL_AFTER_LOSSES = 24, 128, 2048
+MOST_LOSSES = 2
+# Other programs come and go: if so many in a row took no less than by one thread, it is time.
+MOST_DISAPPOINTMENTS = 4
 # A trial runs a text four times over, so not a long one.
 LONGEST_TRIAL_TOKENS = 64
+# What two threads must stay below, as a part of the time of one: they take two cores.
+WORTH_WHILE = 0.85
 
 
 class OnnxModel:
     """Run one text at a time through a graph; any number of threads may do so at once.
 
     While a core is idle, two threads have the vector of a question in two thirds of the time; while
-    none is, they take twice as long, each operator waiting for both. Only time tells which: a lone
-    text is run both ways now and then. Its vector is the same.
+    it is busy they take longer than one, because each operator waits for both. Only time tells: now
+    and then a lone text is run both ways. Its vector is the same, or else two threads are not used.
     """
 
     def __init__(self, graph: Path, *, may_pair: bool) -> None:
@@ -42,8 +49,10 @@ class OnnxModel:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._running = 0
-        self._faster = self._single
         self._until_trial = FIRST_TRIAL
+        # What one thread took for each token when both ways were tried.
+        self._pace = math.inf
+        self._disappointments = self._losses = 0
         if self._pair is not None:
             # Its second thread stayed with the parent. Letting go of it would wait for that one.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pair))
@@ -55,33 +64,51 @@ class OnnxModel:
             self._running += 1
             alone = alone and self._running == 1
         try:
-            if not alone:
-                return _run(self._single, ids)
-            if self._may_pair:
-                self._until_trial -= 1
-                if self._until_trial <= 0 and ids.shape[1] <= LONGEST_TRIAL_TOKENS:
-                    self._try_both(ids)
-            return _run(self._faster, ids)
+            return self._run_alone(ids) if alone and self._may_pair else _run(self._single, ids)
         finally:
             with self._lock:
                 self._running -= 1
 
-    def _try_both(self, ids: NDArray[np.int32]) -> None:
-        self._until_trial = NEXT_TRIAL
-        if self._pair is None:
-            try:
+    def _run_alone(self, ids: NDArray[np.int32]) -> Vectors:
+        self._until_trial -= 1
+        if self._until_trial <= 0 and ids.shape[1] <= LONGEST_TRIAL_TOKENS:
+            return self._try_both(ids)
+        if self._pair is None or self._losses:
+            return _run(self._single, ids)
+        vector, seconds = _timed(self._pair, ids)
+        slow = seconds >= self._pace * ids.shape[1]
+        self._disappointments = self._disappointments + 1 if slow else 0
+        if self._disappointments >= MOST_DISAPPOINTMENTS:
+            self._until_trial = 0
+        return vector
+
+    def _try_both(self, ids: NDArray[np.int32]) -> Vectors:
+        """Find out which way is faster from now on."""
+        self._until_trial, self._disappointments = NEXT_TRIAL, 0
+        vector, first = _timed(self._single, ids)
+        try:
+            if self._pair is None:
                 self._pair = _open_session(self._graph, threads=2)
-            except ModelFilesError:  # gone or replaced meanwhile: what is loaded serves on
-                self._may_pair = False
-                return
-            _run(self._pair, ids)  # the first run takes longer
-        times: dict[Any, list[float]] = {self._single: [], self._pair: []}
-        for _ in range(2):
-            for session, taken in times.items():
-                started = time.perf_counter()
-                _run(session, ids)
-                taken.append(time.perf_counter() - started)
-        self._faster = min(times, key=lambda session: min(times[session]))
+                _run(self._pair, ids)  # the first run takes longer
+            by_pair, second = _timed(self._pair, ids)
+        except (ModelFilesError, EmbeddingError):  # the graph is gone, or memory is short
+            self._pair, self._may_pair = None, False
+            return vector
+        first = min(first, _timed(self._single, ids)[1])
+        second = min(second, _timed(self._pair, ids)[1])
+        self._pace = first / ids.shape[1]
+        self._losses = self._losses + 1 if second > WORTH_WHILE * first else 0
+        if not np.array_equal(by_pair, vector):  # the file holds another model by now
+            self._pair, self._may_pair = None, False
+        elif self._losses >= MOST_LOSSES:
+            self._pair, self._until_trial = None, TRIAL_AFTER_LOSSES
+        return vector
+
+
+def _timed(session: Any, ids: NDArray[np.int32]) -> tuple[Vectors, float]:
+    started = time.perf_counter()
+    vector = _run(session, ids)
+    return vector, time.perf_counter() - started
 
 
 def _run(session: Any, ids: NDArray[np.int32]) -> Vectors:

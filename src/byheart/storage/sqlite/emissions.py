@@ -1,6 +1,6 @@
 """Emissions: which passages a session was given lately, so that a reply that repeats them is known.
 
-They are noted a moment later, without waiting for the disk, or for others who write. The record is
+They are noted like accesses: without waiting for the disk, or for others who write. The record is
 the store's, not the process's: one that asks and one that logs the reply may be two.
 """
 
@@ -25,7 +25,8 @@ _SLACK = 32
 class _Emitted(NamedTuple):
     space: str
     session_id: str
-    chunk_id: str
+    text_id: str
+    chunk_index: int | None
 
 
 class Emissions:
@@ -37,26 +38,23 @@ class Emissions:
 
     def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
         """Note passages by their ids, or memories given whole by theirs."""
-        now, session_id = now_micros(), session_id or ""
-        noted = {_Emitted(space, session_id, each): now for each in chunk_ids}
-        self._notes.add_soon(lambda waiting: waiting.update(noted))
+        now = now_micros()
 
-    def drop(self, space: str, session_id: str) -> None:
-        """Let go of what a session was given, as far as it was not written yet."""
+        def note(waiting: dict[_Emitted, int]) -> None:
+            for each in chunk_ids:
+                text_id, _, index = each.partition("#")
+                key = _Emitted(space, session_id or "", text_id, int(index) if index else None)
+                waiting[key] = now
 
-        def drop(waiting: dict[_Emitted, int]) -> None:
-            for key in [each for each in waiting if each[:2] == (space, session_id)]:
-                del waiting[key]
-
-        self._notes.add(drop)
+        self._notes.add(note)
 
     def settle(self) -> None:
-        """Write what is waiting, if nobody else writes just now."""
+        """Write what had to wait, if nobody else writes just now."""
         self._notes.add(lambda _waiting: None)
 
 
 def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
-    given = [(*key[:2], *_parts(key.chunk_id), at) for key, at in waiting.items()]
+    # In one statement: a search waits for it.
     connection.execute(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
         "SELECT m.space, value ->> 1, chunk_no, value ->> 4 FROM json_each(?) "
@@ -65,9 +63,9 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
         f"ifnull(value ->> 3, 0) AND ifnull(value ->> 3, {_MOST_OF_ONE - 1}) "
         "WHERE chunk_type <> 'echo' "
         "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
-        (json.dumps(given),),
+        (json.dumps([(*key, at) for key, at in waiting.items()]),),
     )
-    for place in {key[:2] for key in waiting}:
+    for place in {(key.space, key.session_id) for key in waiting}:
         held = connection.execute(
             "SELECT count(*) FROM emitted WHERE space = ? AND session_id = ?", place
         ).get
@@ -78,11 +76,6 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
                 (*place, MOST_REMEMBERED),
             )
-
-
-def _parts(chunk_id: str) -> tuple[str, int | None]:
-    text_id, _, index = chunk_id.partition("#")
-    return text_id, int(index) if index else None
 
 
 def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) -> list[str]:

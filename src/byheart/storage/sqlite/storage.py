@@ -168,7 +168,6 @@ class SqliteStorage:
 
     def forget_emitted(self, space: str, session_id: str) -> None:
         """Let go of what was noted as given out to a session."""
-        self._emissions.drop(space, session_id)
         with self._database.writing() as connection:
             emissions.forget(connection, space, session_id)
 
