@@ -193,6 +193,15 @@ def test_a_forked_child_embeds_and_ends_as_any_process_does(graph):
             os.killpg(program.pid, signal.SIGKILL)
 
 
+def test_a_program_may_end_while_daemon_threads_embed(graph):
+    script = Path(__file__).with_name("ending_embedder.py")
+    for _ in range(2):
+        ended = subprocess.run(
+            [sys.executable, str(script), str(graph)], timeout=60, capture_output=True, check=False
+        )
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"32 dimensions\n", b"")
+
+
 @pytest.mark.model
 def test_two_threads_give_the_real_model_the_same_vectors(minilm, monkeypatch):
     model = OnnxModel(minilm.files().graph, may_pair=True)

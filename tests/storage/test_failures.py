@@ -189,6 +189,71 @@ def test_a_store_from_a_newer_version_is_refused_by_name_and_left_as_it_is(saved
 # --- Locked files -----------------------------------------------------------------------------
 
 
+# --- Files that go away -----------------------------------------------------------------------
+
+
+def put_away(path: Path) -> None:
+    away = path.with_name("away")
+    away.mkdir()
+    for file in path.parent.glob("memory.db*"):
+        file.rename(away / file.name)
+
+
+def delete(path: Path) -> None:
+    for file in path.parent.glob("memory.db*"):
+        file.unlink()
+
+
+def replace_by_copy(path: Path) -> None:
+    copy = path.with_name("copy.db")
+    shutil.copyfile(path, copy)
+    copy.replace(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be taken away there")
+@pytest.mark.parametrize("take_away", [put_away, delete, replace_by_copy])
+def test_a_store_whose_file_is_gone_takes_nothing_that_would_be_lost(
+    saved: Path, open_store: OpenStore, take_away: Callable[[Path], None]
+) -> None:
+    store = open_store()
+    store.search("topic")
+    take_away(saved)
+    for use in (
+        lambda: store.save("nobody would ever see this"),
+        lambda: store.search("topic"),
+        store.list,
+        store.doctor,
+    ):
+        with pytest.raises(StoreUnreachable, match="deleted, moved or replaced") as raised:
+            use()
+        assert "again" in raised.value.hint
+
+
+@pytest.mark.skipif(os.name == "nt", reason="an open file cannot be taken away there")
+def test_who_lets_go_of_a_store_that_is_gone_leaves_the_next_one_alone(
+    saved: Path, open_store: OpenStore
+) -> None:
+    old = open_store()
+    old.save("of the old one")
+    put_away(saved)
+    script = """
+import sys, byheart
+store = byheart.open(sys.argv[1], embedding_provider="hash")
+print(store.save("of the new one").status, flush=True)
+sys.stdin.read()
+"""
+    new = start(script, saved)
+    assert new.stdout is not None
+    assert new.stdout.readline() == "created\n"
+    old.close()
+    assert saved.with_name("memory.db-wal").exists()
+    new.kill()
+    new.wait()
+    again = open_store()
+    assert [each.content for each in again.list().memories] == ["of the new one"]
+    assert all(finding.ok for finding in again.doctor())
+
+
 def test_a_file_locked_for_too_long_is_busy_and_nothing_changes(
     saved: Path, open_store: OpenStore
 ) -> None:

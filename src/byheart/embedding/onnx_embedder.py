@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.onnx_model import OnnxModel
 from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
+from byheart.embedding.sharing import share
 from byheart.errors import ModelFilesError
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
@@ -128,8 +128,7 @@ class OnnxEmbedder:
 
         if len(texts) == 1:
             return run(texts[0])[np.newaxis]
-        with ThreadPoolExecutor(self._threads) as pool:
-            return np.stack(list(pool.map(run, texts)))
+        return np.stack(share(run, texts, self._threads))
 
     def _tokenizer(self) -> ModelTokens:
         with self._lock:

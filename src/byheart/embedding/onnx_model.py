@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import math
 import os
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ MOST_DISAPPOINTMENTS = 4
 LONGEST_TRIAL_TOKENS = 64
 # What two threads must stay below, as a part of the time of one: they take two cores.
 WORTH_WHILE = 0.85
+LONGEST_END_SECONDS = 2.0
 
 
 class OnnxModel:
@@ -45,6 +48,7 @@ class OnnxModel:
         self._pair: Any = None
         self._renew()
         renew_after_fork(self._renew)
+        _models.add(self)
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
@@ -61,6 +65,8 @@ class OnnxModel:
     def run(self, ids: NDArray[np.int32], *, alone: bool) -> Vectors:
         """Give the vector of a row of tokens; `alone` says that no others are given beside it."""
         with self._lock:
+            if _ending.is_set() and threading.current_thread() is not threading.main_thread():
+                raise EmbeddingError("the program is about to end")
             self._running += 1
             alone = alone and self._running == 1
         try:
@@ -103,6 +109,24 @@ class OnnxModel:
         elif self._losses >= MOST_LOSSES:
             self._pair, self._until_trial = None, TRIAL_AFTER_LOSSES
         return vector
+
+    def wait(self, until: float) -> None:
+        """Wait for texts that threads are at, up to a moment of the monotonic clock."""
+        while self._running and time.monotonic() < until:
+            time.sleep(0.001)
+
+
+_models: weakref.WeakSet[OnnxModel] = weakref.WeakSet()
+_ending = threading.Event()
+
+
+@atexit.register
+def _end() -> None:
+    # A daemon thread that Python ends within ONNX Runtime takes the whole process down with it.
+    _ending.set()
+    until = time.monotonic() + LONGEST_END_SECONDS
+    for model in list(_models):
+        model.wait(until)
 
 
 def _timed(session: Any, ids: NDArray[np.int32]) -> tuple[Vectors, float]:

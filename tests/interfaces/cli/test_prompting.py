@@ -69,9 +69,21 @@ def test_a_terminal_gets_the_receipt_as_well(terminal: Run, talk: MemoryStore) -
 
 
 def test_of_a_session_that_nobody_knows_that_is_said(run: Run, talk: MemoryStore) -> None:
-    ran = run("context", "s9", "--no-include-global")
+    ran = run("context", "s9", "deploy key", "--no-include-global")
     assert (ran.code, ran.out) == (0, PREAMBLE)
     assert ran.err == "nothing is known of this session yet: log turns, or save memories\n"
+
+
+def test_who_asks_nothing_of_a_session_without_turns_is_told_so(
+    run: Run, library: MemoryStore
+) -> None:
+    library.save("The deploy key is in the vault.", session_id="s1")
+    ran = run("context", "s1")
+    assert (ran.code, ran.out) == (0, PREAMBLE)
+    assert ran.err == (
+        "nothing was asked, and this session has no turns, summary or pins yet: "
+        "give a QUERY, or log turns\n"
+    )
 
 
 def test_a_budget_that_is_none_is_refused(run: Run) -> None:

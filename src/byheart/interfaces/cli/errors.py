@@ -76,6 +76,9 @@ def report(error: Exception, *, as_json: bool, debug: bool, color: bool | None) 
     if as_json:
         click.echo(json.dumps(asdict(complaint), ensure_ascii=False), err=True)
         return code
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group by itself: this is its help
+        click.echo(complaint.message, err=True)
+        return code
     # Imported here: most commands end well, and `--help` is not to wait for it.
     from byheart.interfaces.cli.screen import printable
 

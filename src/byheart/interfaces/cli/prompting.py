@@ -24,6 +24,12 @@ from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import MODES, ContextAnswer, Memory
 
+_ASKED_NOTHING = (
+    "nothing was asked, and this session has no turns, summary or pins yet: "
+    "give a QUERY, or log turns"
+)
+_FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memories"
+
 
 @click.command(
     "context",
@@ -93,7 +99,7 @@ def context_command(
     qualify(invocation, answer.degraded, answer.remark)
     print_text(answer.text)
     if not answer.receipt.items and not answer.receipt.left_out:
-        remark(invocation, "nothing is known of this session yet: log turns, or save memories")
+        remark(invocation, _FOUND_NOTHING if asked else _ASKED_NOTHING)
     if sys.stdout.isatty():
         _tell(invocation, answer)
 

@@ -42,6 +42,7 @@ class Database:
         self._writer: apsw.Connection | None = None
         self._idle: list[apsw.Connection] = []
         self._closed = False
+        self._identity: tuple[int, int] | None = None
         renew_after_fork(self._renew)
         self.writable = self._prepare_folder()
 
@@ -72,6 +73,7 @@ class Database:
                     "choose another place with --db PATH or BYHEART_DB_PATH",
                 )
             connection = apsw.Connection(self._address(), flags=self._flags())
+            self._identity = self._identity or self._look_at_file()
             connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
@@ -246,6 +248,19 @@ class Database:
     def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
+        # SQLite would go on with a file that nobody else sees, and what is saved would be lost.
+        if self._identity is not None and self._look_at_file() != self._identity:
+            raise StoreUnreachable(
+                f"{self.path} was deleted, moved or replaced while it was open",
+                "open the store again, or start the program that uses it again",
+            )
+
+    def _look_at_file(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def _renew(self) -> None:
         # SQLite connections must not cross a fork: leave the parent's alone, take our own.

@@ -1,0 +1,46 @@
+"""Work that threads share.
+
+Pools of `concurrent.futures` take no more work once the main thread has ended, and cannot even be
+imported then, while threads that it left behind go on.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def share(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
+    """Do the same with every item, this thread and others taking the next one in turn."""
+    lock, numbers = threading.Lock(), iter(range(len(items)))
+    results: dict[int, Result] = {}
+    errors: list[BaseException] = []
+
+    def take() -> None:
+        while not errors:
+            with lock:
+                number = next(numbers, None)
+            if number is None:
+                return
+            try:
+                results[number] = work(items[number])
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                errors.append(error)
+
+    others: list[threading.Thread] = []
+    with suppress(RuntimeError):  # no more threads can be had: this one does it all
+        for _ in range(min(threads, len(items)) - 1):
+            other = threading.Thread(target=take, name="byheart-embed", daemon=True)
+            other.start()
+            others.append(other)
+    take()
+    for other in others:
+        other.join()
+    if errors:
+        raise errors[0]
+    return [results[number] for number in range(len(items))]
