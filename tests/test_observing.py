@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -265,6 +266,37 @@ def test_a_forked_child_counts_its_own_queries_once(open_store: OpenStore) -> No
     stats = open_store().stats()
     assert stats.queries.total.count == 2
     assert stats.saves.created == 1
+
+
+def test_a_fork_waits_for_the_thread_that_writes(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    store.search("counted")
+    ledger = store._observer._ledger
+    assert ledger is not None
+    add, within, done = ledger.add, threading.Event(), threading.Event()
+
+    def slowly(tally: Any) -> bool:
+        within.set()
+        time.sleep(0.1)
+        written = add(tally)
+        done.set()
+        return written
+
+    monkeypatch.setattr(ledger, "add", slowly)
+    flushing = threading.Thread(target=store._observer.flush)
+    flushing.start()
+    assert within.wait(20)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        store.search("child")
+        os._exit(0 if done.is_set() else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    flushing.join()
+    store.search("the parent goes on")
+    assert store._observer.flush()
 
 
 def test_sixteen_threads_lose_no_count(store: MemoryStore) -> None:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from byheart.contracts import Count, Embedder, Ledger, RemembersQueries, Tally
-from byheart.forking import renew_after_fork
+from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import (
     CacheStats,
     Inventory,
@@ -97,6 +97,7 @@ class Observer:
         )
         self._renew()
         renew_after_fork(self._renew)
+        wait_before_fork(self._while_flushing)
         _open_observers.add(self)
 
     def _renew(self) -> None:
@@ -107,6 +108,9 @@ class Observer:
         self._queries: dict[tuple[str, str], _Queries] = {}
         self._waiting = False
         self._cache_seen = self._query_cache()
+
+    def _while_flushing(self) -> threading.RLock:
+        return self._flushing
 
     # --- Counting -----------------------------------------------------------------------------
 

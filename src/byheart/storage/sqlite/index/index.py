@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from byheart import words
 from byheart.errors import StoreError
-from byheart.forking import renew_after_fork
+from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import ECHO, UNEMBEDDED
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
@@ -77,6 +77,7 @@ class Index:
         self._database = database
         self._renew()
         renew_after_fork(self._renew)
+        wait_before_fork(self._while_publishing)
         self._contents: _Contents | None = None
         self._view: View | None = None
         self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
@@ -126,6 +127,9 @@ class Index:
             return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
         return contents.unpublished >= least
+
+    def _while_publishing(self) -> threading.Lock:
+        return self._publishing
 
     def publish(self) -> None:
         """Write the index to its file, without what is gone, and go on from there.
