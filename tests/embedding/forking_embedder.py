@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 
 from byheart.embedding import onnx_model
-from byheart.embedding.onnx_model import FIRST_TRIAL, OnnxModel
+from byheart.embedding.onnx_model import FIRST_TRIAL, TRIAL_TEXTS, OnnxModel
 
 onnx_model.WORTH_WHILE = 1000  # whatever they take, two threads are used
-onnx_model.MOST_DISAPPOINTMENTS = 1000
 model = OnnxModel(Path(sys.argv[1]), may_pair=True)
 ids = np.array([[1, 5, 7, 2]], np.int32)
-vectors = [model.run(ids, alone=True) for _ in range(2 * FIRST_TRIAL)]
-assert model._pair is not None
+vectors = [model.run(ids, alone=True) for _ in range(FIRST_TRIAL + 2 * TRIAL_TEXTS)]
+assert model._paired
 children = []
 for _ in range(4):
     child = os.fork()
@@ -26,8 +25,8 @@ for _ in range(4):
         children.clear()  # they are its siblings
         break
     children.append(child)
-vectors += [model.run(ids, alone=True) for _ in range(2 * FIRST_TRIAL)]
+vectors += [model.run(ids, alone=True) for _ in range(FIRST_TRIAL + 2 * TRIAL_TEXTS)]
 assert all(np.array_equal(each, vectors[0]) for each in vectors)
-assert model._pair is not None
+assert model._paired
 ends = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 sys.exit(any(ends))

@@ -21,8 +21,8 @@ from byheart.embedding.model_sources import ModelSources
 from byheart.embedding.onnx_embedder import OnnxEmbedder
 from byheart.embedding.onnx_model import (
     FIRST_TRIAL,
-    MOST_DISAPPOINTMENTS,
     NEXT_TRIAL,
+    TRIAL_TEXTS,
     OnnxModel,
 )
 
@@ -48,23 +48,22 @@ def ask(model: OnnxModel, times: int, ids: np.ndarray = TEXT) -> None:
 
 
 class Stopwatch:
-    """Tells the time that sessions are said to take, and which of them ran."""
+    """Tells the time that one thread and two are said to take, and how often they were timed."""
 
     def __init__(self, model: OnnxModel, single: float, pair: float) -> None:
         self._model = model
         self.seconds = {False: single, True: pair}
-        self.ran: list[bool] = []
+        self.timed = 0
 
-    def timed(self, session, ids):
-        paired = session is not self._model._single
-        self.ran.append(paired)
-        return onnx_model._run(session, ids), self.seconds[paired]
+    def time(self, session, ids):
+        self.timed += 1
+        return onnx_model._run(session, ids), self.seconds[session is not self._model._single]
 
 
 @pytest.fixture
 def watch(model: OnnxModel, monkeypatch: pytest.MonkeyPatch) -> Stopwatch:
     stopwatch = Stopwatch(model, single=4.0, pair=3.0)
-    monkeypatch.setattr(onnx_model, "_timed", stopwatch.timed)
+    monkeypatch.setattr(onnx_model, "_timed", stopwatch.time)
     return stopwatch
 
 
@@ -76,63 +75,51 @@ def test_who_asks_now_and_then_loads_nothing_more(model):
 
 
 def test_two_threads_are_used_where_they_are_worth_it(model, watch):
-    ask(model, FIRST_TRIAL)
-    assert sorted(watch.ran) == [False, False, True, True], "both ways were tried twice"
-    watch.ran.clear()
+    ask(model, FIRST_TRIAL - 1)
+    assert (watch.timed, model._paired) == (0, False)
+    ask(model, 2 * TRIAL_TEXTS)
+    assert (watch.timed, model._paired) == (2 * TRIAL_TEXTS, True)
     ask(model, NEXT_TRIAL - 1)
-    assert watch.ran == [True] * (NEXT_TRIAL - 1)
-    watch.ran.clear()
-    ask(model, 1)
-    assert len(watch.ran) == 4, "and tried again"
+    assert watch.timed == 2 * TRIAL_TEXTS, "nothing is tried for a while"
+    ask(model, 2 * TRIAL_TEXTS)
+    assert (watch.timed, model._paired) == (4 * TRIAL_TEXTS, True)
 
 
 def test_two_threads_that_gain_little_are_not_used_and_let_go_of(model, watch):
-    watch.seconds[True] = 3.6
-    ask(model, FIRST_TRIAL)
-    watch.ran.clear()
-    ask(model, NEXT_TRIAL - 1)
-    assert watch.ran == []
+    watch.seconds[True] = 3.7
+    ask(model, FIRST_TRIAL + 2 * TRIAL_TEXTS)
+    assert not model._paired
     assert model._pair is not None, "the one time may have been chance"
-    ask(model, 1)
+    ask(model, NEXT_TRIAL + 2 * TRIAL_TEXTS)
     assert model._pair is None
-    watch.ran.clear()
-    ask(model, NEXT_TRIAL)
-    assert watch.ran == []
+    watch.seconds[True] = 3.0
+    ask(model, NEXT_TRIAL + 2 * TRIAL_TEXTS)
+    assert model._pair is None, "nor looked for again soon"
 
 
-def test_two_threads_that_got_slow_are_tried_again_at_once(model, watch):
-    ask(model, FIRST_TRIAL)
+def test_two_threads_that_became_slow_are_given_up(model, watch):
+    ask(model, FIRST_TRIAL + 2 * TRIAL_TEXTS)
+    assert model._paired
     watch.seconds[True] = 5.0
-    ask(model, MOST_DISAPPOINTMENTS)
-    watch.ran.clear()
-    ask(model, 1)
-    assert len(watch.ran) == 4
-    watch.ran.clear()
-    ask(model, 1)
-    assert watch.ran == []
+    ask(model, NEXT_TRIAL + 2 * TRIAL_TEXTS)
+    assert not model._paired
+    watch.seconds[True] = 3.0
+    ask(model, NEXT_TRIAL + 2 * TRIAL_TEXTS)
+    assert model._paired, "and taken up when they are fast again"
 
 
-def test_a_slow_text_now_and_then_means_nothing(model, watch):
-    ask(model, FIRST_TRIAL)
-    watch.ran.clear()
-    for _ in range(5):
-        watch.seconds[True] = 5.0
-        ask(model, MOST_DISAPPOINTMENTS - 1)
-        watch.seconds[True] = 3.0
-        ask(model, 1)
-    assert watch.ran == [True] * 5 * MOST_DISAPPOINTMENTS
-
-
-def test_long_texts_are_not_run_over_and_over_again(model, monkeypatch):
+def test_long_texts_are_not_compared_with_short_ones(model, watch, monkeypatch):
     monkeypatch.setattr(onnx_model, "LONGEST_TRIAL_TOKENS", 10)
     ask(model, 2 * FIRST_TRIAL, np.ones((1, 11), np.int32))
     assert model._pair is None
-    ask(model, 1, np.ones((1, 10), np.int32))
+    ask(model, FIRST_TRIAL, np.ones((1, 10), np.int32))
     assert model._pair is not None
+    ask(model, 2 * TRIAL_TEXTS, np.ones((1, 11), np.int32))
+    assert watch.timed == 1
 
 
 def test_texts_among_others_keep_to_one_thread_each(model, watch, monkeypatch):
-    ask(model, FIRST_TRIAL)
+    ask(model, FIRST_TRIAL + 2 * TRIAL_TEXTS)
     ran, done = [], threading.Event()
     run = onnx_model._run
 
@@ -177,8 +164,7 @@ def test_a_graph_of_another_model_is_not_used_beside_the_one_that_is_loaded(mode
         OnnxModel(graph, may_pair=False).run(TEXT, alone=True), model.run(TEXT, alone=False)
     )
     ask(model, FIRST_TRIAL + NEXT_TRIAL)
-    assert model._pair is None
-    assert watch.ran.count(True) == 2
+    assert (model._pair, watch.timed) == (None, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
@@ -205,12 +191,10 @@ def test_a_program_may_end_while_daemon_threads_embed(graph):
 @pytest.mark.model
 def test_two_threads_give_the_real_model_the_same_vectors(minilm, monkeypatch):
     model = OnnxModel(minilm.files().graph, may_pair=True)
-    watch = Stopwatch(model, single=4.0, pair=3.0)
-    monkeypatch.setattr(onnx_model, "_timed", watch.timed)
+    monkeypatch.setattr(onnx_model, "_timed", Stopwatch(model, single=4.0, pair=3.0).time)
     chance = np.random.default_rng(5)
     texts = [chance.integers(1000, 20_000, (1, n)).astype(np.int32) for n in (3, 9, 20, 60, 256)]
-    ask(model, FIRST_TRIAL, texts[0])
-    watch.ran.clear()
+    ask(model, FIRST_TRIAL + 2 * TRIAL_TEXTS, texts[0])
     for ids in texts:
+        assert model._paired
         ask(model, 3, ids)
-    assert watch.ran == [True] * 15

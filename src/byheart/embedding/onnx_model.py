@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import math
 import os
+import statistics
 import threading
 import time
 import weakref
@@ -20,16 +20,14 @@ from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.forking import renew_after_fork
 
 # Two threads need a second session: 36 MB, and the time of some ten questions to open it. That is
-# for whoever asks many. How they do is found out with so many lone texts, and again after so many
-# more; whoever loses twice is let go of, and the next trial is a long way off.
-FIRST_TRIAL, NEXT_TRIAL, TRIAL_AFTER_LOSSES = 24, 128, 2048
+# for whoever asks many. After so many lone texts one thread and two take turns, and again after so
+# many more, since other programs come and go; if two lost twice, they are let go of for long.
+FIRST_TRIAL, NEXT_TRIAL, TRIAL_AFTER_LOSSES = 24, 128, 1024
 MOST_LOSSES = 2
-# Other programs come and go: if so many in a row took no less than by one thread, it is time.
-MOST_DISAPPOINTMENTS = 4
-# A trial runs a text four times over, so not a long one.
-LONGEST_TRIAL_TOKENS = 64
+# How many texts a trial takes of each, and how long one may be: longer ones take more for a token.
+TRIAL_TEXTS, LONGEST_TRIAL_TOKENS = 8, 64
 # What two threads must stay below, as a part of the time of one: they take two cores.
-WORTH_WHILE = 0.85
+WORTH_WHILE = 0.9
 LONGEST_END_SECONDS = 2.0
 
 
@@ -38,7 +36,7 @@ class OnnxModel:
 
     While a core is idle, two threads have the vector of a question in two thirds of the time; while
     it is busy they take longer than one, because each operator waits for both. Only time tells: now
-    and then a lone text is run both ways. Its vector is the same, or else two threads are not used.
+    and then lone texts are run by the one and the other in turn. The vectors are the same.
     """
 
     def __init__(self, graph: Path, *, may_pair: bool) -> None:
@@ -53,10 +51,11 @@ class OnnxModel:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._running = 0
+        self._paired = False
         self._until_trial = FIRST_TRIAL
-        # What one thread took for each token when both ways were tried.
-        self._pace = math.inf
-        self._disappointments = self._losses = 0
+        # Seconds for each token, of one thread and of two.
+        self._paces: dict[bool, list[float]] = {False: [], True: []}
+        self._losses = 0
         if self._pair is not None:
             # Its second thread stayed with the parent. Letting go of it would wait for that one.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pair))
@@ -76,39 +75,39 @@ class OnnxModel:
                 self._running -= 1
 
     def _run_alone(self, ids: NDArray[np.int32]) -> Vectors:
-        self._until_trial -= 1
-        if self._until_trial <= 0 and ids.shape[1] <= LONGEST_TRIAL_TOKENS:
-            return self._try_both(ids)
-        if self._pair is None or self._losses:
-            return _run(self._single, ids)
-        vector, seconds = _timed(self._pair, ids)
-        slow = seconds >= self._pace * ids.shape[1]
-        self._disappointments = self._disappointments + 1 if slow else 0
-        if self._disappointments >= MOST_DISAPPOINTMENTS:
-            self._until_trial = 0
-        return vector
+        tokens = ids.shape[1]
+        if tokens <= LONGEST_TRIAL_TOKENS:
+            self._until_trial -= 1
+            if self._until_trial <= 0 and (self._pair is not None or self._open_pair(ids)):
+                paired = len(self._paces[True]) < len(self._paces[False])
+                vector, seconds = _timed(self._pair if paired else self._single, ids)
+                self._paces[paired].append(seconds / tokens)
+                if len(self._paces[True]) >= TRIAL_TEXTS:
+                    self._choose()
+                return vector
+        return _run(self._pair if self._paired else self._single, ids)
 
-    def _try_both(self, ids: NDArray[np.int32]) -> Vectors:
-        """Find out which way is faster from now on."""
-        self._until_trial, self._disappointments = NEXT_TRIAL, 0
-        vector, first = _timed(self._single, ids)
+    def _open_pair(self, ids: NDArray[np.int32]) -> bool:
+        """Open the second session, and say whether it gives the same vector as the first."""
         try:
-            if self._pair is None:
-                self._pair = _open_session(self._graph, threads=2)
-                _run(self._pair, ids)  # the first run takes longer
-            by_pair, second = _timed(self._pair, ids)
-        except (ModelFilesError, EmbeddingError):  # the graph is gone, or memory is short
-            self._pair, self._may_pair = None, False
-            return vector
-        first = min(first, _timed(self._single, ids)[1])
-        second = min(second, _timed(self._pair, ids)[1])
-        self._pace = first / ids.shape[1]
-        self._losses = self._losses + 1 if second > WORTH_WHILE * first else 0
-        if not np.array_equal(by_pair, vector):  # the file holds another model by now
-            self._pair, self._may_pair = None, False
-        elif self._losses >= MOST_LOSSES:
+            self._pair = _open_session(self._graph, threads=2)
+            if np.array_equal(_run(self._pair, ids), _run(self._single, ids)):
+                return True
+        except (ModelFilesError, EmbeddingError):  # the file is gone, or memory is short
+            pass
+        # If it is not the same, another model has taken its place in the file.
+        self._pair, self._may_pair = None, False
+        return False
+
+    def _choose(self) -> None:
+        """Keep to the faster way from now on."""
+        single, pair = (statistics.median(self._paces[paired]) for paired in (False, True))
+        self._paces = {False: [], True: []}
+        self._paired = pair < WORTH_WHILE * single
+        self._losses = 0 if self._paired else self._losses + 1
+        self._until_trial = NEXT_TRIAL
+        if self._losses >= MOST_LOSSES:
             self._pair, self._until_trial = None, TRIAL_AFTER_LOSSES
-        return vector
 
     def wait(self, until: float) -> None:
         """Wait for texts that threads are at, up to a moment of the monotonic clock."""
