@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import statistics
 import threading
 import time
 import weakref
@@ -20,11 +19,11 @@ from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.forking import renew_after_fork
 
 # Two threads need a second session: 36 MB, and the time of some ten questions to open it. That is
-# for whoever asks many. After so many lone texts one thread and two take turns, and again after so
-# many more, since other programs come and go; if two lost twice, they are let go of for long.
+# for whoever asks many. After so many lone texts both ways are tried, and again after so many more,
+# since other programs come and go; two threads that lost twice are let go of for long.
 FIRST_TRIAL, NEXT_TRIAL, TRIAL_AFTER_LOSSES = 24, 128, 1024
 MOST_LOSSES = 2
-# How many texts a trial takes of each, and how long one may be: longer ones take more for a token.
+# How many texts a trial takes, and how long one may be, since each is run twice.
 TRIAL_TEXTS, LONGEST_TRIAL_TOKENS = 8, 64
 # What two threads must stay below, as a part of the time of one: they take two cores.
 WORTH_WHILE = 0.9
@@ -36,7 +35,7 @@ class OnnxModel:
 
     While a core is idle, two threads have the vector of a question in two thirds of the time; while
     it is busy they take longer than one, because each operator waits for both. Only time tells: now
-    and then lone texts are run by the one and the other in turn. The vectors are the same.
+    and then some lone texts are run both ways. The vectors are the same.
     """
 
     def __init__(self, graph: Path, *, may_pair: bool) -> None:
@@ -53,8 +52,8 @@ class OnnxModel:
         self._running = 0
         self._paired = False
         self._until_trial = FIRST_TRIAL
-        # Seconds for each token, of one thread and of two.
-        self._paces: dict[bool, list[float]] = {False: [], True: []}
+        # What two threads took of the time of one, for each text of a trial.
+        self._shares: list[float] = []
         self._losses = 0
         if self._pair is not None:
             # Its second thread stayed with the parent. Letting go of it would wait for that one.
@@ -75,17 +74,22 @@ class OnnxModel:
                 self._running -= 1
 
     def _run_alone(self, ids: NDArray[np.int32]) -> Vectors:
-        tokens = ids.shape[1]
-        if tokens <= LONGEST_TRIAL_TOKENS:
+        if ids.shape[1] <= LONGEST_TRIAL_TOKENS:
             self._until_trial -= 1
             if self._until_trial <= 0 and (self._pair is not None or self._open_pair(ids)):
-                paired = len(self._paces[True]) < len(self._paces[False])
-                vector, seconds = _timed(self._pair if paired else self._single, ids)
-                self._paces[paired].append(seconds / tokens)
-                if len(self._paces[True]) >= TRIAL_TEXTS:
-                    self._choose()
-                return vector
+                return self._run_both(ids)
         return _run(self._pair if self._paired else self._single, ids)
+
+    def _run_both(self, ids: NDArray[np.int32]) -> Vectors:
+        # In turn, because who comes second finds in the cache what the first has brought there.
+        if len(self._shares) % 2:
+            (vector, single), (_, pair) = _timed(self._single, ids), _timed(self._pair, ids)
+        else:
+            (vector, pair), (_, single) = _timed(self._pair, ids), _timed(self._single, ids)
+        self._shares.append(pair / single)
+        if len(self._shares) >= TRIAL_TEXTS:
+            self._choose()
+        return vector
 
     def _open_pair(self, ids: NDArray[np.int32]) -> bool:
         """Open the second session, and say whether it gives the same vector as the first."""
@@ -101,9 +105,8 @@ class OnnxModel:
 
     def _choose(self) -> None:
         """Keep to the faster way from now on."""
-        single, pair = (statistics.median(self._paces[paired]) for paired in (False, True))
-        self._paces = {False: [], True: []}
-        self._paired = pair < WORTH_WHILE * single
+        self._paired = bool(np.median(self._shares) < WORTH_WHILE)
+        self._shares.clear()
         self._losses = 0 if self._paired else self._losses + 1
         self._until_trial = NEXT_TRIAL
         if self._losses >= MOST_LOSSES:
