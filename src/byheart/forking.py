@@ -1,7 +1,7 @@
 """Forks: locks, threads and connections must not cross one, so their owners renew them.
 
-Nor may one happen while a thread of our own is within SQLite: the child would inherit locks in
-there that nobody will ever release.
+Nor should one happen while a thread of ours writes statistics or the index: the child would inherit
+SQLite's own locks, which nobody will ever release there.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-# How long a fork waits for each of them: rather a risk than a program that hangs.
-_LONGEST_WAIT_SECONDS = 2.0
+# How long a fork waits for each lock: rather a risk than a program that hangs.
+LONGEST_WAIT_SECONDS = 2.0
 
 
 class _Lock(Protocol):
@@ -21,16 +21,24 @@ class _Lock(Protocol):
     def release(self) -> None: ...
 
 
+class _Taken(threading.local):
+    """The locks that this thread holds while it forks."""
+
+    def __init__(self) -> None:
+        self.locks: list[_Lock] = []
+
+
 _renewals: list[weakref.WeakMethod[Callable[[], None]]] = []
 _working: list[weakref.WeakMethod[Callable[[], _Lock]]] = []
-_forking = threading.Lock()
-_taken: list[_Lock] = []
+_registering = threading.Lock()
+_taken = _Taken()
 
 
 def renew_after_fork(renew: Callable[[], None]) -> None:
     """Have a method called in every forked child, for as long as its object lives."""
-    _renewals[:] = [each for each in _renewals if each() is not None]
-    _renewals.append(weakref.WeakMethod(renew))
+    with _registering:
+        _renewals[:] = [each for each in _renewals if each() is not None]
+        _renewals.append(weakref.WeakMethod(renew))
 
 
 def wait_before_fork(lock: Callable[[], _Lock]) -> None:
@@ -38,30 +46,29 @@ def wait_before_fork(lock: Callable[[], _Lock]) -> None:
 
     The child finds it taken, and renews it.
     """
-    _working[:] = [each for each in _working if each() is not None]
-    _working.append(weakref.WeakMethod(lock))
+    with _registering:
+        _working[:] = [each for each in _working if each() is not None]
+        _working.append(weakref.WeakMethod(lock))
 
 
 def _take_all() -> None:
-    _forking.acquire()
-    for each in _working:
+    for each in tuple(_working):
         give = each()
         lock = None if give is None else give()
-        if lock is not None and lock.acquire(timeout=_LONGEST_WAIT_SECONDS):
-            _taken.append(lock)
+        if lock is not None and lock.acquire(timeout=LONGEST_WAIT_SECONDS):
+            _taken.locks.append(lock)
 
 
 def _release_all() -> None:
-    while _taken:
-        _taken.pop().release()
-    _forking.release()
+    while _taken.locks:
+        _taken.locks.pop().release()
 
 
 def _renew_all() -> None:
-    global _forking
-    _forking = threading.Lock()
-    _taken.clear()
-    for each in _renewals:
+    global _registering
+    _registering = threading.Lock()
+    _taken.locks.clear()
+    for each in tuple(_renewals):
         renew = each()
         if renew is not None:
             renew()

@@ -7,23 +7,23 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import numpy as np
-
-IDS = np.ones((1, 40), np.int32)
-
 
 def main() -> None:
     # Registered before the model's own, and so called after it.
-    atexit.register(lambda: sys.stdout.write(f"{len(model.run(IDS, alone=True))} dimensions\n"))
-    from byheart.embedding.onnx_model import OnnxModel
+    atexit.register(lambda: sys.stdout.write(f"{embedder.embed(['a', 'b', 'c']).shape}\n"))
+    from byheart.embedding.model_sources import ModelSources
+    from byheart.embedding.onnx_embedder import OnnxEmbedder
     from byheart.errors import EmbeddingError
 
-    model = OnnxModel(Path(sys.argv[1]), may_pair=True)
+    model, cache = sys.argv[1:]
+    sources = ModelSources(())
+    embedder = OnnxEmbedder(model, cache_dir=Path(cache), sources=sources, threads=3)
+    embedder.embed_query("loaded before")
 
     def embed() -> None:
         with suppress(EmbeddingError):
             while True:
-                model.run(IDS, alone=False)
+                embedder.embed_query("word " * 5)
 
     for _ in range(3):
         threading.Thread(target=embed, daemon=True).start()

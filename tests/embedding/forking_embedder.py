@@ -12,7 +12,7 @@ import numpy as np
 from byheart.embedding import onnx_model
 from byheart.embedding.onnx_model import FIRST_TRIAL, TRIAL_TEXTS, OnnxModel
 
-onnx_model.WORTH_WHILE = 1000  # whatever they take, two threads are used
+onnx_model.WORTH_WHILE = float("inf")  # whatever they take, two threads are used
 model = OnnxModel(Path(sys.argv[1]), may_pair=True)
 ids = np.array([[1, 5, 7, 2]], np.int32)
 vectors = [model.run(ids, alone=True) for _ in range(FIRST_TRIAL + TRIAL_TEXTS)]

@@ -25,6 +25,7 @@ from byheart.embedding.onnx_model import (
     TRIAL_TEXTS,
     OnnxModel,
 )
+from byheart.errors import EmbeddingError
 
 TEXT = np.array([[1, 5, 7, 2]], np.int32)
 
@@ -179,13 +180,30 @@ def test_a_forked_child_embeds_and_ends_as_any_process_does(graph):
             os.killpg(program.pid, signal.SIGKILL)
 
 
-def test_a_program_may_end_while_daemon_threads_embed(graph):
+def test_a_program_may_end_while_daemon_threads_embed(graph, tmp_path):
     script = Path(__file__).with_name("ending_embedder.py")
     for _ in range(2):
         ended = subprocess.run(
-            [sys.executable, str(script), str(graph)], timeout=60, capture_output=True, check=False
+            [sys.executable, str(script), str(tmp_path / "tiny"), str(tmp_path / "cache")],
+            timeout=60,
+            capture_output=True,
+            check=False,
         )
-        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"32 dimensions\n", b"")
+        assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"(3, 32)\n", b"")
+
+
+def test_a_question_is_answered_by_one_thread_if_two_fail(model, watch, monkeypatch):
+    ask(model, FIRST_TRIAL + TRIAL_TEXTS)
+    pair, run = model._pair, onnx_model._run
+
+    def fail(session, ids):
+        if session is pair:
+            raise EmbeddingError("memory is short")
+        return run(session, ids)
+
+    monkeypatch.setattr(onnx_model, "_run", fail)
+    ask(model, 3)
+    assert model._pair is None
 
 
 @pytest.mark.model

@@ -186,9 +186,6 @@ def test_a_store_from_a_newer_version_is_refused_by_name_and_left_as_it_is(saved
     assert saved.read_bytes() == before
 
 
-# --- Locked files -----------------------------------------------------------------------------
-
-
 # --- Files that go away -----------------------------------------------------------------------
 
 
@@ -223,10 +220,13 @@ def test_a_store_whose_file_is_gone_takes_nothing_that_would_be_lost(
         lambda: store.search("topic"),
         store.list,
         store.doctor,
+        lambda: store.backup(saved.with_name("kept.db"), overwrite=True),
     ):
         with pytest.raises(StoreUnreachable, match="deleted, moved or replaced") as raised:
             use()
         assert "again" in raised.value.hint
+    assert not saved.exists() or take_away is replace_by_copy, "nor is an empty one made"
+    assert not saved.with_name("kept.db").exists()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="an open file cannot be taken away there")
@@ -252,6 +252,9 @@ sys.stdin.read()
     again = open_store()
     assert [each.content for each in again.list().memories] == ["of the new one"]
     assert all(finding.ok for finding in again.doctor())
+
+
+# --- Locked files -----------------------------------------------------------------------------
 
 
 def test_a_file_locked_for_too_long_is_busy_and_nothing_changes(

@@ -164,7 +164,7 @@ class Reader(Protocol):
         ...
 
     def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order, or those whose index lies in a part."""
+        """Fetch every chunk of a memory in order, or those of a part of step 1."""
         ...
 
     def chunks_under(

@@ -16,11 +16,12 @@ from byheart.embedding.memory import give_back_memory
 from byheart.embedding.model_cache import CachedModel, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
-from byheart.embedding.onnx_model import OnnxModel
+from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
 from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
 from byheart.embedding.sharing import share
 from byheart.errors import ModelFilesError
+from byheart.forking import renew_after_fork
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4
@@ -46,11 +47,15 @@ class OnnxEmbedder:
         self._sources = sources or ModelSources()
         self._threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
         self._progress = progress or (lambda _done, _total: None)
-        self._lock = threading.RLock()
+        self._renew()
+        renew_after_fork(self._renew)
         self._cached: CachedModel | None = None
         self._tokens: ModelTokens | None = None
         self._onnx: OnnxModel | None = None
         self._used_at = time.monotonic()
+
+    def _renew(self) -> None:
+        self._lock = threading.RLock()
 
     @property
     def name(self) -> str:
@@ -128,7 +133,8 @@ class OnnxEmbedder:
 
         if len(texts) == 1:
             return run(texts[0])[np.newaxis]
-        return np.stack(share(run, texts, self._threads))
+        threads = 1 if is_main_thread_alone() else self._threads
+        return np.stack(share(run, texts, threads))
 
     def _tokenizer(self) -> ModelTokens:
         with self._lock:

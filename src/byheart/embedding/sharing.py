@@ -38,9 +38,13 @@ def share(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -
             other = threading.Thread(target=take, name="byheart-embed", daemon=True)
             other.start()
             others.append(other)
-    take()
-    for other in others:
-        other.join()
+    try:
+        take()
+        for other in others:
+            other.join()
+    except BaseException as error:  # Ctrl-C: the others stop behind what they are at
+        errors.append(error)
+        raise
     if errors:
         raise errors[0]
     return [results[number] for number in range(len(items))]

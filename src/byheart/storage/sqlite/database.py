@@ -66,6 +66,7 @@ class Database:
 
     def connect(self) -> apsw.Connection:
         """Open a connection that waits its turn and keeps what it commits."""
+        self._check_in()
         with self.translated():
             if not self.writable and not self.path.exists():
                 raise StoreUnreachable(
@@ -88,7 +89,9 @@ class Database:
 
     def _flags(self) -> int:
         if self.writable:
-            return apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | apsw.SQLITE_OPEN_URI
+            # A file that was there and is gone is not to be made anew, and empty.
+            create = 0 if self._identity else apsw.SQLITE_OPEN_CREATE
+            return apsw.SQLITE_OPEN_READWRITE | create | apsw.SQLITE_OPEN_URI
         return apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
     @contextmanager
@@ -248,8 +251,10 @@ class Database:
     def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
-        # SQLite would go on with a file that nobody else sees, and what is saved would be lost.
-        if self._identity is not None and self._look_at_file() != self._identity:
+        # SQLite would go on with a file that nobody else sees, and what is saved would be lost. Who
+        # may only read opens it anew each time.
+        known = self._identity if self.writable else None
+        if known is not None and self._look_at_file() != known:
             raise StoreUnreachable(
                 f"{self.path} was deleted, moved or replaced while it was open",
                 "open the store again, or start the program that uses it again",
