@@ -389,9 +389,7 @@ class View:
             vectors = few[: len(those)]
             vectors[:] = segment.embeddings.take(those, axis=0)
             products[here] = _products(vectors, vector)
-        order = _order(owners)
-        if order is not None:
-            owners, products = owners.take(order), products.take(order)
+        owners, products = _in_order(owners, products)
         first = _begins(owners)
         return Compared(owners.take(first), _best_windows(products, first))
 
@@ -402,9 +400,7 @@ class View:
         windows = np.empty((len(owners), self.dimensions), np.float32)
         for here, segment, those in self._parts(rows, _BLOCK):
             windows[here] = segment.embeddings.take(those, axis=0)
-        order = _order(owners)
-        if order is not None:
-            owners, windows = owners.take(order), windows.take(order, axis=0)
+        owners, windows = _in_order(owners, windows)
         first = _begins(owners)
         return Windows(owners.take(first), first, windows)
 
@@ -490,11 +486,12 @@ def _best_windows(products: Scores, first: Slots) -> Scores:
     return np.clip(np.maximum.reduceat(cosines, first), -1.0, 1.0)
 
 
-def _order(owners: Slots) -> Slots | None:
-    """Tell how to sort chunks of several segments, or asked for in no order; not if they are."""
-    if (owners[1:] < owners[:-1]).any():
-        return np.argsort(owners, kind="stable")
-    return None
+def _in_order(owners: Slots, rows: NDArray[np.float32]) -> tuple[Slots, NDArray[np.float32]]:
+    """Sort what belongs to chunks by these: several segments, or questions, know no order."""
+    if not (owners[1:] < owners[:-1]).any():
+        return owners, rows
+    order = np.argsort(owners, kind="stable")
+    return owners.take(order), rows.take(order, axis=0)
 
 
 def _begins(ordered: Slots) -> Slots:
