@@ -468,7 +468,8 @@ def _guess_least(scores: Scores, limit: int) -> float:
     step = len(scores) // _SAMPLED_SCORES + 1
     sample = scores[::step]
     rank = min(3 * limit // step + 1, len(sample))
-    least = float(np.partition(sample, len(sample) - rank)[len(sample) - rank]) if rank else 0.0
+    # Sorted, because among many equal scores, most of them 0, `partition` takes four times as long.
+    least = float(np.sort(sample)[len(sample) - rank]) if rank else 0.0
     return least if least > 0 else math.inf
 
 
