@@ -4,6 +4,9 @@ SQLite's own tokenizer (porter over unicode61) does the work, so that our terms 
 FTS5, at about 30 ns a character. It leaves two things unfindable, which `spread` adds:
 the parts of identifiers (`getUserName`: get, user, name) and of unspaced scripts (CJK and its kin:
 overlapping pairs of characters, and single ones).
+
+Emoji are terms of their own. FTS5 knows those alone that came after Unicode 6.1, as letters, so
+that they are set apart from the words beside them; raw queries do not find the others.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_EMOJI = re.compile("[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # Where a word changes its kind of character, it has parts that people search for: `getUser`,
 # `HTTPServer`, `utf8`. Finding the change in a text of character kinds is 20 times faster than
 # matching such words with a regular expression.
@@ -118,9 +122,10 @@ def spread(text: str) -> str:
     Pairs stay side by side, so that a phrase of them still matches; all else goes to the end.
     """
     extra = [part for part, _, _ in _compound_parts(text)]
-    if not text.isascii() and _UNSPACED_RUN.search(text):
+    if not text.isascii():
         extra.extend(char for run in _UNSPACED_RUN.findall(text) if len(run) > 1 for char in run)
         text = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
+        text = _EMOJI.sub(r" \g<0> ", text)
     return f"{text}\n{' '.join(extra)}" if extra else text
 
 
@@ -132,7 +137,15 @@ def spread_syntax(part: str, *, quoted: bool) -> str:
 
 def terms(text: str) -> list[str]:
     """List the terms of a text to be indexed, each as often as it occurs."""
-    return _tokens(spread(text))
+    return [*_tokens(spread(_without_emoji(text))), *_emoji(text)]
+
+
+def _emoji(text: str) -> list[str]:
+    return [] if text.isascii() else _EMOJI.findall(text)
+
+
+def _without_emoji(text: str) -> str:
+    return text if text.isascii() else _EMOJI.sub(" ", text)
 
 
 def query_terms(text: str) -> list[str]:
@@ -145,11 +158,13 @@ def query_terms(text: str) -> list[str]:
 
 @lru_cache(16)  # each part of a search asks for them
 def _query_terms(text: str) -> tuple[str, ...]:
-    asked = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", text)
-    parts = [part for part, _, _ in _compound_parts(text)]
+    words = _without_emoji(text)
+    asked = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", words)
+    parts = [part for part, _, _ in _compound_parts(words)]
     found = list(_word_terms(" ".join([asked, *parts])))
-    telling = tuple(term for term, word in found if word.casefold() not in STOP_WORDS)
-    return telling or tuple(term for term, _ in found)
+    telling = [term for term, word in found if word.casefold() not in STOP_WORDS]
+    telling += _emoji(text)
+    return tuple(telling or (term for term, _ in found))
 
 
 def is_one_word(text: str) -> bool:
@@ -240,8 +255,9 @@ def _spans_beyond_ascii(word: str, sought: frozenset[str]) -> tuple[tuple[int, i
 
 
 def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
-    # As in `spread`, a run of unspaced script ends the word before it.
-    encoded = _UNSPACED_RUN.sub(lambda run: " " * len(run.group()), text).encode()
+    # As in `terms`, a run of unspaced script or an emoji ends the word before it.
+    words = _UNSPACED_RUN.sub(lambda run: " " * len(run.group()), _without_emoji(text))
+    encoded = words.encode()
     # Offsets are of bytes; those of characters are counted from one match to the next.
     at_byte = at_char = 0
     for start, end, term in _placed_tokens(encoded):
@@ -256,6 +272,9 @@ def _part_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
     for part, start, end in _compound_parts(text):
         if not sought.isdisjoint(_placed_terms(part)[0][2]):
             yield start, end
+    for emoji in _EMOJI.finditer(text):
+        if emoji.group() in sought:
+            yield emoji.span()
     for run in _UNSPACED_RUN.finditer(text):
         for at, pair in enumerate(_pairs(run.group())):
             if pair in sought:

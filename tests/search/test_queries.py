@@ -19,6 +19,7 @@ TEXTS = {
     "code": "def getUserName(user_id): return snake_case_lookup(user_id)  # see src/app/parser.py",
     "cjk": "代理的長期記憶系統可以搜尋。",
     "mixed": "Python是一種語言 and 🙂 emoji",
+    "party": "Launched🧠at last 🎉",
     "date": "Released on 2026-03-14 at 10:30, ratio a:b.",
 }
 
@@ -66,6 +67,8 @@ def titles(store: MemoryStore, query: str, **ask: Any) -> list[str]:
         ("python", "mixed"),
         ("語言", "mixed"),
         ("🙂", "mixed"),
+        ("🎉", "party"),
+        ("launched", "party"),
         ("BONSAI", "bonsai"),
         ("watering trees", "bonsai"),
     ],

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_KIND, _FORMAT = b"BYHEART INDEX ", b"5"
+_KIND, _FORMAT = b"BYHEART INDEX ", b"6"
 _MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
