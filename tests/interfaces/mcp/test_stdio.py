@@ -236,6 +236,13 @@ def test_it_ends_by_itself_when_its_client_has_gone(raw_server: StartRaw) -> Non
     assert server.process.wait(timeout=30) == 0
 
 
+def test_it_ends_with_one_ctrl_c(raw_server: StartRaw) -> None:
+    server = raw_server()
+    server.begin()
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(timeout=30) == 0
+
+
 def test_it_ends_with_its_parent_though_the_pipe_stays_open(path: Path, tmp_path: Path) -> None:
     """A killed client can leave its end of the pipe with another child."""
     read_end, write_end = os.pipe()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,11 +34,11 @@ _log = logging.getLogger(__name__)
 def serve_stdio(open_store: Callable[[], Opened]) -> None:
     """Serve until the client closes its end or is gone, then leave at once."""
     store = LazyStore(open_store)
+    # At once: cancelled, the server would wait for a line from the client, or a second Ctrl-C.
+    signal.signal(signal.SIGINT, lambda *_: _leave(store, 0))
     code = 0
     try:
         anyio.run(_serve, store)
-    except KeyboardInterrupt:
-        pass
     except Exception:  # noqa: BLE001 (the outermost door)
         _log.exception("the server failed")
         code = 1
