@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,8 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import byheart
+from byheart.contracts import Vectors
 from byheart.errors import (
     EmbedderUnavailable,
+    EmbeddingError,
     InvalidInput,
     NotFound,
     SettingsError,
@@ -28,6 +30,7 @@ from byheart.errors import (
 )
 from byheart.memory_store import MemoryStore, Progress
 from byheart.model import to_wire
+from tests.conftest import WatchedEmbedder
 
 REPORT = """# Performance Report
 
@@ -749,6 +752,74 @@ def test_doctor_names_missing_vectors_and_makes_them_when_told_to_fix(
     assert (finding.check, finding.hint) == ("vectors complete", "run: byheart doctor --fix")
     assert all(finding.ok for finding in store.doctor(fix=True))
     assert store.search("text").degraded is None
+
+
+class ChoosyEmbedder(WatchedEmbedder):
+    """Refuse every batch with a text that says POISON, and count what was asked."""
+
+    requests = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.requests += 1
+        if any("POISON" in text for text in texts):
+            raise EmbeddingError("400: this input is refused")
+        return super().embed(texts)
+
+
+def test_a_text_that_is_refused_holds_up_no_other(open_store: Callable[..., MemoryStore]) -> None:
+    choosy = ChoosyEmbedder()
+    store = open_store(embedder=choosy)
+    items = [{"content": f"text {n}{' POISON' if n in (0, 7) else ''}"} for n in range(64)]
+    saved = store.save_many(items)
+    assert [n for n, each in enumerate(saved) if each.pending_vectors] == [0, 7]
+    assert store.search("text", mode="vector", limit=100).total_results == 62
+    assert store.search("POISON", mode="fts").total_results == 2
+
+
+def test_what_waits_behind_a_text_that_is_refused_is_embedded(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    choosy = ChoosyEmbedder()
+    store = open_store(embedder=choosy)
+    choosy.down = True
+    store.save_many({"content": f"text {n}{' POISON' if n < 3 else ''}"} for n in range(40))
+    choosy.down = False
+    for number in range(5):  # each brings along eight that wait
+        store.save(f"written when it was back {number}")
+    assert store.status().index.pending_vectors == 3
+    choosy.requests = 0
+    store.save("one more")
+    assert choosy.requests == 1  # what was refused is not asked for with every save
+    assert store.embed_pending() == 0
+
+
+def test_the_doctor_names_what_the_embedder_refuses(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    store = open_store(embedder=ChoosyEmbedder())
+    memory_id = store.save("some POISON").memory_id
+    [finding] = [each for each in store.doctor(fix=True) if not each.ok]
+    assert finding.check == "vectors complete"
+    assert finding.message == f"the embedder refuses {memory_id}#0: 400: this input is refused"
+    store.forget(memory_id, hard=True)
+    assert all(finding.ok for finding in store.doctor(fix=True))
+
+
+def test_an_embedder_that_refuses_everything_is_not_asked_text_by_text(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    class Refusing(ChoosyEmbedder):
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            return super().embed([f"{text} POISON" for text in texts])
+
+    refusing = Refusing()
+    store = open_store(embedder=refusing)
+    saved = store.save_many({"content": f"text {n}"} for n in range(64))
+    assert all(each.pending_vectors for each in saved)
+    assert refusing.requests == 2
+    assert store.status().index.model is None
+    with pytest.raises(EmbedderUnavailable, match="this input is refused"):
+        store.embed_pending()
 
 
 def test_vectors_of_another_model_are_never_compared(

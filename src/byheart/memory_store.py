@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 from byheart import fields as check
 from byheart.batching import Batcher, Progress
 from byheart.changing import ChangedFields, Changer
-from byheart.contracts import Embedder, PendingChunk, Storage
+from byheart.contracts import Embedder, Storage
 from byheart.conversing import Recorder, check_turn
 from byheart.errors import (
     EmbedderUnavailable,
@@ -200,17 +200,14 @@ class MemoryStore:
         on_progress: Callable[[int], None] | None = None,
         at_once: int = _MADE_UP_PER_BATCH,
     ) -> int:
-        """Make every vector that is still missing; each batch is kept, so it can be interrupted."""
-        made = 0
-        last: list[PendingChunk] = []
-        # No progress means that nothing can be made, unless another process was faster.
-        while (first := self._storage.pending(1)) and first != last:
-            count, reason = self._saver.make_up(at_once)
-            if reason is not None:
-                raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
-            made, last = made + count, first
-            if on_progress is not None:
-                on_progress(made)
+        """Make every vector that is still missing; each batch is kept, so it can be interrupted.
+
+        What the embedder refuses is passed over, and named by `doctor(fix=True)`.
+        """
+        self._saver.ask_again()
+        made, reason = self._saver.make_up_all(at_once, on_made=on_progress)
+        if reason is not None:
+            raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
         self._storage.refresh()
         return made
 
@@ -1254,6 +1251,7 @@ class MemoryStore:
             self._vectorizer.unavailable,
             self._vectorizer.remark,
             self._mend(fix),
+            self._saver.refused,
             self._examine_model,
         )
 

@@ -131,8 +131,9 @@ class _Run:
     def _start_over(self, fruitless: int) -> None:
         """Look at every chunk again: vectors made before may have been dropped meanwhile."""
         if fruitless > 1:
+            refusal = f": {self._maker.refusal}" if self._maker.refusal else ""
             raise EmbeddingError(
-                f"the embedder {self._maker.model.name} makes no vectors of some chunks"
+                f"the embedder {self._maker.model.name} makes no vectors of some chunks{refusal}"
             )
         self._last = 0
 

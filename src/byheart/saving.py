@@ -5,14 +5,14 @@ check → known already? → chunk → notice → embed → write, all of it or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
-from byheart.contracts import DedupKey, Draft, Storage, Window
+from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, Window
 from byheart.errors import Conflict, InvalidInput
 from byheart.identity import new_memory_id
 from byheart.model import UNEMBEDDED, Chunk, Memory, Origin, SaveResult, usual_origin
@@ -159,6 +159,8 @@ class Saver:
         self._storage = storage
         self._vectorizer = vectorizer
         self._settings = settings
+        # By the number of the chunk: what was refused once is not asked for with every save.
+        self._refused: dict[int, Refused] = {}
 
     def save(self, requests: Sequence[SaveRequest]) -> list[SaveResult]:
         """Save a batch in one embedding pass and one transaction."""
@@ -267,9 +269,12 @@ class Saver:
         days = retention_days(importance)
         return None if days is None else request.at + timedelta(days=days)
 
-    def make_up(self, limit: int) -> tuple[int, str | None]:
-        """Make the vectors of chunks that wait for them; count them, and say why none were made."""
-        pending = self._storage.pending(limit)
+    def make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
+        """Make the vectors of chunks that wait for them, of some memories or of all.
+
+        Count them, and say why none were made. A chunk that is refused holds up no other.
+        """
+        pending = self._storage.pending(limit, of, list(self._refused))
         if not pending:
             return 0, None
         wanted = [
@@ -279,8 +284,37 @@ class Saver:
         windows, model, reason = self._vectorizer.windows(wanted)
         if model is None:
             return 0, reason
+        for each, part in zip(pending, windows, strict=True):
+            if reason is not None and any(window.vector is None for window in part):
+                self._refused[each.chunk_no] = Refused(each.memory_id, each.chunk.index, reason)
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
+
+    def make_up_all(
+        self, at_once: int, of: Sequence[str] = (), on_made: Callable[[int], None] | None = None
+    ) -> tuple[int, str | None]:
+        """Make every vector that is missing, batch by batch, each kept; say why it went no further.
+
+        No progress means that nothing can be made, unless another process was faster.
+        """
+        made = 0
+        last: list[PendingChunk] = []
+        while (first := self._storage.pending(1, of, list(self._refused))) and first != last:
+            count, reason = self.make_up(at_once, of)
+            if reason is not None:
+                return made, reason
+            made, last = made + count, first
+            if on_made is not None:
+                on_made(made)
+        return made, None
+
+    def refused(self) -> list[Refused]:
+        """List the passages that the embedder refused, as far as this process knows."""
+        return list(self._refused.values())
+
+    def ask_again(self) -> None:
+        """Have what was refused asked for again: the embedder may be another by now."""
+        self._refused.clear()
 
     def prune(self) -> None:
         """Take out a few memories that ran out long enough ago: a little with every save."""

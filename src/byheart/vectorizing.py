@@ -39,6 +39,8 @@ from byheart.model import ECHO, HEADING_SEPARATOR, Chunk
 Reopen = Callable[[EmbedderSpec], Embedder]
 
 _HASH_BYTES = 16
+# What every model can embed.
+_PLAIN = "a text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,10 @@ def previous_text(chunk: Chunk, before: Chunk | None) -> str:
 
 
 class Made(NamedTuple):
-    """What became of passages: their windows, the model of these, or why vectors are missing."""
+    """What became of passages: their windows, the model of these, and why vectors are missing.
+
+    With a model and a reason, some texts were refused, and their windows have no vectors.
+    """
 
     windows: list[tuple[Window, ...]]
     model: Model | None
@@ -122,32 +127,57 @@ class Maker:
         self._overlap_tokens = overlap_tokens
         self.model = model_of(embedder)
         self.made = self.reused = 0
+        self.refusal: str | None = None
 
     def windows(
         self, wanted: Sequence[Passage], *, only_known: bool = False
     ) -> list[tuple[Window, ...]]:
-        """Embed passages, except for what was embedded before, or leave out all but that."""
+        """Embed passages, except for what was embedded before, or leave out all but that.
+
+        The windows of texts that the embedder refuses have no vectors; `refusal` says why.
+        """
         texts = [self._texts(each) for each in wanted]
         hashes = {text: _hash(text) for part in texts for text in part}
         known = self._storage.vectors_of(self.model, list(hashes.values()))
-        if only_known:
-            return [
-                tuple(Window(hashes[text], known.get(hashes[text])) for text in part)
-                for part in texts
-            ]
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
-        if missing:
-            made = self._embedder.embed(missing)
-            if made.shape != (len(missing), self.model.dimensions):
-                # Stored, they would make every later search fail.
-                raise EmbeddingError(
-                    f"the embedder {self.model.name} gave vectors of shape {made.shape} for "
-                    f"{len(missing)} texts of {self.model.dimensions} dimensions"
-                )
-            known |= {hashes[text]: vector for text, vector in zip(missing, made, strict=True)}
-        self.made += len(missing)
+        if missing and not only_known:
+            made = self._make(missing)
+            known |= {hashes[text]: vector for text, vector in made.items()}
+            self.made += len(made)
         self.reused += sum(map(len, texts)) - len(missing)
-        return [tuple(Window(hashes[text], known[hashes[text]]) for text in part) for part in texts]
+        return [
+            tuple(Window(hashes[text], known.get(hashes[text])) for text in part) for part in texts
+        ]
+
+    def _make(self, texts: Sequence[str], *, is_sound: bool = False) -> dict[str, Vectors]:
+        """Embed texts by halves until those that the embedder refuses stand alone."""
+        try:
+            return dict(zip(texts, self._embed(texts), strict=True))
+        except EmbedderUnavailable:
+            raise
+        except EmbeddingError as error:
+            if not is_sound:
+                self._embed([_PLAIN])  # if that is refused too, it is not the texts
+            if len(texts) == 1:
+                self.refusal = str(error)
+                return {}
+        half = len(texts) // 2
+        parts = (texts[:half], texts[half:])
+        return {
+            text: vector
+            for part in parts
+            for text, vector in self._make(part, is_sound=True).items()
+        }
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        made = self._embedder.embed(texts)
+        if made.shape != (len(texts), self.model.dimensions):
+            # Stored, they would make every later search fail.
+            raise EmbeddingError(
+                f"the embedder {self.model.name} gave vectors of shape {made.shape} for "
+                f"{len(texts)} texts of {self.model.dimensions} dimensions"
+            )
+        return made
 
     def _texts(self, passage: Passage) -> list[str]:
         outer = (passage.title, *(heading.title for heading in passage.chunk.headings))
@@ -293,7 +323,7 @@ class Vectorizer:
                 made = maker.windows(wanted)
                 self.on_embedded(maker.made, maker.reused)
                 self._note(chosen.embedder, maker.model)
-                return Made(made, maker.model, None)
+                return Made(made, maker.model, maker.refusal)
         except EmbeddingError as error:
             reason = str(error)
         return Made([() for _ in wanted], None, reason)

@@ -288,6 +288,31 @@ def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> 
     assert near(storage, EAST) == [("first", 1.0)]
 
 
+def test_waiting_chunks_are_listed_of_some_memories_and_without_some_chunks(
+    storage: Storage,
+) -> None:
+    first, second = draft("first"), draft("second")
+    storage.write([first, second, draft("third")], None)
+    waiting = storage.pending(10)
+    ids = [first.memory.memory_id, second.memory.memory_id]
+    assert [each.memory_id for each in waiting[:2]] == ids
+    assert storage.pending(10, ids[1:]) == waiting[1:2]
+    assert storage.pending(10, ids) == waiting[:2]
+    assert storage.pending(1, ids) == waiting[:1]
+    assert storage.pending(10, (), [waiting[1].chunk_no]) == [waiting[0], waiting[2]]
+    assert storage.pending(10, ids, [waiting[0].chunk_no]) == waiting[1:2]
+    assert storage.pending(10, ["mem_unknown"]) == []
+    assert (storage.count_pending(), storage.count_pending(ids[:1])) == (3, 1)
+
+
+def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage) -> None:
+    storage.write([draft("text")], None)
+    [waiting] = storage.pending(10)
+    made = Window(b"1" * 16, np.array(EAST, np.float32))
+    assert storage.add_vectors(MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}) == 0
+    assert storage.pending(10) == [waiting]
+
+
 def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> None:
     made = draft("text")
     storage.write([made], None)

@@ -76,6 +76,21 @@ class PendingChunk:
     chunk: Chunk
     before: Chunk | None
     title: str | None
+    memory_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A chunk that the embedder makes no vectors of, and why."""
+
+    memory_id: str
+    index: int
+    reason: str
+
+    @property
+    def chunk_id(self) -> str:
+        """Name the chunk."""
+        return f"{self.memory_id}#{self.index}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -238,12 +238,17 @@ class Storage(Protocol):
         """Find the vectors of texts that were embedded before."""
         ...
 
-    def pending(self, limit: int) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first."""
+    def pending(
+        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
+    ) -> list[PendingChunk]:
+        """List chunks that still lack vectors, oldest first: of some memories, or of all.
+
+        Chunks whose numbers are given as `without` are left out.
+        """
         ...
 
-    def count_pending(self) -> int:
-        """Count the chunks that still lack vectors, in all spaces."""
+    def count_pending(self, of: Sequence[str] = ()) -> int:
+        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
         ...
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from byheart.contracts import Storage
+from byheart.contracts import Refused, Storage
 from byheart.errors import ByheartError, SettingsError
 from byheart.model import Finding
 from byheart.settings import (
@@ -14,18 +14,22 @@ from byheart.settings import (
     unknown_variables,
 )
 
+# How many chunks that no vectors are made of are named.
+_MOST_NAMED = 3
+
 
 def examine(
     storage: Storage,
     unavailable: Callable[[], str | None],
     remark: Callable[[], str | None],
     embed_pending: Callable[[], int] | None,
+    refused: Callable[[], Sequence[Refused]],
     model_files: Callable[[], Finding | None],
 ) -> tuple[Finding, ...]:
     """Check the store, the settings, the embedder and its vectors; mend them if that was asked."""
     findings = storage.examine(fix=embed_pending is not None)
     # Making vectors may get a model that was missing, so the embedder is looked at afterwards.
-    pending = _pending(storage, embed_pending)
+    pending = _pending(storage, embed_pending, refused)
     model = model_files()
     files = () if model is None else (model,)
     return (*findings, _settings(), *files, _embedding(unavailable(), remark()), pending)
@@ -58,7 +62,11 @@ def _embedding(unavailable: str | None, remark: str | None) -> Finding:
     return Finding("embedding", False, unavailable, hint)
 
 
-def _pending(storage: Storage, embed_pending: Callable[[], int] | None) -> Finding:
+def _pending(
+    storage: Storage,
+    embed_pending: Callable[[], int] | None,
+    refused: Callable[[], Sequence[Refused]],
+) -> Finding:
     name = "vectors complete"
     made = 0
     if embed_pending is not None:
@@ -67,6 +75,15 @@ def _pending(storage: Storage, embed_pending: Callable[[], int] | None) -> Findi
         except ByheartError as error:
             return Finding(name, False, error.message, error.hint)
     waiting = storage.count_pending()
+    if waiting and embed_pending is not None and (left := refused()):
+        named = ", ".join(each.chunk_id for each in left[:_MOST_NAMED])
+        more = f" and {len(left) - _MOST_NAMED:,} others" if len(left) > _MOST_NAMED else ""
+        return Finding(
+            name,
+            False,
+            f"the embedder refuses {named}{more}: {left[-1].reason}",
+            "found by keyword alone; another model may take it: byheart reembed",
+        )
     if waiting:
         return Finding(
             name, False, f"vectors are missing for {waiting:,} chunks", "run: byheart doctor --fix"

@@ -26,7 +26,8 @@ _LACKS = """c.chunk_type NOT IN ('aside', 'echo') AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.chunk_no = c.chunk_no AND v.model_no =
     (SELECT model_no FROM models WHERE name = ? AND dimensions = ?))"""
 _LACKING = f"""
-    SELECT {CHUNK}, m.title, c.memory_no FROM chunks c JOIN memories m USING (memory_no)
+    SELECT {CHUNK}, m.title, c.memory_no, m.memory_id
+    FROM chunks c JOIN memories m USING (memory_no)
     WHERE c.chunk_no > ? AND {_LACKS} ORDER BY c.chunk_no LIMIT ?"""
 _CHUNK_AT = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? AND chunk_index = ?"
 
@@ -151,11 +152,11 @@ class Generations:
 
 
 def to_embed(connection: apsw.Connection, rows: Iterable[Any]) -> Iterable[PendingChunk]:
-    """Read rows of `CHUNK`, title and memory, each with the chunk before it."""
+    """Read rows of `CHUNK`, title and memory (number, id), each with the chunk before it."""
     for row in rows:
         chunk = to_chunk(row[1:10])
         before = connection.execute(_CHUNK_AT, (row[11], chunk.index - 1)).get
-        yield PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10])
+        yield PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10], row[12])
 
 
 def _active(connection: apsw.Connection) -> Model | None:

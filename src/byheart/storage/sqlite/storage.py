@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -59,10 +60,16 @@ from byheart.storage.sqlite.tokens import SqliteTokens
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
+# Of some memories: through their chunks, however many others wait.
+_PENDING_OF = """
+    SELECT chunk_no FROM memories CROSS JOIN chunks USING (memory_no)
+    CROSS JOIN pending_vectors USING (chunk_no)
+    WHERE memory_id IN (SELECT value FROM json_each(?))"""
 _PENDING = f"""
-    SELECT {CHUNK}, m.title, c.memory_no
-    FROM pending_vectors JOIN chunks c USING (chunk_no) JOIN memories m USING (memory_no)
-    ORDER BY chunk_no LIMIT ?"""
+    SELECT {CHUNK}, m.title, c.memory_no, m.memory_id
+    FROM chunks c JOIN memories m USING (memory_no) WHERE chunk_no IN (%s
+        AND chunk_no NOT IN (SELECT value FROM json_each(?)) ORDER BY chunk_no LIMIT ?)
+    ORDER BY chunk_no"""
 
 
 class SqliteStorage:
@@ -250,16 +257,21 @@ class SqliteStorage:
                     found[text_hash] = np.frombuffer(row, "<f4")
         return found
 
-    def pending(self, limit: int) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first."""
+    def pending(
+        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
+    ) -> list[PendingChunk]:
+        """List chunks that still lack vectors, oldest first: of some memories, or of all."""
+        chosen, values = _pending(of)
+        values = (*values, json.dumps(list(without)), limit)
         with self._database.reading() as connection:
-            rows = connection.execute(_PENDING, (limit,)).fetchall()
+            rows = connection.execute(_PENDING % chosen, values).fetchall()
             return list(to_embed(connection, rows))
 
-    def count_pending(self) -> int:
-        """Count the chunks that still lack vectors, in all spaces."""
+    def count_pending(self, of: Sequence[str] = ()) -> int:
+        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
+        chosen, values = _pending(of)
         with self._database.reading() as connection:
-            return int(connection.execute("SELECT count(*) FROM pending_vectors").get)
+            return int(connection.execute(f"SELECT count(*) FROM ({chosen})", values).get)
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
         """Add the vectors of pending chunks that are still there, and count the chunks."""
@@ -405,6 +417,13 @@ class SqliteStorage:
         if self._index.unpublished():
             self._publish()
         self._database.close()
+
+
+def _pending(of: Sequence[str]) -> tuple[str, tuple[object, ...]]:
+    """Say which chunks still lack vectors, of some memories or of all."""
+    if of:
+        return _PENDING_OF, (json.dumps(list(of)),)
+    return "SELECT chunk_no FROM pending_vectors WHERE 1", ()
 
 
 def _beside(path: Path, ending: str) -> Path:

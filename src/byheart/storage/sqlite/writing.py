@@ -286,6 +286,8 @@ def add_vectors(
         return 0
     added = []
     for chunk_no, windows in made.items():
+        if any(window.vector is None for window in windows):
+            continue  # it goes on waiting
         connection.execute("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
         if connection.changes() and insert_vectors(connection, chunk_no, model_no, windows):
             added.append(chunk_no)
