@@ -543,6 +543,81 @@ def test_an_interrupted_save_many_goes_on_later_without_doing_anything_twice(
     assert sorted(items) == sorted(texts)  # every text once, none twice
 
 
+LONG = "".join(f"## Section {n}\n\nWords about topic {n}.\n\n" for n in range(500))
+
+
+class InterruptedEmbedder(WatchedEmbedder):
+    """Be interrupted at the third batch, once."""
+
+    batches = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        self.batches += 1
+        if self.batches == 3:
+            raise KeyboardInterrupt
+        return super().embed(texts)
+
+
+@pytest.mark.parametrize("go_on", ["save", "save_many", "embed_pending", "doctor"])
+def test_a_long_text_that_is_interrupted_is_kept_and_goes_on_later_without_doing_anything_twice(
+    open_store: Callable[..., MemoryStore], go_on: str
+) -> None:
+    embedder = InterruptedEmbedder()
+    store = open_store(embedder=embedder)
+    with pytest.raises(KeyboardInterrupt):
+        store.save(LONG)
+    made = len(embedder.embedded)
+    assert 0 < made < 500
+    [memory] = store.list().memories
+    assert store.get(memory.memory_id).content == LONG
+    assert store.search("topic 499", mode="fts").results[0].chunk_index == 499
+    assert store.status().index.pending_vectors == 500 - made
+
+    if go_on == "save":
+        saved = store.save(LONG)
+        assert (saved.status, saved.pending_vectors) == ("unchanged", 0)
+    elif go_on == "save_many":
+        [saved] = store.save_many([{"content": LONG}])
+        assert (saved.status, saved.pending_vectors) == ("unchanged", 0)
+    elif go_on == "embed_pending":
+        assert store.embed_pending() == 500 - made
+    assert all(finding.ok for finding in store.doctor(fix=go_on == "doctor"))
+    assert len(embedder.embedded) == len(set(embedder.embedded)) == 500
+    assert store.search("topic 499", mode="vector").results[0].chunk_index == 499
+
+
+def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhile(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    told: list[Progress] = []
+    saved = store.save(LONG, on_progress=told.append)
+    assert (saved.status, saved.chunks, saved.pending_vectors) == ("created", 500, 0)
+    assert told[0] == Progress(1, 500, 0, vectors=0, vectors_total=500)
+    assert told[-1] == Progress(1, 500, 0, vectors=500, vectors_total=500)
+    assert len(told) > 3
+    told.clear()
+    [short, long] = store.save_many([{"content": "x"}, {"content": LONG, "kind": "report"}])
+    assert (short.pending_vectors, long.pending_vectors) == (0, 0)
+    assert len(watched.embedded) == 501
+    store.save_many([{"content": f"{LONG}!"}], told.append)
+    assert told[-1] == Progress(1, 500, 0)
+    assert told[-2].vectors == told[-2].vectors_total == 500
+
+
+def test_a_long_text_that_takes_the_place_of_another_is_complete_too(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    memory_id = store.save("short").memory_id
+    changed = store.update(memory_id, content=LONG)
+    assert (changed.chunks, changed.pending_vectors) == (500, 0)
+    watched.embedded.clear()
+    changed = store.update(memory_id, content=LONG.replace("topic 250", "quokkas"))
+    assert changed.pending_vectors == 0
+    assert 0 < len(watched.embedded) < 10  # only what differs
+
+
 def test_saving_nothing_is_fine(store: MemoryStore) -> None:
     assert store.save_many([]) == []
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from byheart import fields as check
@@ -15,7 +15,7 @@ from byheart.contracts import Storage
 from byheart.errors import ByheartError, StoreError
 from byheart.model import SaveResult
 from byheart.observing import Observer
-from byheart.saving import Saver, SaveRequest
+from byheart.saving import OnEmbedded, Saver, SaveRequest
 from byheart.settings import Settings
 
 # How much is chunked, embedded and committed at a time: large enough for full batches, small enough
@@ -27,13 +27,38 @@ _REFRESH_EVERY_CHUNKS = 20_000
 CheckItem = Callable[[Mapping[str, Any], Settings], SaveRequest]
 
 
+Keep = Callable[[Sequence[SaveRequest], OnEmbedded | None], list[SaveResult]]
+OnProgress = Callable[["Progress"], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long piece of work has come."""
+    """How far a long piece of work has come: what is kept by now.
 
-    memories: int
-    chunks: int
-    unchanged: int
+    While the vectors of a long text are made, `vectors` counts the chunks that have theirs.
+    """
+
+    memories: int = 0
+    chunks: int = 0
+    unchanged: int = 0
+    vectors: int = 0
+    vectors_total: int = 0
+
+    def plus(self, saved: Sequence[SaveResult]) -> Progress:
+        """Count what was kept besides."""
+        return Progress(
+            self.memories + len(saved),
+            self.chunks + sum(each.chunks for each in saved),
+            self.unchanged + sum(each.status == "unchanged" for each in saved),
+        )
+
+    def while_embedding(self, on_progress: OnProgress | None) -> OnEmbedded | None:
+        """Give what tells how far the vectors are of what is kept next."""
+        if on_progress is None:
+            return None
+        return lambda saved, made, total: on_progress(
+            replace(self.plus(saved), vectors=made, vectors_total=total)
+        )
 
 
 class Batcher:
@@ -76,19 +101,18 @@ class Batcher:
     def keep(
         self,
         batches: Iterable[Sequence[SaveRequest]],
-        keep: Callable[[Sequence[SaveRequest]], list[SaveResult]],
-        on_progress: Callable[[Progress], None] | None,
+        keep: Keep,
+        on_progress: OnProgress | None,
     ) -> list[SaveResult]:
         """Keep batch after batch, and say after each how far that is."""
         results: list[SaveResult] = []
-        chunks = unchanged = unrefreshed = 0
+        progress, unrefreshed = Progress(), 0
         for batch in batches:
-            saved = keep(batch)
+            saved = keep(batch, progress.while_embedding(on_progress))
             for request, result in zip(batch, saved, strict=True):
                 self._observer.saved(request.space, result.status)
             results += saved
-            chunks += sum(each.chunks for each in saved)
-            unchanged += sum(each.status == "unchanged" for each in saved)
+            progress = progress.plus(saved)
             unrefreshed += sum(each.chunks for each in saved if each.status == "created")
             if unrefreshed >= _REFRESH_EVERY_CHUNKS:
                 self._storage.refresh()
@@ -96,6 +120,6 @@ class Batcher:
             with contextlib.suppress(StoreError):
                 self._saver.prune()
             if on_progress is not None:
-                on_progress(Progress(len(results), chunks, unchanged))
+                on_progress(progress)
         self._storage.refresh()
         return results

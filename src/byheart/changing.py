@@ -12,12 +12,12 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from byheart import fields as check
-from byheart.contracts import Model, Revision, Storage, key_of
+from byheart.contracts import Revision, Storage, key_of
 from byheart.errors import InvalidInput, NotFound, VersionConflict
 from byheart.model import Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
 from byheart.settings import Settings
-from byheart.vectorizing import Vectorizer, passages
+from byheart.vectorizing import Made, passages
 
 # What is derived from the text when it is not given.
 _DERIVED = ("summary", "entities", "importance")
@@ -53,12 +53,9 @@ class ChangedFields(TypedDict, total=False):
 class Changer:
     """Turn what is to be different into revisions."""
 
-    def __init__(
-        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
-    ) -> None:
+    def __init__(self, storage: Storage, saver: Saver, settings: Settings) -> None:
         self._storage = storage
         self._saver = saver
-        self._vectorizer = vectorizer
         self._settings = settings
 
     def update(
@@ -79,7 +76,7 @@ class Changer:
             raise InvalidInput("nothing to change was given", "name at least one field")
         for attempt in range(_MOST_ATTEMPTS):
             current = self._read(memory_id, space)
-            revision, model = self._revision(current, given, who)
+            revision, made = self._revision(current, given, who)
             revision = replace(
                 revision,
                 expected_version=current.version if expected_version is None else expected_version,
@@ -87,10 +84,12 @@ class Changer:
             if not revision.changes and revision.expected_version == current.version:
                 return self._unchanged(current)
             try:
-                return self._storage.revise(revision, model)
+                result = self._storage.revise(revision, made.model)
             except VersionConflict:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
+            else:
+                return result if made.reason is not None else self._saver.complete([result])[0]
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
@@ -126,7 +125,7 @@ class Changer:
 
     def _revision(
         self, current: Memory, given: Mapping[str, Any], who: str
-    ) -> tuple[Revision, Model | None]:
+    ) -> tuple[Revision, Made]:
         request = check_request(_merged(current, given), self._settings)
         request = replace(request, origin=replace(request, role=current.role).whose)
         changed_text = request.content_hash != current.content_hash
@@ -141,15 +140,15 @@ class Changer:
         )
         if not expiry_given:
             memory = replace(memory, expires_at=current.expires_at)
-        text, model = None, None
+        text, made = None, Made([], None, None)
         if changed_text:
             chunks, format_ = self._saver.chunk(request)
-            windows, model, _ = self._vectorizer.windows(passages(chunks, request.title))
-            text = (tuple(chunks), tuple(windows))
+            made = self._saver.embed(passages(chunks, request.title))
+            text = (tuple(chunks), tuple(made.windows))
             memory = replace(memory, format=format_, chunks=len(chunks))
         return Revision(
             memory, current.version, derived, who, _changes(current, memory, derived), text
-        ), model
+        ), made
 
 
 def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:

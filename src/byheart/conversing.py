@@ -18,7 +18,7 @@ from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.filtering import of_session
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
-from byheart.saving import SAVE_FIELDS, Saver, SaveRequest, check_request, other_words
+from byheart.saving import SAVE_FIELDS, OnEmbedded, Saver, SaveRequest, check_request, other_words
 from byheart.settings import Settings
 
 TURN_FIELDS = (
@@ -63,11 +63,13 @@ class Recorder:
         self._update = update
         self._settings = settings
 
-    def keep(self, turns: Sequence[SaveRequest]) -> list[SaveResult]:
+    def keep(
+        self, turns: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
+    ) -> list[SaveResult]:
         """Save turns in one go; what was logged before under the same client id stays as it is."""
         heard = self._hear(turns)
         try:
-            results = self._saver.save(heard)
+            results = self._saver.save(heard, on_embedded)
         except Conflict:
             # A client id stands for other words, perhaps only since a moment: nothing is written.
             self._saver.save(heard[: self._first_conflict(turns)])

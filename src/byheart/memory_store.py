@@ -77,7 +77,7 @@ from byheart.model import (
 from byheart.observing import Observer
 from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.reembedding import Reembedder
-from byheart.saving import Saver, check_request
+from byheart.saving import SAVE_FIELDS, Saver, check_request
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.sessions import Sessions
 from byheart.settings import Settings
@@ -124,7 +124,7 @@ class MemoryStore:
         storage.report_work(self._observer.indexed)
         self._saver = Saver(storage, self._vectorizer, settings)
         self._batcher = Batcher(storage, self._saver, self._observer, settings)
-        self._changer = Changer(storage, self._saver, self._vectorizer, settings)
+        self._changer = Changer(storage, self._saver, settings)
         self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
         self._sessions = Sessions(storage, self._saver)
         self._prompter = Prompter(storage, self._vectorizer, settings)
@@ -157,11 +157,16 @@ class MemoryStore:
         space: Text = None,
         path: Text = None,
         origin: Text = None,
+        on_progress: Callable[[Progress], None] | None = None,
     ) -> SaveResult:
-        """Save one text; the same text again in its space, session and kind changes nothing."""
-        given = {name: value for name, value in locals().items() if name != "self"}
+        """Save one text; the same text again in its space, session and kind changes nothing.
+
+        A long text is kept, and found by its words, before its vectors are made. `on_progress` is
+        told how many there are; what an interruption leaves is made when it is saved again.
+        """
+        given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
         request = check_request(given, self._settings)
-        [result] = self._saver.save([request])
+        [result] = self._saver.save([request], Progress().while_embedding(on_progress))
         self._observer.saved(request.space, result.status)
         # The memory is safe by now: trouble with older ones must not look like its own.
         with contextlib.suppress(StoreError):

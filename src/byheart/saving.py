@@ -1,10 +1,13 @@
 """Saving: the one path of a memory, from what a caller gave to what the store holds.
 
 check → known already? → chunk → notice → embed → write, all of it or nothing
+
+What would take long to embed is written first, and found by its words meanwhile.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,7 +16,7 @@ from typing import Any
 
 from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, Window
-from byheart.errors import Conflict, InvalidInput
+from byheart.errors import Conflict, InvalidInput, StoreError
 from byheart.identity import new_memory_id
 from byheart.model import UNEMBEDDED, Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
@@ -21,6 +24,9 @@ from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
 from byheart.vectorizing import Made, Passage, Vectorizer, passages, previous_text
 
+# So many chunks are embedded before they are written, which takes seconds; of more, the vectors are
+# made afterwards, a few seconds' worth at a time, each kept whatever happens then.
+_EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
 # How many memories that have run out a save takes out.
 _PRUNED_PER_SAVE = 16
 
@@ -152,6 +158,10 @@ def check_request(
     )
 
 
+# Told what was written, how many of its missing vectors are made, and how many there are to make.
+OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
+
+
 class Saver:
     """Turn requests into memories."""
 
@@ -162,8 +172,10 @@ class Saver:
         # By the number of the chunk: what was refused once is not asked for with every save.
         self._refused: dict[int, Refused] = {}
 
-    def save(self, requests: Sequence[SaveRequest]) -> list[SaveResult]:
-        """Save a batch in one embedding pass and one transaction."""
+    def save(
+        self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
+    ) -> list[SaveResult]:
+        """Save a batch in one transaction; what is there already gets the vectors it lacks."""
         known = self._storage.known([request.key for request in requests])
         for request in requests:
             if request.key in known and request.contradicts(known[request.key]):
@@ -176,8 +188,7 @@ class Saver:
             for passage in passages(chunks, request.title)
             if passage.chunk.chunk_type not in UNEMBEDDED
         ]
-        # Whoever only notes a short turn need not wait for the model.
-        windows, model, _ = self._vectorizer.windows(waiting) if waiting else Made([], None, None)
+        windows, model, reason = self.embed(waiting)
         made = iter(windows)
         drafts = [
             self.draft(
@@ -189,22 +200,38 @@ class Saver:
             for request, chunks, format_ in chunked
         ]
         written = self._storage.write(drafts, model) if drafts else []
-        if model is not None and any(each.pending_vectors for each in written):
-            written = self._make_up_for_switch(fresh, written)
         results = iter(written)
-        return [known[each.key] if each.key in known else next(results) for each in requests]
+        saved = [known[each.key] if each.key in known else next(results) for each in requests]
+        return saved if reason is not None else self.complete(saved, on_embedded)
 
-    def _make_up_for_switch(
-        self, requests: Sequence[SaveRequest], written: Sequence[SaveResult]
+    def embed(self, wanted: Sequence[Passage]) -> Made:
+        """Embed what is to be written, unless there is nothing or so much that it takes long."""
+        if 0 < len(wanted) <= _EMBEDDED_FIRST:
+            return self._vectorizer.windows(wanted)
+        # Whoever only notes a short turn need not wait for the model.
+        return Made([() for _ in wanted], None, None)
+
+    def complete(
+        self, saved: Sequence[SaveResult], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
-        """Make the vectors anew of what was embedded just before the store switched models."""
-        self.make_up(sum(each.pending_vectors for each in written))
-        now = self._storage.known([request.key for request in requests])
+        """Make the vectors that memories still lack, as far as it goes."""
+        total = sum(each.pending_vectors for each in saved)
+        lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
+        if not total:
+            return list(saved)
+
+        def show(made: int) -> None:
+            if on_embedded is not None:
+                on_embedded(saved, made, max(made, total))
+
+        # They are safe by now: trouble with their vectors must not look like theirs.
+        with contextlib.suppress(StoreError):
+            show(0)
+            self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show)
+        left = {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
         return [
-            replace(each, pending_vectors=now[request.key].pending_vectors)
-            if request.key in now
-            else each
-            for request, each in zip(requests, written, strict=True)
+            replace(each, pending_vectors=left.get(each.memory_id, each.pending_vectors))
+            for each in saved
         ]
 
     def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:

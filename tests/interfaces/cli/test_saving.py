@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import byheart
 from byheart.interfaces.cli.saving import save_command
 from byheart.model import to_wire
-from tests.interfaces.cli.conftest import REPORT, Run
+from tests.forked_program import start_program
+from tests.interfaces.cli.conftest import REPORT, Ran, Run
 
 
 def test_save_prints_the_id_alone_in_a_pipe(run: Run, library: byheart.MemoryStore) -> None:
@@ -163,3 +169,66 @@ def test_without_an_embedder_a_save_says_that_vectors_are_missing(
     assert ran.err.startswith("warning: 1 chunk could not be embedded")
     ran = run("save", "another text", "--json")
     assert (ran.json["pending_vectors"], ran.err) == (1, "")
+
+
+# --- Long texts ---------------------------------------------------------------------------------
+
+LONG = "".join(f"## Section {n}\n\nSome words about topic {n} go here.\n\n" for n in range(6000))
+
+
+def start_to_save(*arguments: str, stdin: bytes | None = None) -> subprocess.Popen[Any]:
+    pipe = subprocess.PIPE
+    running = start_program(
+        "save", *arguments, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(os.environ)
+    )
+    assert running.stdin is not None
+    running.stdin.write(stdin or b"")
+    running.stdin.close()
+    running.stdin = None
+    return running
+
+
+def interrupt_while_embedding(running: subprocess.Popen[Any], library: byheart.MemoryStore) -> Ran:
+    """Press Ctrl-C as soon as some of the vectors are made."""
+    deadline = time.monotonic() + 60
+    while library.status().vectors == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    return Ran(running.returncode, out.decode(), err.decode())
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+def test_ctrl_c_while_a_long_text_is_embedded_keeps_it_and_saving_it_again_goes_on(
+    run: Run, home: Path, library: byheart.MemoryStore, way: str
+) -> None:
+    (home / "long.md").write_text(LONG)
+    arguments, stdin = {"file": (("--file", "long.md"), None), "stdin": ((), LONG)}[way]
+    ran = interrupt_while_embedding(
+        start_to_save(*arguments, stdin=stdin.encode() if stdin else None), library
+    )
+    assert (ran.code, ran.out) == (130, "")
+    interrupted, missing = ran.err.lstrip("\n").splitlines()
+    assert interrupted == "interrupted: 1 memory kept; run the same command again to go on"
+    assert missing.endswith("until byheart doctor --fix makes the vectors")
+    made, index = library.status().vectors, library.status().index
+    assert 0 < made < 6000 == index.chunks
+    assert index.pending_vectors == 6000 - made
+    assert library.search("topic 5999", mode="fts").results[0].chunk_index == 5999
+
+    again = run("save", *arguments, "--json", stdin=stdin).json
+    assert (again["status"], again["pending_vectors"]) == ("unchanged", 0)
+    assert library.status().vectors == 6000
+    assert all(finding.ok for finding in library.doctor())
+
+
+def test_on_a_terminal_a_bar_shows_how_far_the_vectors_of_a_long_text_are(
+    terminal: Run, home: Path
+) -> None:
+    (home / "long.md").write_text(LONG)
+    ran = terminal("save", "--file", "long.md", COLUMNS="100")
+    assert ran.code == 0
+    assert "of 6,000 chunks embedded" in ran.out
+    assert "chunks/s" in ran.out
+    assert " left" in ran.out
+    assert "saved" in ran.out

@@ -1,4 +1,4 @@
-"""`save --jsonl` and `log --jsonl`: many texts from a stream, kept batch by batch."""
+"""`save` and `log` of what takes long: kept bit by bit, under a bar, and gone on with later."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from byheart.errors import ByheartError, InvalidInput
@@ -69,6 +70,70 @@ def warn_of_missing_vectors(invocation: Invocation, results: Iterable[SaveResult
         )
 
 
+class Watched:
+    """Show how far saving has come; say what is kept, and how to go on, if it is interrupted.
+
+    What may well take no time gets no bar before there is something to tell (`at_once`).
+    """
+
+    def __init__(self, invocation: Invocation, way: Way = SAVING, *, at_once: bool = True) -> None:
+        self._invocation = invocation
+        self._way = way
+        self._at_once = at_once
+        self._bar = Bar("saving")
+        self._last: Progress | None = None
+        self._embedding_since = 0.0
+
+    @property
+    def kept(self) -> int:
+        """Count the memories that are safe by now."""
+        return 0 if self._last is None else self._last.memories
+
+    def __enter__(self) -> Watched:
+        if self._at_once:
+            self._bar.open()
+        return self
+
+    def show(self, saved: Progress, done: float = 0, total: float | None = None) -> None:
+        """Move the bar: over the chunks of a long text while its vectors are made, or to `done`."""
+        before, self._last = self._last, saved
+        self._bar.open()
+        if not saved.vectors_total:
+            note = f"{count(saved.memories, self._way.noun)}, {self._rate(saved.chunks, 0.0)}"
+            self._bar.show(done, total, note)
+            return
+        if before is None or saved.vectors <= before.vectors:
+            self._embedding_since = self._bar.seconds
+        of = f"{saved.vectors:,} of {count(saved.vectors_total, 'chunk')} embedded"
+        note = f"{of}, {self._rate(saved.vectors, self._embedding_since)}"
+        seconds = self._bar.seconds - self._embedding_since
+        waiting = saved.vectors_total - saved.vectors
+        left = waiting * seconds / saved.vectors if saved.vectors else None
+        self._bar.show(saved.vectors, saved.vectors_total, note, seconds_left=left)
+
+    def _rate(self, chunks: int, since: float) -> str:
+        return f"{chunks / max(self._bar.seconds - since, 0.001):,.0f} chunks/s"
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+        if not isinstance(error, KeyboardInterrupt):
+            return
+        kept = count(self.kept, self._way.noun)
+        remark(self._invocation, f"\ninterrupted: {kept} kept; {self._way.again}")
+        waiting = 0 if self._last is None else self._last.vectors_total - self._last.vectors
+        if waiting:
+            remark(
+                self._invocation,
+                f"{count(waiting, 'chunk')} can be found by keyword only, until then or until "
+                "byheart doctor --fix makes the vectors",
+            )
+
+
 def _open(jsonl: str) -> BinaryIO:
     try:
         return Path(jsonl).open("rb")
@@ -123,22 +188,14 @@ class Import:
         self._way = way
         self._lines = lines
         self._total_bytes = total_bytes
-        self._bar = Bar("saving")
-        self._kept = 0
+        self._watched = Watched(invocation, way)
 
     def run(self) -> list[SaveResult]:
         """Save everything, or say what is kept."""
-        with open_embedding_store(self._invocation, create=True) as store, self._bar:
+        with open_embedding_store(self._invocation, create=True) as store, self._watched:
             try:
                 keep = getattr(store, self._way.verb)
                 results: list[SaveResult] = keep(self._lines, on_progress=self._show)
-            except KeyboardInterrupt:
-                self._bar.close()
-                remark(
-                    self._invocation,
-                    f"\ninterrupted: {count(self._kept, self._way.noun)} kept; {self._way.again}",
-                )
-                raise
             except ByheartError as error:
                 raise self._placed(error) from error
         if self._lines.bad is not None:
@@ -146,13 +203,7 @@ class Import:
         return results
 
     def _show(self, saved: Progress) -> None:
-        self._kept = saved.memories
-        rate = saved.chunks / self._bar.seconds
-        self._bar.show(
-            self._lines.bytes_read,
-            self._total_bytes,
-            f"{count(saved.memories, self._way.noun)}, {rate:,.0f} chunks/s",
-        )
+        self._watched.show(saved, self._lines.bytes_read, self._total_bytes)
 
     def _placed(self, error: ByheartError) -> ByheartError:
         """Say in which line it was, and what became of the lines before it."""
@@ -160,7 +211,7 @@ class Import:
         if error is not self._lines.bad and item.startswith("item "):
             place = self._lines.place_of(int(item.removeprefix("item ")))
             error.message = f"{place}: {message}"
-        kept = f"{count(self._kept, self._way.noun)} before it kept: correct it"
-        kept += f", then {self._way.again}" if self._kept else " and run this again"
+        kept = f"{count(self._watched.kept, self._way.noun)} before it kept: correct it"
+        kept += f", then {self._way.again}" if self._watched.kept else " and run this again"
         error.hint = f"{error.hint}; {kept}" if error.hint else kept
         return error

@@ -26,9 +26,13 @@ class Bar:
 
     def __enter__(self) -> Bar:
         self._started = time.monotonic()
-        if sys.stderr.isatty():
-            self._open()
+        self.open()
         return self
+
+    def open(self) -> None:
+        """Show the bar, unless it is there already or nobody would see it."""
+        if self._shown is None and sys.stderr.isatty():
+            self._open()
 
     def _open(self) -> None:
         # rich takes longer to import than most commands run: only where there is a bar to see.

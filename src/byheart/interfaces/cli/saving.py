@@ -12,7 +12,7 @@ import click
 
 from byheart.errors import ByheartError, InvalidInput
 from byheart.interfaces.cli import options
-from byheart.interfaces.cli.importing import import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.importing import Watched, import_lines, warn_of_missing_vectors
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
@@ -86,8 +86,9 @@ def save_command(
         _save_files(invocation, files, about)
     else:
         content = read_content(text)
-        with open_embedding_store(invocation, create=True) as store:
-            result = store.save(content, **about)
+        watched = Watched(invocation, at_once=False)
+        with open_embedding_store(invocation, create=True) as store, watched:
+            result = store.save(content, **about, on_progress=watched.show)
         if result.status == "unchanged" and about:
             change = f"byheart update {result.memory_id}"
             remark(invocation, f"it is there already; what was given besides is not: {change}")
@@ -159,9 +160,9 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
         | {"content": read_file(name)}
         for name in files
     ]
-    with open_embedding_store(invocation, create=True) as store:
+    with open_embedding_store(invocation, create=True) as store, Watched(invocation) as watched:
         try:
-            results = store.save_many(items)
+            results = store.save_many(items, on_progress=watched.show)
         except ByheartError as error:
             raise _renamed(error, files) from error
     _show(invocation, results, results[0] if len(files) == 1 else results)
