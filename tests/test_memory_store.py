@@ -783,6 +783,39 @@ def test_missing_vectors_are_made_up_for_by_later_saves(
     assert len(answer.results) == 23
 
 
+@pytest.mark.parametrize("verb", ["save_many", "log", "log_many", "update"])
+def test_every_verb_that_embeds_makes_up_for_missing_vectors(
+    open_store: Callable[..., MemoryStore], watched: Any, verb: str
+) -> None:
+    store = open_store(embedder=watched)
+    memory_id = store.save("written before").memory_id
+    watched.down = True
+    store.save_many({"content": f"written while the provider was away {n}"} for n in range(20))
+    watched.down = False
+    for number in range(3):  # each brings along eight that wait
+        text = f"this was written when it was back again {number}"
+        if verb == "save_many":
+            store.save_many([{"content": text}])
+        elif verb == "log":
+            store.log("s1", "user", text)
+        elif verb == "log_many":
+            store.log_many([{"session_id": "s1", "role": "user", "content": text}])
+        else:
+            store.update(memory_id, content=text)
+    assert store.count_pending() == 0
+
+
+def test_a_turn_that_needs_no_vectors_does_not_wait_for_those_of_others(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    watched.down = True
+    store.save("written while the provider was away")
+    watched.down = False
+    store.log("s1", "user", "ok")
+    assert (store.count_pending(), watched.embedded) == (1, [])
+
+
 def test_missing_vectors_are_made_by_embed_pending(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:

@@ -129,9 +129,12 @@ def test_what_waits_for_vectors_is_not_named(
 ) -> None:
     store = open_store(embedder=watched)
     watched.down = True
+    store.save_many({"content": f"{number} weeks of rain"} for number in range(8))
     store.save("the quick brown fox jumps over the lazy dog")
     watched.down = False
+    # It brings along the eight that wait before that one, and the next save that one too.
     assert store.save("the quick brown fox jumps over a lazy dog").similar == ()
+    assert len(store.save("The quick brown fox jumps over a lazy dog!").similar) == 2
 
 
 def test_trouble_while_looking_does_not_fail_the_save(

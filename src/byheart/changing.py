@@ -6,7 +6,7 @@ read → merge → check → chunk and embed if the text changed → write, if n
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict
@@ -17,7 +17,7 @@ from byheart.errors import InvalidInput, NotFound, VersionConflict
 from byheart.model import Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
 from byheart.settings import Settings
-from byheart.vectorizing import Made, passages
+from byheart.vectorizing import Made, Passage, passages
 
 # What is derived from the text when it is not given.
 _DERIVED = ("summary", "entities", "importance")
@@ -76,7 +76,7 @@ class Changer:
             raise InvalidInput("nothing to change was given", "name at least one field")
         for attempt in range(_MOST_ATTEMPTS):
             current = self._read(memory_id, space)
-            revision, made = self._revision(current, given, who)
+            revision, wanted, made = self._revision(current, given, who)
             revision = replace(
                 revision,
                 expected_version=current.version if expected_version is None else expected_version,
@@ -89,7 +89,7 @@ class Changer:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
             else:
-                return result if made.reason is not None else self._saver.complete([result])[0]
+                return result if made.reason else self._saver.complete([result], wanted)[0]
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
@@ -125,7 +125,7 @@ class Changer:
 
     def _revision(
         self, current: Memory, given: Mapping[str, Any], who: str
-    ) -> tuple[Revision, Made]:
+    ) -> tuple[Revision, Sequence[Passage], Made]:
         request = check_request(_merged(current, given), self._settings)
         request = replace(request, origin=replace(request, role=current.role).whose)
         changed_text = request.content_hash != current.content_hash
@@ -140,15 +140,16 @@ class Changer:
         )
         if not expiry_given:
             memory = replace(memory, expires_at=current.expires_at)
-        text, made = None, Made([], None, None)
+        text, wanted, made = None, list[Passage](), Made([], None, None)
         if changed_text:
             chunks, format_ = self._saver.chunk(request)
-            made = self._saver.embed(passages(chunks, request.title))
+            wanted = passages(chunks, request.title)
+            made = self._saver.embed(wanted)
             text = (tuple(chunks), tuple(made.windows))
             memory = replace(memory, format=format_, chunks=len(chunks))
-        return Revision(
-            memory, current.version, derived, who, _changes(current, memory, derived), text
-        ), made
+        changes = _changes(current, memory, derived)
+        revision = Revision(memory, current.version, derived, who, changes, text)
+        return revision, wanted, made
 
 
 def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,8 +90,8 @@ if TYPE_CHECKING:
     from byheart.importing import Importer, OnError
     from byheart.indexing import Indexer
 
-# How many waiting chunks a save embeds besides its own, once the provider is back.
-_MADE_UP_PER_SAVE, _MADE_UP_PER_BATCH = 8, 256
+# How many waiting chunks are embedded and kept at a time.
+_MADE_UP_PER_BATCH = 256
 # How long a store that is being closed waits for a watch to end.
 _LAST_LOOK_SECONDS = 10.0
 # How many memories a save names that say almost the same.
@@ -172,7 +172,6 @@ class MemoryStore:
         with contextlib.suppress(StoreError):
             if result.status == "created" and not result.pending_vectors:
                 result = self._with_similar(result, space)
-                self._saver.make_up(_MADE_UP_PER_SAVE)
             self._saver.prune()
         return result
 
@@ -215,6 +214,10 @@ class MemoryStore:
             raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
         self._storage.refresh()
         return made
+
+    def count_pending(self) -> int:
+        """Count the chunks that wait for their vectors, in all spaces."""
+        return self._storage.count_pending()
 
     def _embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
         """Make the vectors that are missing, as far as it goes; say why it did not go further."""

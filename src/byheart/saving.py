@@ -27,6 +27,8 @@ from byheart.vectorizing import Made, Passage, Vectorizer, passages, previous_te
 # So many chunks are embedded before they are written, which takes seconds; of more, the vectors are
 # made afterwards, a few seconds' worth at a time, each kept whatever happens then.
 _EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
+# How many waiting chunks a save embeds besides its own, once the provider is back.
+_MADE_UP_PER_SAVE = 8
 # How many memories that have run out a save takes out.
 _PRUNED_PER_SAVE = 16
 
@@ -202,7 +204,7 @@ class Saver:
         written = self._storage.write(drafts, model) if drafts else []
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
-        return saved if reason is not None else self.complete(saved, on_embedded)
+        return saved if reason is not None else self.complete(saved, waiting, on_embedded)
 
     def embed(self, wanted: Sequence[Passage]) -> Made:
         """Embed what is to be written, unless there is nothing or so much that it takes long."""
@@ -212,9 +214,22 @@ class Saver:
         return Made([() for _ in wanted], None, None)
 
     def complete(
-        self, saved: Sequence[SaveResult], on_embedded: OnEmbedded | None = None
+        self,
+        saved: Sequence[SaveResult],
+        wanted: Sequence[Passage],
+        on_embedded: OnEmbedded | None = None,
     ) -> list[SaveResult]:
-        """Make the vectors that memories still lack, as far as it goes."""
+        """Make the vectors that memories still lack, and if all are made a few that others do."""
+        completed = self._complete(saved, on_embedded)
+        # Whoever needed no vectors need not wait for the model.
+        if wanted and not any(each.pending_vectors for each in completed):
+            with contextlib.suppress(StoreError):
+                self.make_up(_MADE_UP_PER_SAVE)
+        return completed
+
+    def _complete(
+        self, saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
+    ) -> list[SaveResult]:
         total = sum(each.pending_vectors for each in saved)
         lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
         if not total:

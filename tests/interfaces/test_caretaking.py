@@ -1,13 +1,14 @@
-"""A model that could not be loaded ahead is still let go of when it is idle."""
+"""What a served store is looked after by, whatever goes wrong meanwhile."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 
 import pytest
 
-from byheart.interfaces.caretaking import prepare, unload_when_idle
+from byheart.interfaces.caretaking import make_missing_vectors, prepare, unload_when_idle
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
 from byheart.settings import load_settings
 from tests.conftest import OpenStore, WatchedEmbedder
@@ -70,3 +71,51 @@ def test_a_store_that_opens_late_is_looked_after(open_store: OpenStore) -> None:
     embedder.wait()
     lazy.close()
     assert set(embedder.unloaded) == {1}
+
+
+def test_a_served_store_makes_missing_vectors_when_the_provider_is_back(
+    open_store: OpenStore,
+) -> None:
+    embedder, ended = WatchedEmbedder(), threading.Event()
+    store = open_store(embedder=embedder)
+    embedder.down = True
+    store.save_many({"content": f"written while the provider was away {n}"} for n in range(20))
+    looking = threading.Thread(target=make_missing_vectors, args=(store, ended, 0.02))
+    looking.start()
+    time.sleep(0.2)
+    assert (store.count_pending(), embedder.embedded) == (20, [])
+    embedder.down = False
+    until = time.monotonic() + 20
+    while store.count_pending():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    ended.set()
+    looking.join(10)
+    assert not looking.is_alive()
+    assert store.search("provider", mode="vector", limit=50).total_results == 20
+
+
+def test_a_served_store_leaves_missing_vectors_to_whoever_makes_them(
+    open_store: OpenStore,
+) -> None:
+    embedder, elsewhere = WatchedEmbedder(), WatchedEmbedder()
+    store, other = open_store(embedder=embedder), open_store(embedder=elsewhere)
+    embedder.down = True
+    store.save_many({"content": f"written while the provider was away {n}"} for n in range(20))
+    embedder.down = False
+
+    class Enough(Exception):
+        pass
+
+    def stop(_: int) -> None:
+        raise Enough
+
+    class WhileOthersWork(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            with contextlib.suppress(Enough):
+                other.embed_pending(stop, at_once=1)
+            return not other.count_pending()
+
+    make_missing_vectors(store, WhileOthersWork())
+    assert len(elsewhere.embedded) == 20
+    assert embedder.embedded == []

@@ -20,7 +20,9 @@ from byheart.memory_store import MemoryStore
 # What no door offers, and why.
 LOCAL = {
     **dict.fromkeys(("backup", "export", "import_", "reembed"), "the machine's owner moves files"),
-    **dict.fromkeys(("bench", "doctor", "embed_pending"), "the owner looks after the store"),
+    **dict.fromkeys(
+        ("bench", "doctor", "embed_pending", "count_pending"), "the owner looks after the store"
+    ),
     **dict.fromkeys(("create_token", "tokens", "revoke_token", "check_token"), "keys to the doors"),
     **dict.fromkeys(("close", "prepare", "unload"), "the life of the process"),
     **dict.fromkeys(("save_many", "log_many"), "offered as lists of save and log"),

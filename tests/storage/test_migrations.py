@@ -162,13 +162,14 @@ def test_a_store_of_schema_1_lives_on(
     then = opened.get(name).created_at
     assert [hit.text_id for hit in opened.search("tea", mode="fts", as_of=then).results] == [name]
     assert opened.save(anna["content"], kind="fact").status == "unchanged"
+    assert opened.count_pending() == 1
     opened.update(name, content="Anna prefers coffee.")
     past = opened.search("tea", mode="fts", as_of=then).results
     assert [hit.text_id for hit in past] == [f"{name}@1"]
     assert opened.get(name).entities == ("Anna Keller",)
     opened.forget(name)
     opened.restore(name)
-    assert opened.embed_pending() == 1
+    assert opened.count_pending() == 0
     assert all(finding.ok for finding in opened.doctor() if finding.check != "disk space")
     done = opened.forget(name, hard=True)
     assert done.removal is not None

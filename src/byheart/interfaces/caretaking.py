@@ -1,19 +1,26 @@
-"""Looking after a store that is served: its model loaded ahead and let go of when idle, the
-folders that the settings name kept fresh.
+"""Looking after a store that is served: its model loaded ahead and let go of when idle, vectors
+made that could not be made before, the folders that the settings name kept fresh.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
+
+from byheart.errors import StoreReadOnly
 
 if TYPE_CHECKING:  # what answers first imports no engine
     from byheart.memory_store import MemoryStore
     from byheart.settings import Settings
 
 _TRY_AGAIN_SECONDS = 30.0
+# As long as a provider that is away is left alone.
+_LOOK_FOR_MISSING_SECONDS = 60.0
+# Few enough that whoever saves or asks meanwhile hardly waits.
+_EMBEDDED_AT_A_TIME = 4
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +39,35 @@ def unload_when_idle(store: MemoryStore, idle_seconds: float, ended: Event) -> N
             store.unload(idle_seconds)
         except Exception as error:  # noqa: BLE001 - it is tried again
             _log.info("unloading failed: %s", error)
+
+
+class _Ended(Exception):
+    """Leave the rest for the next time: what is made is kept."""
+
+
+def make_missing_vectors(
+    store: MemoryStore, ended: Event, every_seconds: float = _LOOK_FOR_MISSING_SECONDS
+) -> None:
+    """Make the vectors that chunks wait for, until the end, whenever nobody else makes them."""
+
+    def go_on(_: int) -> None:
+        if ended.is_set():
+            raise _Ended
+
+    before = refused = 0
+    # Not all at once: many servers may look after one store.
+    while not ended.wait(every_seconds * random.uniform(0.75, 1.25)):
+        try:
+            waiting = store.count_pending()
+            # If they became fewer, or more, somebody is at work who makes them too.
+            if waiting == before and waiting != refused:
+                store.embed_pending(go_on, _EMBEDDED_AT_A_TIME)
+                waiting = refused = store.count_pending()
+            before = waiting
+        except (_Ended, StoreReadOnly):
+            return
+        except Exception as error:  # noqa: BLE001 - it is tried again
+            _log.info("missing vectors were not made: %s", error)
 
 
 def keep_workspaces(store: MemoryStore, settings: Settings, ended: Event) -> None:

@@ -7,7 +7,12 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from byheart.interfaces.caretaking import keep_workspaces, prepare, unload_when_idle
+from byheart.interfaces.caretaking import (
+    keep_workspaces,
+    make_missing_vectors,
+    prepare,
+    unload_when_idle,
+)
 
 if TYPE_CHECKING:
     from byheart.memory_store import MemoryStore
@@ -42,6 +47,7 @@ class LazyStore:
                 store, settings = self._opened
                 idle_seconds = settings.unload_after_seconds
                 _in_background(unload_when_idle, store, idle_seconds, self._closed)
+                _in_background(make_missing_vectors, store, self._closed)
                 keep_workspaces(store, settings, self._closed)
             return self._opened
 

@@ -19,7 +19,12 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from byheart.errors import ByheartError, SettingsError
-from byheart.interfaces.caretaking import keep_workspaces, prepare, unload_when_idle
+from byheart.interfaces.caretaking import (
+    keep_workspaces,
+    make_missing_vectors,
+    prepare,
+    unload_when_idle,
+)
 from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
@@ -217,12 +222,15 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
 
 @contextlib.contextmanager
 def _looking_after(store: MemoryStore, settings: Settings) -> Iterator[None]:
-    """Load the model and index folders behind everybody's back; let go of the model when idle."""
+    """Load the model, index folders and make missing vectors; let go of the model when idle."""
     ended = threading.Event()
 
     def look_after() -> None:
         prepare(lambda: store)
         keep_workspaces(store, settings, ended)
+        threading.Thread(
+            target=make_missing_vectors, args=(store, ended), name="byheart-vectors", daemon=True
+        ).start()
         unload_when_idle(store, settings.unload_after_seconds, ended)
 
     threading.Thread(target=look_after, name="byheart-prepare", daemon=True).start()
