@@ -282,7 +282,8 @@ def test_no_other_field_makes_anything_be_embedded(
     store = open_store(embedder=watched)
     memory_id = store.save(LONG, **FIELDS).memory_id
     watched.embedded.clear()
-    store.update(memory_id, **{name: value for name, value in OTHERS.items() if name != "content"})
+    embedded = ("content", "title")
+    store.update(memory_id, **{name: OTHERS[name] for name in OTHERS if name not in embedded})
     assert watched.embedded == []
     assert store.status().index.pending_vectors == 0
     assert found(store.search("alpha7", mode="vector"))
@@ -305,6 +306,58 @@ def test_a_new_title_is_found_by_its_words_and_the_old_one_is_not(
         assert found(each.search("numbats", mode="fts", raw=raw)) == []
         assert found(each.search("bilbies", mode="fts", raw=raw)) == [memory_id]
         assert set(found(each.search("quokka", mode="fts", raw=raw, limit=50))) == {memory_id}
+    assert sound(store)
+
+
+def test_a_new_title_takes_the_place_of_the_old_one_in_the_vectors(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store, fresh = open_store(embedder=watched), open_store(embedder=watched, space="fresh")
+    memory_id = store.save("It was eaten.", title="The wallaby of the north").memory_id
+    changed = store.update(memory_id, title="A quokka")
+    assert (changed.status, changed.pending_vectors) == ("updated", 0)
+    assert watched.embedded[-1] == "A quokka\n\nIt was eaten."
+    fresh.save("It was eaten.", title="A quokka")
+    for question in ("The wallaby of the north", "A quokka"):
+        [hit] = store.search(question, mode="vector").results
+        [expected] = fresh.search(question, mode="vector").results
+        assert hit.similarity == pytest.approx(expected.similarity)
+    assert sound(store)
+
+
+def test_under_a_title_it_had_before_nothing_is_embedded_again(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    store.save(LONG, title="New", session_id="s1")
+    memory_id = store.save(LONG, title="Old", session_id="s2").memory_id
+    watched.embedded.clear()
+    store.update(memory_id, title="New")
+    assert watched.embedded == []
+    assert store.status().index.pending_vectors == 0
+
+
+def test_a_new_title_while_the_provider_is_away_is_embedded_later(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    memory_id = store.save(LONG, title="Wallaby").memory_id
+    watched.down = True
+    assert store.update(memory_id, title="Quokka").pending_vectors == store.get(memory_id).chunks
+    watched.down = False
+    watched.embedded.clear()
+    store.embed_pending()
+    assert all(text.startswith("Quokka") for text in watched.embedded)
+    assert sound(store)
+
+
+def test_what_of_a_turn_is_not_embedded_stays_so_under_a_title(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    store = open_store(embedder=watched)
+    aside = store.log("s1", "user", "ok").memory_id
+    assert store.update(aside, title="An answer").pending_vectors == 0
+    assert watched.embedded == []
     assert sound(store)
 
 

@@ -1,6 +1,7 @@
 """Changing: from what a caller wants different to a revision of the memory.
 
-read → merge → check → chunk and embed if the text changed → write, if nobody else wrote meanwhile
+read → merge → check → chunk if the text changed → embed if that or the title did → write, if nobody
+else wrote meanwhile
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from typing import Any, TypedDict
 from byheart import fields as check
 from byheart.contracts import Revision, Storage, key_of
 from byheart.errors import InvalidInput, NotFound, VersionConflict
-from byheart.model import Memory, SaveResult, to_wire
+from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
 from byheart.settings import Settings
-from byheart.vectorizing import Made, Passage, passages
+from byheart.vectorizing import Made, Passage, by_chunk, passages
 
 # What is derived from the text when it is not given.
 _DERIVED = ("summary", "entities", "importance")
@@ -140,16 +141,26 @@ class Changer:
         )
         if not expiry_given:
             memory = replace(memory, expires_at=current.expires_at)
-        text, wanted, made = None, list[Passage](), Made([], None, None)
         if changed_text:
             chunks, format_ = self._saver.chunk(request)
-            wanted = passages(chunks, request.title)
-            made = self._saver.embed(wanted)
-            text = (tuple(chunks), tuple(made.windows))
             memory = replace(memory, format=format_, chunks=len(chunks))
+        else:
+            # What is embedded begins with the title.
+            chunks = self._chunks(current) if request.title != current.title else []
+        wanted = passages(chunks, request.title)
+        made = self._saver.embed(wanted)
+        windows = by_chunk(chunks, iter(made.windows))
         changes = _changes(current, memory, derived)
-        revision = Revision(memory, current.version, derived, who, changes, text)
+        revision = Revision(memory, current.version, derived, who, changes, None)
+        if changed_text:
+            revision = replace(revision, text=(tuple(chunks), windows))
+        elif chunks:
+            revision = replace(revision, windows=windows)
         return revision, wanted, made
+
+    def _chunks(self, memory: Memory) -> list[Chunk]:
+        with self._storage.reading() as reader:
+            return [each.chunk for each in reader.chunks_of(memory.memory_id, memory.space)]
 
 
 def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:

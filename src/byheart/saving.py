@@ -18,11 +18,11 @@ from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, Window
 from byheart.errors import Conflict, InvalidInput, StoreError
 from byheart.identity import new_memory_id
-from byheart.model import UNEMBEDDED, Chunk, Memory, Origin, SaveResult, usual_origin
+from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
 from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
-from byheart.vectorizing import Made, Passage, Vectorizer, passages, previous_text
+from byheart.vectorizing import Made, Passage, Vectorizer, by_chunk, passages, previous_text
 
 # So many chunks are embedded before they are written, which takes seconds; of more, the vectors are
 # made afterwards, a few seconds' worth at a time, each kept whatever happens then.
@@ -185,20 +185,12 @@ class Saver:
         fresh = [request for request in requests if request.key not in known]
         chunked = [(request, *self.chunk(request)) for request in fresh]
         waiting = [
-            passage
-            for request, chunks, _ in chunked
-            for passage in passages(chunks, request.title)
-            if passage.chunk.chunk_type not in UNEMBEDDED
+            passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
         ]
         windows, model, reason = self.embed(waiting)
         made = iter(windows)
         drafts = [
-            self.draft(
-                request,
-                chunks,
-                [() if chunk.chunk_type in UNEMBEDDED else next(made) for chunk in chunks],
-                format_,
-            )
+            self.draft(request, chunks, by_chunk(chunks, made), format_)
             for request, chunks, format_ in chunked
         ]
         written = self._storage.write(drafts, model) if drafts else []

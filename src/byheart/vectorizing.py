@@ -34,7 +34,7 @@ from byheart.errors import (
     InvalidInput,
     StoreError,
 )
-from byheart.model import ECHO, HEADING_SEPARATOR, Chunk
+from byheart.model import ECHO, HEADING_SEPARATOR, UNEMBEDDED, Chunk
 
 Reopen = Callable[[EmbedderSpec], Embedder]
 
@@ -53,12 +53,20 @@ class Passage:
 
 
 def passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
-    """Pair each chunk with the one before it, where both stand under the same headings."""
+    """Pair each chunk that is embedded with the one before it, if under the same headings."""
     befores: list[Chunk | None] = [None, *chunks]
     return [
         Passage(chunk, previous_text(chunk, before), title)
         for chunk, before in zip(chunks, befores, strict=False)
+        if chunk.chunk_type not in UNEMBEDDED
     ]
+
+
+def by_chunk(
+    chunks: Sequence[Chunk], windows: Iterator[tuple[Window, ...]]
+) -> tuple[tuple[Window, ...], ...]:
+    """Give each chunk the next windows, and none to those that are not embedded."""
+    return tuple(() if chunk.chunk_type in UNEMBEDDED else next(windows) for chunk in chunks)
 
 
 def previous_text(chunk: Chunk, before: Chunk | None) -> str:

@@ -58,7 +58,10 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A memory as it is to be, and the version it was made from; `text` only if that changed."""
+    """A memory as it is to be, and the version it was made from; `text` only if that changed.
+
+    `windows` are those of the chunks that are there, if these are embedded anew: under a new title.
+    """
 
     memory: Memory
     expected_version: int
@@ -66,6 +69,7 @@ class Revision:
     who: str
     changes: Mapping[str, tuple[Any, Any]]
     text: tuple[tuple[Chunk, ...], tuple[tuple[Window, ...], ...]] | None
+    windows: tuple[tuple[Window, ...], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
     if revision.text is not None:
         memory_no = replace_text(connection, memory_no, version, revision, model)
     else:
-        amend(connection, memory_no, revision)
+        amend(connection, memory_no, revision, model)
     connection.execute(
         "UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no)
     )
@@ -119,7 +119,9 @@ def replace_text(
     return fresh_no
 
 
-def amend(connection: apsw.Connection, memory_no: int, revision: Revision) -> None:
+def amend(
+    connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None = None
+) -> None:
     """Change a memory's fields in place; its text stays."""
     columns = writing.columns_of(revision.memory, revision.derived)
     connection.execute(
@@ -128,25 +130,34 @@ def amend(connection: apsw.Connection, memory_no: int, revision: Revision) -> No
     )
     writing.replace_labels(connection, memory_no, revision.memory)
     if not _IN_KEYWORDS.isdisjoint(revision.changes):
-        _rewrite_chunks(connection, memory_no, revision)
+        _rewrite_chunks(connection, memory_no, revision, model)
     writing.record_change(connection, [memory_no])
 
 
-def _rewrite_chunks(connection: apsw.Connection, memory_no: int, revision: Revision) -> None:
-    """Give the chunks new numbers, so that every index reads their words again; vectors stay."""
+def _rewrite_chunks(
+    connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None
+) -> None:
+    """Give the chunks new numbers, so that every index reads their words again.
+
+    Their vectors stay, unless the revision brings others.
+    """
     memory = revision.memory
+    model_no = None if model is None else writing.activate(connection, model)
     rows: list[Any] = connection.execute(
         f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index", (memory_no,)
     ).fetchall()
     connection.execute(
         "UPDATE chunks SET chunk_index = -1 - chunk_index WHERE memory_no = ?", (memory_no,)
     )
-    for row in rows:
+    for at, row in enumerate(rows):
         chunk = to_chunk(row[1:])
         chunk_no = writing.insert_chunk(connection, memory_no, chunk)
         writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        for statement in _COPY_VECTORS:
-            connection.execute(statement, (chunk_no, row[0]))
+        if revision.windows is not None:
+            writing.embed_chunk(connection, chunk_no, chunk, model_no, revision.windows[at])
+        else:
+            for statement in _COPY_VECTORS:
+                connection.execute(statement, (chunk_no, row[0]))
         writing.remove_chunk(connection, row[0])
 
 

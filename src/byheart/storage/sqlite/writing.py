@@ -122,10 +122,7 @@ def insert_text(
     for chunk, made in zip(chunks, windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        embedded = insert_vectors(connection, chunk_no, model_no, made)
-        if not embedded and chunk.chunk_type not in UNEMBEDDED:
-            connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
-            pending += 1
+        pending += not embed_chunk(connection, chunk_no, chunk, model_no, made)
     insert_labels(connection, memory_no, memory)
     record_change(connection, [memory_no])
     return memory_no, pending
@@ -202,6 +199,20 @@ def word_columns(chunk: Chunk, title: str | None, summary: str) -> list[str]:
     headings = "\n".join(heading.title for heading in chunk.headings)
     columns = (title or "", summary if chunk.index == 0 else "", headings, chunk.content)
     return [words.spread(column) for column in columns]
+
+
+def embed_chunk(
+    connection: apsw.Connection,
+    chunk_no: int,
+    chunk: Chunk,
+    model_no: int | None,
+    windows: Sequence[Window],
+) -> bool:
+    """Write a chunk's vectors, or have it wait for them; say whether it has what it needs."""
+    if chunk.chunk_type in UNEMBEDDED or insert_vectors(connection, chunk_no, model_no, windows):
+        return True
+    connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+    return False
 
 
 def insert_vectors(
