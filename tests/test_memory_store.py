@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,7 @@ from byheart.errors import (
 )
 from byheart.memory_store import MemoryStore, Progress
 from byheart.model import to_wire
-from tests.conftest import WatchedEmbedder
+from tests.conftest import ArrowEmbedder, WatchedEmbedder
 
 REPORT = """# Performance Report
 
@@ -980,6 +981,56 @@ def test_an_embedder_that_lies_about_its_dimensions_does_not_break_the_search(
     assert liar.dimensions == honest
     assert store.search("honest text", mode="vector").results[0].chunk_content == "an honest text"
     assert all(finding.ok for finding in store.doctor(fix=True))
+
+
+class BentArrows(ArrowEmbedder):
+    """Give vectors that are as long as `length` says, or fail in a way of its own."""
+
+    def __init__(self, length: float = 1.0, error: Exception | None = None) -> None:
+        self.length = length
+        self.error = error
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if self.error is not None:
+            raise self.error
+        return super().embed(texts) * np.float32(self.length)
+
+
+@pytest.mark.parametrize("length", [3.0, 0.2])
+def test_vectors_of_any_length_rank_by_their_direction(
+    open_store: Callable[..., MemoryStore], length: float
+) -> None:
+    store = open_store(embedder=BentArrows(length))
+    for degrees in (0, 30, 60, 90, 180):
+        store.save(f"at {degrees}")
+    answer = store.search("at 10", mode="vector")
+    found = [hit.chunk_content for hit in answer.results]
+    assert found == ["at 0", "at 30", "at 60", "at 90", "at 180"]
+    assert answer.results[0].similarity == pytest.approx(math.cos(math.radians(10)), abs=1e-3)
+
+
+@pytest.mark.parametrize("length", [0.0, math.nan])
+def test_vectors_without_a_direction_are_not_stored(
+    open_store: Callable[..., MemoryStore], length: float
+) -> None:
+    embedder = BentArrows(length)
+    store = open_store(embedder=embedder)
+    assert store.save("to the east").pending_vectors == 1
+    answer = store.search("east")
+    assert (answer.mode, answer.total_results) == ("fts", 1)
+    assert "zero or not finite" in str(answer.degraded)
+    embedder.length = 1.0
+    assert store.embed_pending() == 1
+    assert store.search("east", mode="vector").degraded is None
+
+
+def test_an_embedder_that_fails_in_its_own_way_fails_no_save(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    store = open_store(embedder=BentArrows(error=ValueError("no JSON")))
+    assert store.save("to the east").pending_vectors == 1
+    answer = store.search("east")
+    assert (answer.total_results, answer.degraded) == (1, "the embedder failed: no JSON")
 
 
 # --- Threads ----------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
-from byheart.embedding import measure_unrelated, window_texts
+from byheart.embedding import measure_unrelated, to_unit_length, window_texts
 from byheart.errors import (
     EmbedderUnavailable,
     EmbeddingError,
@@ -178,14 +178,9 @@ class Maker:
         }
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        made = self._embedder.embed(texts)
-        if made.shape != (len(texts), self.model.dimensions):
-            # Stored, they would make every later search fail.
-            raise EmbeddingError(
-                f"the embedder {self.model.name} gave vectors of shape {made.shape} for "
-                f"{len(texts)} texts of {self.model.dimensions} dimensions"
-            )
-        return made
+        with _own_errors():
+            made = self._embedder.embed(texts)
+        return _checked(made, (len(texts), self.model.dimensions), self.model.name)
 
     def _texts(self, passage: Passage) -> list[str]:
         outer = (passage.title, *(heading.title for heading in passage.chunk.headings))
@@ -305,14 +300,13 @@ class Vectorizer:
             chosen = self._choose(held)
             reason = chosen.foreign()
             if reason is None:
-                vector = _embed_query(chosen.embedder, text, remember)
                 model = model_of(chosen.embedder)
+                vector = _embed_query(chosen.embedder, text, remember)
+                vector = _checked(vector, (model.dimensions,), model.name)
                 self._measure_unrelated(chosen.embedder, model)
                 return vector, model, None, chosen.remark
         except EmbeddingError as error:
             reason = str(error)
-        except ValueError as error:  # an embedder of the caller's own, reading a bad answer
-            reason = f"the embedder failed: {error}"
         return None, None, reason, None
 
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
@@ -412,9 +406,28 @@ class Vectorizer:
 
 
 def _embed_query(embedder: Embedder, text: str, remember: bool) -> Vectors:
-    if not remember and isinstance(embedder, RemembersQueries):
-        return embedder.embed_once(text)
-    return embedder.embed_query(text)
+    with _own_errors():
+        if not remember and isinstance(embedder, RemembersQueries):
+            return embedder.embed_once(text)
+        return embedder.embed_query(text)
+
+
+@contextmanager
+def _own_errors() -> Iterator[None]:
+    """Take what an embedder of the caller's own raises over a bad answer for an error of ours."""
+    try:
+        yield
+    except ValueError as error:
+        raise EmbeddingError(f"the embedder failed: {error}") from error
+
+
+def _checked(vectors: Vectors, shape: tuple[int, ...], name: str) -> Vectors:
+    """Refuse what would make later searches fail, or rank by something else than direction."""
+    if vectors.shape != shape:
+        raise EmbeddingError(
+            f"the embedder {name} gave vectors of shape {vectors.shape} instead of {shape}"
+        )
+    return to_unit_length(vectors, name)
 
 
 def model_of(embedder: Embedder) -> Model:

@@ -1,5 +1,6 @@
 """Who turns text into vectors?"""
 
+from byheart.embedding.directions import to_unit_length
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.lazy_embedder import LazyEmbedder
 from byheart.embedding.progress import Progress
@@ -13,5 +14,6 @@ __all__ = [
     "Progress",
     "measure_unrelated",
     "open_embedder",
+    "to_unit_length",
     "window_texts",
 ]

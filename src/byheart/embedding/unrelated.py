@@ -6,6 +6,7 @@ With one model that is 0, with another 0.7: only what is above it is similarity.
 from __future__ import annotations
 
 from byheart.contracts import Embedder
+from byheart.embedding.directions import to_unit_length
 
 # Measured once, so that no question waits for it: questions of ten sets have 0.01 with texts of
 # another.
@@ -31,7 +32,7 @@ def measure_unrelated(embedder: Embedder) -> float:
     """Give the mean cosine of texts on subjects far apart, at least 0."""
     if embedder.name.startswith(_KNOWN):
         return _OF_KNOWN
-    vectors = embedder.embed(_TEXTS).astype("float64")
+    vectors = to_unit_length(embedder.embed(_TEXTS), embedder.name).astype("float64")
     count = len(vectors)
     # The mean over all pairs, without those of a text with itself.
     together = float((vectors.sum(axis=0) ** 2).sum() - (vectors**2).sum())
