@@ -70,7 +70,7 @@ def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
     saved = store.save(REPORT)
     assert set(to_wire(saved)) == {
         *("memory_id", "status", "chunks", "content_hash", "created_at", "pending_vectors"),
-        *("version", "similar"),
+        *("version", "similar", "degraded"),
     }
     assert saved.status == "created"
     assert saved.chunks == store.get(saved.memory_id).chunks > 1
@@ -747,13 +747,34 @@ def test_with_the_provider_down_a_text_is_saved_and_found_by_its_words(
     assert store.status().degraded is not None
 
 
-def test_a_keyword_search_is_complete_without_vectors(
+def test_a_keyword_search_and_a_listing_are_complete_without_vectors(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:
     watched.down = True
     store = open_store(embedder=watched)
     store.save("the quick brown fox")
     assert store.search("fox", mode="fts").degraded is None
+    assert store.search(granularity="coarse").degraded is None
+
+
+def test_what_lacks_vectors_says_why(open_store: Callable[..., MemoryStore], watched: Any) -> None:
+    store = open_store(embedder=watched)
+    memory_id = store.save("the quick brown fox").memory_id
+    assert store.save("the quick brown fox").degraded is None
+    watched.down = True
+    for saved in (
+        store.save("a lazy dog"),
+        store.save("a lazy dog"),
+        store.save(LONG),
+        store.update(memory_id, content="the slow red fox"),
+        store.log("s1", "user", "where is the lazy dog?"),
+        *store.save_many([{"content": "one more dog"}]),
+    ):
+        assert saved.pending_vectors > 0
+        assert "on holiday" in str(saved.degraded)
+    watched.down = False
+    saved = store.save("a lazy dog")
+    assert (saved.status, saved.pending_vectors, saved.degraded) == ("unchanged", 0, None)
 
 
 def test_an_answer_is_not_called_complete_while_vectors_are_missing(
@@ -881,6 +902,8 @@ def test_a_text_that_is_refused_holds_up_no_other(open_store: Callable[..., Memo
     items = [{"content": f"text {n}{' POISON' if n in (0, 7) else ''}"} for n in range(64)]
     saved = store.save_many(items)
     assert [n for n, each in enumerate(saved) if each.pending_vectors] == [0, 7]
+    assert [n for n, each in enumerate(saved) if each.degraded] == [0, 7]
+    assert store.save(items[7]["content"]).degraded == "400: this input is refused"
     assert store.search("text", mode="vector", limit=100).total_results == 62
     assert store.search("POISON", mode="fts").total_results == 2
 

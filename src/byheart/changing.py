@@ -90,7 +90,7 @@ class Changer:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
             else:
-                return result if made.reason else self._saver.complete([result], wanted)[0]
+                return self._saver.complete([result], wanted, made.reason)[0]
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:

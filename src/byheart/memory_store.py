@@ -654,7 +654,8 @@ class MemoryStore:
             results=tuple(hits),
             total_results=len(hits),
             has_more=more,
-            degraded=asked.degraded or _incomplete(request.mode, state),
+            # A listing needs no vectors.
+            degraded=asked.degraded or _incomplete(request.mode if request.query else "fts", state),
             index=state,
             elapsed_ms=round(elapsed_ms, 3),
             verdict=judgement.verdict,

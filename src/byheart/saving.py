@@ -196,7 +196,7 @@ class Saver:
         written = self._storage.write(drafts, model) if drafts else []
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
-        return saved if reason is not None else self.complete(saved, waiting, on_embedded)
+        return self.complete(saved, waiting, reason, on_embedded)
 
     def embed(self, wanted: Sequence[Passage]) -> Made:
         """Embed what is to be written, unless there is nothing or so much that it takes long."""
@@ -209,37 +209,42 @@ class Saver:
         self,
         saved: Sequence[SaveResult],
         wanted: Sequence[Passage],
+        reason: str | None,
         on_embedded: OnEmbedded | None = None,
     ) -> list[SaveResult]:
-        """Make the vectors that memories still lack, and if all are made a few that others do."""
-        completed = self._complete(saved, on_embedded)
+        """Make the vectors that memories lack, unless there is a reason why that cannot be done.
+
+        If all are made, a few are that others lack.
+        """
+        lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
+        if lacking and reason is None:
+            reason = self._make_up_of(lacking, saved, on_embedded)
+            left = {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
+            saved = [replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved]
         # Whoever needed no vectors need not wait for the model.
-        if wanted and not any(each.pending_vectors for each in completed):
+        if wanted and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
                 self.make_up(_MADE_UP_PER_SAVE)
-        return completed
+        return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
 
-    def _complete(
-        self, saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
-    ) -> list[SaveResult]:
+    def _make_up_of(
+        self, lacking: Sequence[str], saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
+    ) -> str | None:
+        """Make what memories lack, and say why it did not go further."""
         total = sum(each.pending_vectors for each in saved)
-        lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
-        if not total:
-            return list(saved)
 
         def show(made: int) -> None:
             if on_embedded is not None:
                 on_embedded(saved, made, max(made, total))
 
-        # They are safe by now: trouble with their vectors must not look like theirs.
-        with contextlib.suppress(StoreError):
+        try:
             show(0)
-            self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show)
-        left = {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
-        return [
-            replace(each, pending_vectors=left.get(each.memory_id, each.pending_vectors))
-            for each in saved
-        ]
+            _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show)
+        except StoreError as error:
+            # They are safe by now: trouble with their vectors must not look like theirs.
+            reason = str(error)
+        refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
+        return reason or next(refusals, None)
 
     def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
         """Cut a text as its format asks for, and name that format."""

@@ -172,7 +172,7 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """What became of one saved text."""
+    """What became of one saved text; `degraded` is why vectors are missing, if some are."""
 
     memory_id: str
     status: SaveStatus
@@ -182,6 +182,7 @@ class SaveResult:
     pending_vectors: int
     version: int = 1
     similar: tuple[Similar, ...] = ()
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

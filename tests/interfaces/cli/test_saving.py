@@ -167,8 +167,10 @@ def test_without_an_embedder_a_save_says_that_vectors_are_missing(
     ran = run("save", "text")
     assert ran.code == 0
     assert ran.err.startswith("warning: 1 chunk could not be embedded")
+    assert "embedding is switched off" in ran.err
     ran = run("save", "another text", "--json")
     assert (ran.json["pending_vectors"], ran.err) == (1, "")
+    assert ran.json["degraded"].startswith("embedding is switched off")
 
 
 # --- Long texts ---------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
@@ -59,14 +59,16 @@ def import_lines(
     open_screen().line(f"{way.done} {count(len(results) - unchanged, way.noun)}{known}")
 
 
-def warn_of_missing_vectors(invocation: Invocation, results: Iterable[SaveResult]) -> None:
-    """Say that what was saved cannot be found by meaning yet, if so."""
-    waiting = sum(result.pending_vectors for result in results)
-    if waiting:
+def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult]) -> None:
+    """Say that what was saved cannot be found by meaning yet, if so, and why."""
+    lacking = [result for result in results if result.pending_vectors]
+    if lacking:
+        waiting = count(sum(result.pending_vectors for result in lacking), "chunk")
+        reason = next((result.degraded for result in lacking if result.degraded), None)
         warn(
             invocation,
-            f"{count(waiting, 'chunk')} could not be embedded and can be found by keyword only, "
-            "until byheart doctor --fix makes the vectors",
+            f"{waiting} could not be embedded and can be found by keyword only, until "
+            f"byheart doctor --fix makes the vectors{f': {reason}' if reason else ''}",
         )
 
 

@@ -35,6 +35,8 @@ def _saved(answer: Wire) -> str:
     lines = [f"{answer['status']}: {answer['memory_id']} (version {answer['version']})"]
     if answer["pending_vectors"]:
         lines.append("Its vectors are still to be made: until then it is found by keyword only.")
+    if answer.get("degraded"):
+        lines.append(f"The reason: {answer['degraded']}")
     if answer.get("similar"):
         lines.append("Almost the same is already saved:")
         lines += [f"- {each['memory_id']}: {each['summary']}" for each in answer["similar"]]

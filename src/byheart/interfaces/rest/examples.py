@@ -49,6 +49,7 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
         "pending_vectors": 0,
         "version": 1,
         "similar": [],
+        "degraded": None,
     },
     ("POST", "/search"): {
         "query": "can I ship on Saturday?",
