@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import byheart
-from byheart.contracts import Vectors
+from byheart.contracts import Model, Vectors
 from byheart.errors import (
     EmbedderUnavailable,
     EmbeddingError,
@@ -31,6 +31,8 @@ from byheart.errors import (
 )
 from byheart.memory_store import MemoryStore, Progress
 from byheart.model import to_wire
+from byheart.settings import load_settings
+from byheart.storage.sqlite import SqliteStorage
 from tests.conftest import ArrowEmbedder, WatchedEmbedder
 
 REPORT = """# Performance Report
@@ -493,6 +495,22 @@ def test_save_many_takes_any_iterable_and_reports_progress(store: MemoryStore) -
     assert [each.memories for each in seen] == sorted(each.memories for each in seen)
     assert seen[-1] == Progress(memories=600, chunks=600, unchanged=1)
     assert len(seen) > 2
+
+
+def test_a_batch_asks_for_the_stores_model_no_more_often_than_one_text(path: Path) -> None:
+    class Asked(SqliteStorage):
+        times = 0
+
+        def model(self) -> Model | None:
+            self.times += 1
+            return super().model()
+
+    storage = Asked(path)
+    with MemoryStore(storage, WatchedEmbedder(), load_settings({})) as store:
+        store.save("one text")
+        once, storage.times = storage.times, 0
+        store.save_many({"content": f"text {n}"} for n in range(50))
+        assert storage.times <= once
 
 
 def test_a_bad_item_stops_save_many_after_what_came_before_it_was_saved(store: MemoryStore) -> None:

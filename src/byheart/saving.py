@@ -11,11 +11,12 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
 from byheart import fields as check
-from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, Window
+from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
 from byheart.errors import Conflict, InvalidInput, StoreError
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
@@ -183,7 +184,8 @@ class Saver:
             if request.key in known and request.contradicts(known[request.key]):
                 raise other_words(request, known[request.key])
         fresh = [request for request in requests if request.key not in known]
-        chunked = [(request, *self.chunk(request)) for request in fresh]
+        tokens = cache(self._vectorizer.tokens)  # the store is asked for its model once for all
+        chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
         waiting = [
             passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
         ]
@@ -246,7 +248,9 @@ class Saver:
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
 
-    def chunk(self, request: SaveRequest) -> tuple[list[Chunk], str]:
+    def chunk(
+        self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
+    ) -> tuple[list[Chunk], str]:
         """Cut a text as its format asks for, and name that format."""
         # Imported here: whoever only searches need not wait for parsers.
         from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
@@ -254,7 +258,7 @@ class Saver:
         if request.role is not None and is_short(request.content, self._settings.min_turn_words):
             return list(keep_aside(request.content)), "text"
         format_ = request.format or guess_format(request.content, request.path)
-        tokens = self._vectorizer.tokens()
+        tokens = (give_tokens or self._vectorizer.tokens)()
         chunks = split(
             request.content,
             format=format_,
