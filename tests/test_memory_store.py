@@ -1,6 +1,7 @@
 """Saving and reading: SPEC.md sections 2 and 5, rule by rule."""
 
 import hashlib
+import inspect
 import json
 import math
 import os
@@ -743,6 +744,41 @@ def test_status_counts_what_is_there(store: MemoryStore, path: Path) -> None:
     assert status.size_bytes > 0
     assert status.writable
     assert status.degraded is None
+
+
+_NOTHING = ("title", "summary", "session_id", "agent_id", "session_iter", "task_code")
+_DEFAULTS: dict[str, dict[str, Any]] = {
+    "save": {
+        **dict.fromkeys((*_NOTHING, "tags", "entities", "importance", "ttl_days", "expires_at")),
+        **dict.fromkeys(("metadata", "space")),
+        "kind": "note",
+        "source": "manual",
+    },
+    "search": {
+        **dict.fromkeys(("kind", "session_id", "agent_id", "session_iter", "task_code", "tags")),
+        **dict.fromkeys(("entities", "path", "min_importance", "created_after", "created_before")),
+        **dict.fromkeys(("as_of", "similarity_threshold", "source", "topK")),
+        "limit": 10,
+        "mode": "hybrid",
+        "granularity": "fine",
+        "include_global": True,
+        "match": "any",
+        "include_expired": False,
+        "offset": 0,
+        "raw": False,
+        "explain": False,
+    },
+    "cleanup": {"days_old": 90, "dry_run": True},
+    "expand": {"around": 2},
+    "recall": {"max_tokens": 1000, "limit": 20},
+    "context": {"include_global": True},
+}
+
+
+@pytest.mark.parametrize("verb", _DEFAULTS)
+def test_what_is_not_given_is_as_promised(verb: str) -> None:
+    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
+    assert {name: parameters[name].default for name in _DEFAULTS[verb]} == _DEFAULTS[verb]
 
 
 # --- Degraded ---------------------------------------------------------------------------------

@@ -143,6 +143,19 @@ def test_questions_are_remembered_even_while_the_provider_is_away():
     assert flaky.calls == 1
 
 
+def test_the_last_thousand_questions_are_remembered():
+    embedder = LazyEmbedder([lambda: HashEmbedder(8)])
+    for number in range(1000):
+        embedder.embed_query(f"question {number}")
+    embedder.embed_query("question 1")
+    assert embedder.query_cache() == (1, 1000)
+    embedder.embed_query("question 1000")  # the one that nobody asked for longest makes room
+    embedder.embed_query("question 1")
+    assert embedder.query_cache() == (2, 1001)
+    embedder.embed_query("question 0")
+    assert embedder.query_cache() == (2, 1002)
+
+
 def test_looking_opens_nothing_that_would_have_to_be_downloaded():
     clock, opened, downloaded = Clock(), [], []
 
