@@ -118,6 +118,15 @@ def test_a_text_longer_than_the_window_is_sent_in_windows(embedder, server):
     assert longest <= embedder.window_tokens * 5
 
 
+def test_a_text_that_the_model_makes_no_numbers_of_is_refused_at_once(embedder, server, pauses):
+    said = b'{"error":"failed to encode response: json: unsupported value: NaN"}'
+    server.faults = [(500, {}, said)]
+    with pytest.raises(EmbeddingError, match="unsupported value: NaN") as raised:
+        embedder.embed(["a"])
+    assert not isinstance(raised.value, EmbedderUnavailable)
+    assert pauses == []
+
+
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_a_passing_failure_is_tried_again_after_growing_pauses(embedder, server, pauses, status):
     server.faults = [(status, {}, b"")] * 3

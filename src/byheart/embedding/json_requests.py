@@ -16,6 +16,8 @@ from byheart.errors import EmbedderUnavailable, EmbeddingError
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
+# What Ollama says, under status 500, of a text that its model makes no numbers of; it never will.
+NO_NUMBERS = "unsupported value: NaN"
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
@@ -83,11 +85,11 @@ class JsonRequests:
         status = f"{error.code} {error.reason}"
         if error.code == 429:
             return _Passing(status, "wait, or ask the provider for a higher limit", _pause(error))
-        if error.code >= 500:
-            return _Passing(status, "see the server's log", _pause(error))
         if error.code in (401, 403):
             return EmbedderUnavailable(f"{url} refused the key: {status}", "check the API key")
         detail = error.read(200).decode("utf-8", "replace").strip()
+        if error.code >= 500 and NO_NUMBERS not in detail:
+            return _Passing(status, "see the server's log", _pause(error))
         for secret in self.headers.values():  # some servers quote the request
             detail = detail.replace(secret.rpartition(" ")[2], "…")
         return EmbeddingError(f"{url} answered {status}: {detail}", "check the URL and the model")
