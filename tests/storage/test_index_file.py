@@ -233,6 +233,22 @@ def test_removals_leave_the_index_file_at_once(
     assert answers(open_store()) == answers(store) == rebuilt(path, open_store, tmp_path)
 
 
+def test_an_empty_turn_comes_back_as_itself_after_the_index_was_written_without_it(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    store = open_store()
+    turn = store.log("chat", "assistant", "").memory_id
+    store.save("quince beside it")
+    store.forget(turn)
+    store.doctor(optimize=True)
+    store.close()
+    store = open_store()
+    assert answers(store)
+    store.restore(turn)
+    assert store.search("quince beside").results[0].chunk_content == "quince beside it"
+    assert answers(store) == rebuilt(path, open_store, tmp_path)
+
+
 def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} <= {
         *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),

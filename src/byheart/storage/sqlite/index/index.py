@@ -353,6 +353,7 @@ class _Contents:
             )
         gone = [slot for slot, number in zip(slots, changed, strict=True) if number not in fresh]
         self._memories["present"].replace(np.array(gone, np.int64), False)
+        self._memories["space"].replace(np.array(gone, np.int64), np.array(NONE, np.int32))
         kept = [slot for slot, number in zip(slots, changed, strict=True) if number in fresh]
         for name, rows in self._memory_rows(fresh.values()).items():
             self._memories[name].replace(np.array(kept, np.int64), rows)
@@ -494,10 +495,8 @@ class _Contents:
     def compacted(self) -> _Contents:
         """Copy the contents into one segment, without the memories and chunks that are gone."""
         view = self.view()
-        # Forgotten memories stay: they can come back without their chunks being read again.
-        memory_alive = np.zeros(len(view.memories.memory_nos), np.bool_)
-        memory_alive[view.chunks.owner[view.chunks.alive]] = True
-        memory_alive |= view.memories.present
+        # Forgotten memories stay: they can come back.
+        memory_alive = view.memories.space != NONE
         new_owner = np.cumsum(memory_alive) - 1
         alive = view.chunks.alive
         renumber = np.where(alive, np.cumsum(alive) - 1, -1)
