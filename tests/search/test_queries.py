@@ -234,6 +234,15 @@ def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) ->
     assert titles(arrows, "pear east", limit=1, fusion="rrf") == ["both"]
 
 
+def test_each_leg_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> None:
+    # The hundred and first in both legs, before the fiftieth of either.
+    arrows.save_many({"content": f"pear pear pear west {n}"} for n in range(100))
+    arrows.save_many({"content": f"at {n / 10} degrees"} for n in range(100))
+    arrows.save("pear among many other words that make this one longer at 30", title="both")
+    arrows.save_many({"content": f"at {60 + n / 10} degrees"} for n in range(200))
+    assert "both" in titles(arrows, "pear east", limit=50, fusion="rrf")
+
+
 def test_modes_answer_to_source_and_limit_to_top_k(filled: MemoryStore) -> None:
     for mode in MODES:
         named = filled.search("bonsai tree", mode=mode, limit=2)

@@ -34,6 +34,7 @@ from byheart.search.verdict import judge
 AUTO_MERGE_RATIO = 0.6
 # How many ranked chunks are looked at for each section or memory asked for.
 _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
+_RANKED_PER_HIT = 3
 # What a listing without a query shows as similarity: nothing was compared.
 SCOPED_SIMILARITY = 2.0
 
@@ -69,8 +70,7 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        whole = request.granularity == "coarse"
-        self._ranking = Ranking(request, reader, vector, FIRST_TIER if whole else FIRST_PASSAGES)
+        self._ranking = Ranking(request, reader, vector, _depth(request))
 
     def judge(self, unrelated: float) -> Judgement:
         """Say whether the best hit answers the question."""
@@ -224,6 +224,17 @@ class _Answer:
             return {}
         where = self._ranking.where_of(fused)
         return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)
+
+
+def _depth(request: SearchRequest) -> int:
+    """Say how many each leg ranks first: three for each passage that is to be looked at, or more.
+
+    By the limit, not the offset, so that pages of one size are slices of one list.
+    """
+    if request.granularity == "coarse":
+        return max(FIRST_TIER, _RANKED_PER_HIT * request.limit)
+    per_hit = _CHUNKS_PER_SECTION if request.granularity == "medium" else 1
+    return max(FIRST_PASSAGES, _RANKED_PER_HIT * per_hit * request.limit)
 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:
