@@ -287,6 +287,10 @@ class Reader(Protocol):
         """Name the model whose vectors are ranked."""
         ...
 
+    def holds_superseded(self, space: str) -> bool:
+        """Say whether anything in a space was ever superseded by something else."""
+        ...
+
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""
         ...

@@ -100,6 +100,8 @@ class Ranking:
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank what still holds, or what does not, tier by tier."""
         where = replace(self._request.where, superseded=superseded)
+        if superseded and not self._reader.holds_superseded(where.space):
+            return
         legs = self._legs(where)
         unite: Union | None = None
         seen: set[int] = set()

@@ -438,6 +438,10 @@ class SqliteReader:
         )
         return {name: kinds[name] for name in sorted(kinds) if kinds[name]}, vectors
 
+    def holds_superseded(self, space: str) -> bool:
+        """Say whether anything in a space was ever superseded by something else."""
+        return self._view.space(space, self._now).superseded
+
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""
         held = self._view.space(space, self._now)
