@@ -9,6 +9,7 @@ import pytest
 from byheart.errors import InvalidInput, QuerySyntaxError
 from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from tests.conftest import ArrowEmbedder
 
 MODES = ("fts", "vector", "hybrid")
 GRANULARITIES = ("fine", "medium", "coarse")
@@ -221,6 +222,16 @@ def test_hybrid_scores_are_rrf_of_the_two_legs(arrows: MemoryStore) -> None:
         assert hit.score == pytest.approx(sum(1 / (60 + leg.rank + 1) for leg in legs), abs=1e-12)
     assert by_title["b"].explanation.vector.rank == 0
     assert found[0].title == "b"
+
+
+def test_a_hit_by_meaning_alone_shows_the_part_that_is_near(open_store: Any) -> None:
+    embedder = ArrowEmbedder()
+    embedder.window_tokens = 100
+    store = open_store(embedder=embedder)
+    store.save("```\n" + "up and up again\n" * 200 + "east\n```\n")
+    [hit] = store.search("at 1", mode="vector").results
+    assert hit.similarity > 0.9
+    assert "east" in hit.snippet
 
 
 def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) -> None:

@@ -135,6 +135,10 @@ class Reader(Protocol):
         """Give the cosine of each chunk's best window; not a number for those without vectors."""
         ...
 
+    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
+        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
+        ...
+
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
         """Find memories that say almost the same and are seen where this one is, best first."""
         ...

@@ -96,7 +96,7 @@ class _Answer:
                 end_line=found.chunk.end_line,
                 similarity=similarity.get(fused.chunk_no),
                 score=fused.score,
-                snippet=self._snippet(found.chunk.content),
+                snippet=self._snippet(found),
                 explanation=self._explain(fused),
             )
             for fused, found in zip(shown, chunks, strict=True)
@@ -138,7 +138,7 @@ class _Answer:
             auto_merged=ratio >= AUTO_MERGE_RATIO,
             similarity=_mean(self._similarities(group).values()),
             score=best.score,
-            snippet=self._snippet(found.chunk.content),
+            snippet=self._snippet(found),
             explanation=self._explain(best),
         )
 
@@ -161,7 +161,7 @@ class _Answer:
             total_chunks=memory.chunks,
             similarity=max(self._similarities(group).values(), default=None),
             score=best.score,
-            snippet=self._snippet(found.chunk.content),
+            snippet=self._snippet(found),
             explanation=self._explain(best),
         )
 
@@ -205,8 +205,14 @@ class _Answer:
             known |= {number: cosine for number, cosine in others if not math.isnan(cosine)}
         return known
 
-    def _snippet(self, text: str) -> str:
-        return make_snippet(text, self._ranking.terms, self._request.snippet_chars)
+    def _snippet(self, found: FoundChunk) -> str:
+        def find_nearest() -> float:
+            if self._vector is None:
+                return 0.0
+            return self._reader.nearest_part(self._vector, found.chunk_no)
+
+        terms, length = self._ranking.terms, self._request.snippet_chars
+        return make_snippet(found.chunk.content, terms, length, find_nearest)
 
     def _explain(self, fused: Fused) -> Explanation | None:
         if not self._request.explain:

@@ -133,6 +133,11 @@ class SqliteReader:
         slots = self._view.slots_of(chunk_nos)
         return self._view.compare(slots, vector).of(slots)
 
+    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
+        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
+        windows = self._windows(np.array([chunk_no])).vectors
+        return int((windows @ vector).argmax()) / (len(windows) - 1) if len(windows) > 1 else 0.0
+
     def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
         return self._view.windows(self._view.slots_of(chunk_nos))
 
