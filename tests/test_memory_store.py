@@ -843,6 +843,17 @@ def test_a_text_that_expired_can_be_saved_again(store: MemoryStore) -> None:
     assert all(finding.ok for finding in store.doctor())
 
 
+def test_what_expired_keeps_its_history_when_it_is_saved_again(store: MemoryStore) -> None:
+    first = store.save("Door code is 4711.", title="Door", expires_at="2020-01-01").memory_id
+    again = store.save("Door code is 4711.")
+    assert [each.operation for each in store.history(first)] == ["create", "forget"]
+    assert [each.title for each in store.list(forgotten=True, include_expired=True).memories] == [
+        "Door"
+    ]
+    store.forget(again.memory_id)
+    assert store.restore(first).title == "Door"
+
+
 def test_a_forked_child_can_search_and_save(store: MemoryStore) -> None:
     for _ in range(3):
         store.save("known before the fork")

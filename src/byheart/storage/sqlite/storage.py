@@ -134,6 +134,8 @@ class SqliteStorage:
             for draft in drafts:
                 same = writing.find_same(connection, key_of(draft.memory))
                 writing.refuse_other_words(draft.memory, same)
+                if same is None:
+                    life.set_aside(connection, draft.memory, draft.who)
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
