@@ -6,6 +6,8 @@ import math
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -206,6 +208,25 @@ def test_write_to_file_without_metadata_gives_the_text_byte_for_byte(
     )
     assert (tmp_path / "a.md").read_bytes() == text.encode()
     assert written.file_size_bytes == len(text.encode())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of files")
+def test_write_to_file_leaves_a_file_as_it_was_when_the_disk_is_full(
+    store: MemoryStore, path: Path, tmp_path: Path
+) -> None:
+    memory_id = store.save("# Long\n\n" + "word " * 2000).memory_id
+    target = tmp_path / "kept.md"
+    target.write_text("precious")
+    program = f"""
+import resource, byheart
+with byheart.open({str(path)!r}, embedding_provider="hash") as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    store.write_to_file({memory_id!r}, {str(target)!r}, overwrite=True)
+"""
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "cannot write" in failed.stderr
+    assert target.read_text() == "precious"
+    assert [each.name for each in tmp_path.glob("kept*")] == ["kept.md"]
 
 
 def test_write_to_file_never_replaces_a_file_unasked(store: MemoryStore, tmp_path: Path) -> None:

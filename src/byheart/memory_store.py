@@ -1094,7 +1094,7 @@ class MemoryStore:
 
     def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
-        from byheart.upkeep.exporting import refuse_existing
+        from byheart.upkeep.whole_files import refuse_existing
 
         target = check.check_path("path", path).resolve()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
