@@ -18,6 +18,7 @@ from byheart.errors import (
     StoreError,
     StoreFull,
     StoreReadOnly,
+    StoreTooNew,
     StoreUnreachable,
 )
 from byheart.forking import renew_after_fork
@@ -44,6 +45,8 @@ class Database:
         self._idle: list[apsw.Connection] = []
         self._closed = False
         self._identity: tuple[int, int] | None = None
+        # What this program knows how to write to; none while that is being found out.
+        self.schema_version: int | None = None
         close_before_fork(self._close_unused)
         renew_after_fork(self._renew)
         self.writable = self._prepare_folder()
@@ -140,6 +143,7 @@ class Database:
             try:
                 connection.set_busy_timeout(wait_ms)
                 with connection:
+                    self._refuse_newer(connection)
                     yield connection
             finally:
                 connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
@@ -189,12 +193,24 @@ class Database:
                 self._writer = self._connect()
             self._writer.execute("BEGIN IMMEDIATE")
             try:
+                self._refuse_newer(self._writer)
                 yield self._writer
                 self._writer.execute("COMMIT")
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def _refuse_newer(self, connection: apsw.Connection) -> None:
+        """Write nothing to a store that a newer program has changed while this one had it open."""
+        found = connection.execute("PRAGMA user_version").get
+        if self.schema_version is not None and found > self.schema_version:
+            raise StoreTooNew(
+                f"{self.path} was brought to schema {found} by a newer version of Byheart while "
+                f"it was open; this version knows {self.schema_version}",
+                "start this program again; if it is refused then, upgrade with: "
+                "pip install -U byheart",
+            )
 
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:
