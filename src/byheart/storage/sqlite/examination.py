@@ -181,9 +181,9 @@ def _contents(
 
 
 def _unswept(connection: apsw.Connection) -> _Checked:
-    """See whether a forgetting for good was cut off after its rows were gone."""
-    left = connection.execute("SELECT 1 FROM store WHERE key = 'unswept'").get
-    message = "a forget --hard was cut off: its words may still stand in the store's files"
+    """See whether a forgetting for good did not come to its end after its rows were gone."""
+    left = erasing.is_unswept(connection)
+    message = "a forget --hard did not finish: its words may still stand in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
     return _Checked(finding, erasing.sweep if left else None)
 

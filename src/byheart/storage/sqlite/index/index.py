@@ -178,8 +178,8 @@ class Index:
         with contextlib.suppress(OSError, StoreError):
             self.publish()
 
-    def rewrite(self) -> None:
-        """Write the file anew now, so that nothing of what is gone stays in it."""
+    def rewrite(self) -> bool:
+        """Write the file anew now, so that nothing of what is gone stays; say if that was done."""
         for _ in range(_MOST_ATTEMPTS):
             with self._database.reading() as connection:
                 if self.view(connection) is not None:
@@ -188,6 +188,8 @@ class Index:
             self.discard()
         with contextlib.suppress(OSError):
             self.publish()
+            return True
+        return False
 
     def start_anew(self) -> None:
         """Forget what is in memory; the file, if it fits the store, is still good."""
