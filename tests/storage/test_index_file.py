@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,34 @@ def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile
     assert b"quokka-session" not in index.read_bytes()
     assert not list(path.parent.glob("*-index.*"))
     assert answers(other) == answers(store)
+
+
+def await_publishing() -> None:
+    """Wait for the threads that write index files."""
+    for thread in threading.enumerate():
+        if thread.name == "byheart-index":
+            thread.join(30)
+
+
+def test_a_file_that_cannot_be_written_is_not_tried_again_by_every_search(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = path.with_name(path.name + "-index")
+    (index / "in the way").mkdir(parents=True)
+    store = open_store()
+    store.save_many(items(0, 500))  # at the end of which it is tried once
+    await_publishing()
+    # Every attempt begins with a file of another name beside the one to be replaced.
+    before = path.parent.stat().st_mtime_ns
+    for _ in range(5):
+        assert store.search("apple").results
+        await_publishing()
+    assert path.parent.stat().st_mtime_ns == before
+    shutil.rmtree(index)
+    monkeypatch.setattr(store._storage._index, "_pause_until", 0.0)
+    store.search("apple")
+    await_publishing()
+    assert file.read(index, verify=True) is not None
 
 
 def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(

@@ -53,6 +53,8 @@ _BATCH = 2000
 # An index file is worth writing again when this many chunks are not in it.
 _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
 _MOST_ATTEMPTS = 50
+# How long nobody tries again after the file could not be written: twice as long each time.
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 
 _MEMORIES = """
     SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
@@ -80,6 +82,8 @@ class Index:
         wait_before_fork(self._while_publishing)
         self._contents: _Contents | None = None
         self._view: View | None = None
+        self._pause_seconds = 0.0
+        self._pause_until = 0.0
         self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
 
     def _renew(self) -> None:
@@ -125,6 +129,8 @@ class Index:
         contents = self._contents
         if contents is None or not self._database.writable:
             return False
+        if time.monotonic() < self._pause_until:
+            return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
         return contents.unpublished >= least
 
@@ -137,25 +143,37 @@ class Index:
         Searches go on meanwhile: they only wait for the moment in which the new file is taken up.
         """
         with self._publishing:
-            with self._lock:
-                contents = None if self._contents is None else self._contents.frozen()
-            if contents is None:
-                return
-            newer = self._newer_file(contents)
-            started = time.perf_counter()
-            if newer is None:
-                mode = self._database.path.stat().st_mode & 0o777
-                laid_out = contents.compacted().to_file()
-                # What is gone in a newer one must not come back with this.
-                file.write(
-                    self.path, laid_out, mode, lambda: self._newer_file(contents) is not None
-                )
-                written = file.read(self.path)
-                newer = None if written is None else _Contents.from_file(written)
-                self.on_work("publish", time.perf_counter() - started)
-            with self._lock:
-                if newer is not None:
-                    self._contents = newer
+            try:
+                self._publish()
+            except (OSError, StoreError):
+                self._pause()
+                raise
+            self._pause_seconds = self._pause_until = 0.0
+
+    def _pause(self) -> None:
+        # Each attempt lays out the whole index, and a disk that is full stays so for a while.
+        longer = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause_seconds)
+        self._pause_seconds = min(longer, _LONGEST_PAUSE_SECONDS)
+        self._pause_until = time.monotonic() + self._pause_seconds
+
+    def _publish(self) -> None:
+        with self._lock:
+            contents = None if self._contents is None else self._contents.frozen()
+        if contents is None:
+            return
+        newer = self._newer_file(contents)
+        started = time.perf_counter()
+        if newer is None:
+            mode = self._database.path.stat().st_mode & 0o777
+            laid_out = contents.compacted().to_file()
+            # What is gone in a newer one must not come back with this.
+            file.write(self.path, laid_out, mode, lambda: self._newer_file(contents) is not None)
+            written = file.read(self.path)
+            newer = None if written is None else _Contents.from_file(written)
+            self.on_work("publish", time.perf_counter() - started)
+        with self._lock:
+            if newer is not None:
+                self._contents = newer
 
     def _newer_file(self, contents: _Contents) -> _Contents | None:
         """Take up what another process has written meanwhile, if it is of this store's past."""
