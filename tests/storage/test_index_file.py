@@ -293,6 +293,40 @@ def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile
     assert answers(other) == answers(store)
 
 
+def test_one_process_writes_the_index_file_of_a_change_and_the_others_take_it_up(
+    open_store: OpenStore, path: Path
+) -> None:
+    store, *others = stores = [open_store() for _ in range(3)]
+    for each in stores:
+        each.search("anything")
+    store.save_many(items(0, 500))
+    index = path.with_name(path.name + "-index")
+    written = index.stat()
+    for each in others:
+        each.search("apple")
+        await_publishing()
+        assert not each._storage._index.unpublished()
+    assert index.stat() == written
+    assert answers(others[0]) == answers(others[1]) == answers(store)
+
+
+def test_a_damaged_index_file_of_the_same_change_is_written_again(
+    index: Path, path: Path, open_store: OpenStore, expected: list[Any]
+) -> None:
+    store = open_store()
+    store.search("apple")
+    header, content = file.read_header(index), bytearray(index.read_bytes())
+    assert header is not None
+    content[-header["bytes"]] ^= 0x5A  # the first byte of the first array
+    index.unlink()  # what the store has mapped stays as it is
+    index.write_bytes(content)
+    assert file.read_header(index) == header
+    assert file.read(index) is None
+    store._storage._index.publish()
+    assert file.read(index, verify=True) is not None
+    assert answers(store) == expected
+
+
 def await_publishing() -> None:
     """Wait for the threads that write index files."""
     for thread in threading.enumerate():

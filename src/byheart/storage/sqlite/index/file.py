@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def _sweep(path: Path) -> None:
                 left.unlink()
 
 
-def _pad(out: Any) -> None:
+def _pad(out: BinaryIO) -> None:
     out.write(b"\0" * (-out.tell() % _ALIGNMENT))
 
 
@@ -87,17 +87,7 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     """Map the file; `None` if it is not there or not sound."""
     try:
         with path.open("rb") as source:
-            size = os.fstat(source.fileno()).st_size
-            magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
-            if magic != _MAGIC or length > size:
-                return None
-            header_bytes = source.read(length)
-            if zlib.crc32(header_bytes) != checksum:
-                return None
-            header = json.loads(header_bytes)
-            base = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
-            if size != base + header["bytes"]:
-                return None
+            header, base = _read_header(source)
             arrays = {
                 name: _map(source, dtype, tuple(shape), base + offset)
                 for name, (dtype, shape, offset) in header["layout"].items()
@@ -114,6 +104,31 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     return IndexFile(header, arrays)
 
 
+def read_header(path: Path) -> dict[str, Any] | None:
+    """Read what the file says of itself, and none of its arrays."""
+    try:
+        with path.open("rb") as source:
+            return _read_header(source)[0]
+    except (OSError, struct.error, ValueError, KeyError):
+        return None
+
+
+def _read_header(source: BinaryIO) -> tuple[dict[str, Any], int]:
+    """Give the header, and where the arrays begin."""
+    size = os.fstat(source.fileno()).st_size
+    magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
+    if magic != _MAGIC or length > size:
+        raise ValueError("not an index of this format")
+    header_bytes = source.read(length)
+    if zlib.crc32(header_bytes) != checksum:
+        raise ValueError("the header is damaged")
+    header: dict[str, Any] = json.loads(header_bytes)
+    base = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
+    if size != base + header["bytes"]:
+        raise ValueError("the file is not whole")
+    return header, base
+
+
 def is_of_another_version(path: Path) -> bool:
     """Say whether the file is one that an earlier or later Byheart wrote in a format of its own."""
     try:
@@ -124,7 +139,7 @@ def is_of_another_version(path: Path) -> bool:
     return magic.startswith(_KIND) and magic != _MAGIC
 
 
-def _map(source: Any, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _map(source: BinaryIO, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if not all(shape):
         return np.empty(shape, dtype)
     # A plain array over the mapping: slicing np.memmap itself costs a microsecond more each time.

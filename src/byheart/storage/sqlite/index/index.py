@@ -114,14 +114,12 @@ class Index:
             return self._view
 
     def _load(self, connection: apsw.Connection) -> _Contents:
-        loaded = file.read(self.path)
-        if loaded is not None:
-            contents = _Contents.from_file(loaded)
-            # One that is ahead was written since this transaction began: another will use it.
-            if contents.change_no <= last_change(connection)[0]:
-                if contents.can_follow(connection):
-                    return contents
-                self._remove_file()
+        contents = self._read_file()
+        # One that is ahead was written since this transaction began: another will use it.
+        if contents is not None and contents.change_no <= last_change(connection)[0]:
+            if contents.can_follow(connection):
+                return contents
+            self._remove_file()
         return _Contents.empty(connection)
 
     def unpublished(self) -> bool:
@@ -161,28 +159,36 @@ class Index:
             contents = None if self._contents is None else self._contents.frozen()
         if contents is None:
             return
-        newer = self._newer_file(contents)
-        started = time.perf_counter()
-        if newer is None:
+        before = file.read_header(self.path)
+        published = self._read_file() if self._is_as_new(before, contents) else None
+        if published is None:
+            started = time.perf_counter()
             mode = self._database.path.stat().st_mode & 0o777
             laid_out = contents.compacted().to_file()
+
+            def is_superseded() -> bool:
+                header = file.read_header(self.path)
+                return header != before and self._is_as_new(header, contents)
+
             # What is gone in a newer one must not come back with this.
-            file.write(self.path, laid_out, mode, lambda: self._newer_file(contents) is not None)
-            written = file.read(self.path)
-            newer = None if written is None else _Contents.from_file(written)
+            file.write(self.path, laid_out, mode, is_superseded)
+            published = self._read_file()
             self.on_work("publish", time.perf_counter() - started)
         with self._lock:
-            if newer is not None:
-                self._contents = newer
+            if published is not None:
+                self._contents = published
 
-    def _newer_file(self, contents: _Contents) -> _Contents | None:
-        """Take up what another process has written meanwhile, if it is of this store's past."""
+    def _read_file(self) -> _Contents | None:
         written = file.read(self.path)
-        if written is None or not contents.is_behind(written):
-            return None
-        newer = _Contents.from_file(written)
+        return None if written is None else _Contents.from_file(written)
+
+    def _is_as_new(self, header: dict[str, Any] | None, contents: _Contents) -> bool:
+        """Say whether a file, as when another process wrote it, leaves nothing to be written."""
+        if header is None or not contents.is_behind(header["state"]):
+            return False
+        change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
         with self._database.reading() as connection:
-            return newer if newer.can_follow(connection) else None
+            return bool(_stamp_of(connection, change_no) == stamp)
 
     def publish_in_background(self) -> None:
         """Publish beside the searches that made it worth while, if nobody is at it already."""
@@ -232,6 +238,12 @@ def last_change(connection: apsw.Connection) -> tuple[int, int]:
         "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
     ).get
     return row or (0, 0)
+
+
+def _stamp_of(connection: apsw.Connection, change_no: int) -> int | None:
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT stamp FROM changes WHERE change_no = ?", (change_no,)
+    ).get
 
 
 def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
@@ -308,10 +320,7 @@ class _Contents:
             return False
         if self.change_no == 0:
             return True
-        stamp = connection.execute(
-            "SELECT stamp FROM changes WHERE change_no = ?", (self.change_no,)
-        ).get
-        return bool(stamp == self._stamp)
+        return _stamp_of(connection, self.change_no) == self._stamp
 
     def catch_up(self, connection: apsw.Connection, change: tuple[int, int]) -> None:
         """Read everything that was committed up to a change."""
@@ -484,10 +493,9 @@ class _Contents:
         alive = self._chunks["alive"].view
         return 2 * len(alive) - self.published - int(np.count_nonzero(alive))
 
-    def is_behind(self, other: file.IndexFile) -> bool:
-        """Say whether a file is of the same store and newer, as when another process wrote it."""
-        state = other.header["state"]
-        return bool(state["store_id"] == self.store_id and state["change_no"] > self.change_no)
+    def is_behind(self, state: dict[str, Any]) -> bool:
+        """Say whether a file is of the same store, and of the same change or a later one."""
+        return bool(state["store_id"] == self.store_id and state["change_no"] >= self.change_no)
 
     def frozen(self) -> _Contents:
         """Copy what is here now, so that it can be written while this one grows."""
