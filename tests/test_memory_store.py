@@ -1,11 +1,13 @@
 """Saving and reading: SPEC.md sections 2 and 5, rule by rule."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -841,6 +843,28 @@ def test_a_text_that_expired_can_be_saved_again(store: MemoryStore) -> None:
     assert [hit.memory_id for hit in store.search("zebra").results] == [again.memory_id]
     assert store.list(include_expired=True).total == 1
     assert all(finding.ok for finding in store.doctor())
+
+
+def test_the_figures_of_a_status_are_of_one_moment_also_beside_a_writer(
+    store: MemoryStore,
+) -> None:
+    store.save("text 0")
+    done = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count(1):
+            if done.is_set():
+                return
+            store.save(f"text {number}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        found = [store.status() for _ in range(100)]
+    finally:
+        done.set()
+        writer.join()
+    assert [each.vectors for each in found] == [each.index.chunks for each in found]
 
 
 def test_a_forked_child_can_search_and_save(store: MemoryStore) -> None:
