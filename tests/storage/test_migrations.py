@@ -110,6 +110,7 @@ def test_every_connection_enforces_foreign_keys_and_texts_wait_for_the_disk(path
         assert writer.execute("PRAGMA foreign_keys").get == 1
         assert reader.execute("PRAGMA foreign_keys").get == 1
         assert writer.execute("PRAGMA synchronous").get == 2  # FULL
+        assert writer.execute("PRAGMA fullfsync").get == 1  # which only macOS asks for
         assert reader.execute("PRAGMA synchronous").get == 1  # NORMAL: it writes notes alone
 
 

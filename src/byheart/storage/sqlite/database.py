@@ -27,6 +27,7 @@ from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inh
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # an acknowledged save survives power loss
+    "PRAGMA fullfsync = ON",  # on macOS a plain fsync leaves it in the disk's own cache
     "PRAGMA secure_delete = ON",  # what is deleted is overwritten, not merely let go
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -8000",
