@@ -2,6 +2,7 @@
 
 import random
 import shutil
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -325,6 +326,25 @@ def test_a_damaged_index_file_of_the_same_change_is_written_again(
     store._storage._index.publish()
     assert file.read(index, verify=True) is not None
     assert answers(store) == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
+@pytest.mark.parametrize("maps", [True, False])
+def test_where_a_mapped_file_cannot_be_replaced_none_is_mapped_and_answers_are_the_same(
+    index: Path,
+    open_store: OpenStore,
+    expected: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    maps: bool,
+) -> None:
+    monkeypatch.setattr(file, "_MAPS", maps)
+    store = open_store()
+    assert answers(store) == expected
+    mapped = Path("/proc/self/maps").read_text()
+    assert (str(index) in mapped) == maps
+    store.save_many(items(200, 700))
+    assert str(index) not in Path("/proc/self/maps").read_text() or maps
+    assert file.read(index, verify=True) is not None
 
 
 def await_publishing() -> None:

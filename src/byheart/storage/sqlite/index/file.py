@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import struct
 import tempfile
@@ -27,6 +28,8 @@ _MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
 _LONGEST_WRITE_SECONDS = 3600
+# Windows neither replaces nor removes a file that any process has mapped.
+_MAPS = os.name != "nt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +87,12 @@ def _pad(out: BinaryIO) -> None:
 
 
 def read(path: Path, *, verify: bool = False) -> IndexFile | None:
-    """Map the file; `None` if it is not there or not sound."""
+    """Map the file, or read all of it; `None` if it is not there or not sound."""
     try:
         with path.open("rb") as source:
             header, base = _read_header(source)
             arrays = {
-                name: _map(source, dtype, tuple(shape), base + offset)
+                name: _load(source, dtype, tuple(shape), base + offset)
                 for name, (dtype, shape, offset) in header["layout"].items()
             }
     except (OSError, struct.error, ValueError, KeyError):
@@ -139,8 +142,13 @@ def is_of_another_version(path: Path) -> bool:
     return magic.startswith(_KIND) and magic != _MAGIC
 
 
-def _map(source: BinaryIO, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _load(source: BinaryIO, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if not all(shape):
         return np.empty(shape, dtype)
+    if not _MAPS:
+        source.seek(offset)
+        return np.frombuffer(
+            source.read(math.prod(shape) * np.dtype(dtype).itemsize), dtype
+        ).reshape(shape)
     # A plain array over the mapping: slicing np.memmap itself costs a microsecond more each time.
     return np.asarray(np.memmap(source, dtype, "r", offset, shape))
