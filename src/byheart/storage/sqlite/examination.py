@@ -493,10 +493,20 @@ def _numbers(connection: apsw.Connection, query: str) -> Any:
 
 
 def _files(database: Database, schema_version: int) -> Iterator[_Checked]:
+    yield _write_access(database)
     yield _disk_space(database)
     yield _log(database)
     yield _backups(database, schema_version)
     yield _leftovers(database)
+
+
+def _write_access(database: Database) -> _Checked:
+    name = "write access"
+    if database.writable:
+        return _Checked(Finding(name, True, "in order"))
+    message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
+    hint = "give yourself write access to the file and its folder, or choose another --db"
+    return _Checked(Finding(name, False, message, hint))
 
 
 def _disk_space(database: Database) -> _Checked:
