@@ -1,5 +1,6 @@
 """The index file is derived: whatever is wrong with it, answers stay right."""
 
+import os
 import random
 import shutil
 import sys
@@ -240,6 +241,21 @@ def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> N
         *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),
         "memory.db-stats",
     }
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_and_nothing_else_does(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "my [1] store.db"
+    left, young, copy = (
+        path.with_name(f"{path.name}-index.{ending}") for ending in ("k2x_9abc", "young_02", "copy")
+    )
+    for each in (left, young, copy):
+        each.write_text("half an index")
+    for each in (left, copy):
+        os.utime(each, (0, 0))
+    open_store(path).save_many(items(0, 500))
+    assert [each.exists() for each in (left, young, copy)] == [False, True, True]
 
 
 def test_writing_over_the_index_file_never_shows_a_part_of_it(path: Path, index: Path) -> None:

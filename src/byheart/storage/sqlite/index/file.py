@@ -7,13 +7,11 @@ The file is derived: if it is missing, damaged, foreign or old, the index is bui
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
 import os
 import struct
 import tempfile
-import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +25,6 @@ _KIND, _FORMAT = b"BYHEART INDEX ", b"6"
 _MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
-_LONGEST_WRITE_SECONDS = 3600
 # Windows neither replaces nor removes a file that any process has mapped.
 _MAPS = os.name != "nt"
 
@@ -53,7 +50,6 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
     header = json.dumps(
         {**contents.header, "layout": layout, "checksums": checksums, "bytes": offset}
     ).encode()
-    _sweep(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -72,14 +68,6 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-
-
-def _sweep(path: Path) -> None:
-    """Remove what writers that were killed have left behind."""
-    for left in path.parent.glob(f"{path.name}.*"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LONGEST_WRITE_SECONDS:
-                left.unlink()
 
 
 def _pad(out: BinaryIO) -> None:

@@ -24,6 +24,7 @@ from byheart import words
 from byheart.errors import StoreError
 from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import ECHO, UNEMBEDDED
+from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
@@ -170,6 +171,7 @@ class Index:
                 header = file.read_header(self.path)
                 return header != before and self._is_as_new(header, contents)
 
+            files.remove_leftovers(self._database.path)
             # What is gone in a newer one must not come back with this.
             file.write(self.path, laid_out, mode, is_superseded)
             published = self._read_file()
