@@ -1,6 +1,7 @@
 """Saving and reading: SPEC.md sections 2 and 5, rule by rule."""
 
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -8,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -873,6 +875,28 @@ def test_what_expired_keeps_its_history_when_it_is_saved_again(store: MemoryStor
     ]
     store.forget(again.memory_id)
     assert store.restore(first).title == "Door"
+
+
+def test_the_figures_of_a_status_are_of_one_moment_also_beside_a_writer(
+    store: MemoryStore,
+) -> None:
+    store.save("text 0")
+    done = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count(1):
+            if done.is_set():
+                return
+            store.save(f"text {number}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        found = [store.status() for _ in range(100)]
+    finally:
+        done.set()
+        writer.join()
+    assert [each.vectors for each in found] == [each.index.chunks for each in found]
 
 
 def test_a_forked_child_can_search_and_save(store: MemoryStore) -> None:

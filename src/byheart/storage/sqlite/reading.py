@@ -447,6 +447,15 @@ class SqliteReader:
         """Say whether anything in a space was ever superseded by something else."""
         return self._view.space(space, self._now).superseded
 
+    def count_scopes(self, space: str) -> tuple[int, int]:
+        """Count the spaces of the store, and the sessions of one of them."""
+        return self._connection.execute(  # type: ignore[no-any-return]
+            "SELECT (SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
+            "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
+            "AND forgotten_at IS NULL AND replaced_at IS NULL)",
+            (space,),
+        ).get
+
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""
         held = self._view.space(space, self._now)
