@@ -438,10 +438,34 @@ def test_what_another_process_still_reads_is_said_to_be_there(
     assert done.removal.traces, "the other's transaction still sees it, so it must be there"
     assert {Path(each).name for each in done.removal.traces} == set(left_in(tmp_path, mark.made))
     assert done.still_found == ()
+    [finding] = [each for each in store.doctor(fix=True) if each.check == "forgetting"]
+    assert not finding.ok, "the other keeps the doctor from it as well"
     other.ask(hold=False)
-    store.doctor(optimize=True)
+    [finding] = [each for each in store.doctor(fix=True) if each.check == "forgetting"]
+    assert finding.fixed
     assert left_in(tmp_path, mark.made) == {}
+    assert all(each.ok for each in store.doctor())
     other.finish()
+
+
+def test_a_copy_of_the_users_own_is_nothing_that_the_doctor_could_finish(
+    store: MemoryStore, path: Path
+) -> None:
+    text = "The quokka smiles at everybody who comes to the island."
+    path.with_name(f"{path.name}.my-copy").write_text(text)
+    store.forget(store.save(text).memory_id, hard=True)
+    assert all(finding.ok for finding in store.doctor())
+
+
+def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less_thorough(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("byheart.storage.sqlite.erasing._SMALL_FILE_BYTES", 0)
+    with store._storage._database.writing() as connection:
+        connection.execute("INSERT INTO store VALUES ('unswept', '1')")
+    store.forget(store.save("The quokka smiles").memory_id, hard=True)
+    assert [each.check for each in store.doctor() if not each.ok] == ["forgetting"]
+    assert all(each.ok for each in store.doctor(fix=True))
 
 
 @pytest.mark.slow

@@ -2,11 +2,15 @@
 
 import hashlib
 import inspect
+import itertools
 import json
 import math
 import os
 import re
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -213,6 +217,25 @@ def test_write_to_file_without_metadata_gives_the_text_byte_for_byte(
     )
     assert (tmp_path / "a.md").read_bytes() == text.encode()
     assert written.file_size_bytes == len(text.encode())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of files")
+def test_write_to_file_leaves_a_file_as_it_was_when_the_disk_is_full(
+    store: MemoryStore, path: Path, tmp_path: Path
+) -> None:
+    memory_id = store.save("# Long\n\n" + "word " * 2000).memory_id
+    target = tmp_path / "kept.md"
+    target.write_text("precious")
+    program = f"""
+import resource, byheart
+with byheart.open({str(path)!r}, embedding_provider="hash") as store:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    store.write_to_file({memory_id!r}, {str(target)!r}, overwrite=True)
+"""
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "cannot write" in failed.stderr
+    assert target.read_text() == "precious"
+    assert [each.name for each in tmp_path.glob("kept*")] == ["kept.md"]
 
 
 def test_write_to_file_never_replaces_a_file_unasked(store: MemoryStore, tmp_path: Path) -> None:
@@ -1148,6 +1171,39 @@ def test_a_text_that_expired_can_be_saved_again(store: MemoryStore) -> None:
     assert [hit.memory_id for hit in store.search("zebra").results] == [again.memory_id]
     assert store.list(include_expired=True).total == 1
     assert all(finding.ok for finding in store.doctor())
+
+
+def test_what_expired_keeps_its_history_when_it_is_saved_again(store: MemoryStore) -> None:
+    first = store.save("Door code is 4711.", title="Door", expires_at="2020-01-01").memory_id
+    again = store.save("Door code is 4711.")
+    assert [each.operation for each in store.history(first)] == ["create", "forget"]
+    assert [each.title for each in store.list(forgotten=True, include_expired=True).memories] == [
+        "Door"
+    ]
+    store.forget(again.memory_id)
+    assert store.restore(first).title == "Door"
+
+
+def test_the_figures_of_a_status_are_of_one_moment_also_beside_a_writer(
+    store: MemoryStore,
+) -> None:
+    store.save("text 0")
+    done = threading.Event()
+
+    def write() -> None:
+        for number in itertools.count(1):
+            if done.is_set():
+                return
+            store.save(f"text {number}")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        found = [store.status() for _ in range(100)]
+    finally:
+        done.set()
+        writer.join()
+    assert [each.vectors for each in found] == [each.index.chunks for each in found]
 
 
 def test_a_forked_child_can_search_and_save(store: MemoryStore) -> None:

@@ -1,7 +1,7 @@
 """Forks: locks, threads and connections must not cross one, so their owners renew them.
 
-Nor should one happen while a thread of ours writes statistics or the index: the child would inherit
-SQLite's own locks, which nobody will ever release there.
+Nor should one happen while a thread of ours is at work in SQLite, or writes the index: the child
+would inherit locks that nobody will ever release there.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def wait_before_fork(lock: Callable[[], _Lock]) -> None:
 
 
 def _take_all() -> None:
-    for each in tuple(_working):
+    # Later ones first: who publishes the index reads the store for it, never the other way round.
+    for each in reversed(tuple(_working)):
         give = each()
         lock = None if give is None else give()
         if lock is not None and lock.acquire(timeout=LONGEST_WAIT_SECONDS):

@@ -410,7 +410,7 @@ class MemoryStore:
         answer, state = self._prompter.context(request)
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(request.where.space, "context", answer.query, elapsed_ms)
-        degraded = answer.degraded or _incomplete(answer.mode, state)
+        degraded = self._degraded(answer.degraded, answer.mode, state)
         return replace(answer, degraded=degraded, elapsed_ms=round(elapsed_ms, 3))
 
     # --- Changing -----------------------------------------------------------------------------
@@ -655,7 +655,9 @@ class MemoryStore:
             total_results=len(hits),
             has_more=more,
             # A listing needs no vectors.
-            degraded=asked.degraded or _incomplete(request.mode if request.query else "fts", state),
+            degraded=self._degraded(
+                asked.degraded, request.mode if request.query else "fts", state
+            ),
             index=state,
             elapsed_ms=round(elapsed_ms, 3),
             verdict=judgement.verdict,
@@ -706,7 +708,7 @@ class MemoryStore:
             self._storage.note_emitted(given, question.where.space, question.where.session_id)
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
-        degraded = asked.degraded or _incomplete(question.mode, state)
+        degraded = self._degraded(asked.degraded, question.mode, state)
         return replace(answer, degraded=degraded, remark=asked.remark)
 
     @contextlib.contextmanager
@@ -1100,7 +1102,7 @@ class MemoryStore:
 
     def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
         """Copy the whole store to one file, as it is at this moment, while it is in use."""
-        from byheart.upkeep.exporting import refuse_existing
+        from byheart.upkeep.whole_files import refuse_existing
 
         target = check.check_path("path", path).resolve()
         refuse_existing(target, check.check_bool("overwrite", overwrite))
@@ -1227,16 +1229,19 @@ class MemoryStore:
     def status(self, space: Text = None) -> Status:
         """Describe the store: how much it holds, and what it cannot do at the moment."""
         status = self._storage.status(self._space(space))
-        degraded = self._vectorizer.unavailable() or _incomplete("hybrid", status.index)
-        if not status.writable:
-            degraded = "; ".join(filter(None, ["the store can only be read", degraded]))
         return replace(
             status,
-            degraded=degraded,
+            degraded=self._degraded(self._vectorizer.unavailable(), "hybrid", status.index),
             wanted_model=self._vectorizer.wanted_name(),
             remark=self._vectorizer.remark(),
             workspaces=self.workspaces(space),
         )
+
+    def _degraded(self, unavailable: str | None, mode: Mode, state: IndexState) -> str | None:
+        """Name whatever keeps an answer from being all that it could be."""
+        read_only = None if self._storage.writable else "the store can only be read"
+        reasons = (read_only, unavailable or _incomplete(mode, state))
+        return "; ".join(filter(None, reasons)) or None
 
     def stats(self, space: Text = None, reset: bool = False) -> Stats:
         """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""

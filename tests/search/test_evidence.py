@@ -86,7 +86,7 @@ def test_a_chunk_counts_in_full_for_the_leg_that_has_not_found_it_among_its_firs
     by_words = {hit.chunk_id: hit.score for hit in mixed.search(query, 500, "fts").results}
     beyond = [
         hit
-        for hit in ask(mixed, query, limit=300)
+        for hit in (*ask(mixed, query, limit=33), *ask(mixed, query, limit=33, offset=33))
         if hit.explanation.fts and hit.explanation.fts.rank is None
     ]
     assert beyond

@@ -48,6 +48,15 @@ def test_hits_in_one_section_are_one_result(store: MemoryStore) -> None:
     assert hit["auto_merged"] is True
 
 
+@pytest.mark.parametrize(("limit", "matched"), [(1, 5), (2, 10), (3, 12)])
+def test_matches_are_counted_among_five_passages_for_each_section_asked_for(
+    store: MemoryStore, limit: int, matched: int
+) -> None:
+    store.save(section("## Fruit", "apple") + section("### Kind", "apple") * 11)
+    [hit] = medium(store, "apple", limit=limit)
+    assert (hit["matched_chunks"], hit["chunks_in_section"]) == (matched, 12)
+
+
 @pytest.mark.parametrize(("matched", "merged"), [(2, False), (3, True), (5, True)])
 def test_a_section_is_auto_merged_from_exactly_0_6(
     store: MemoryStore, matched: int, merged: bool

@@ -9,6 +9,7 @@ import pytest
 from byheart.errors import InvalidInput, QuerySyntaxError
 from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from tests.conftest import ArrowEmbedder
 
 MODES = ("fts", "vector", "hybrid")
 GRANULARITIES = ("fine", "medium", "coarse")
@@ -223,6 +224,16 @@ def test_hybrid_scores_are_rrf_of_the_two_legs(arrows: MemoryStore) -> None:
     assert found[0].title == "b"
 
 
+def test_a_hit_by_meaning_alone_shows_the_part_that_is_near(open_store: Any) -> None:
+    embedder = ArrowEmbedder()
+    embedder.window_tokens = 100
+    store = open_store(embedder=embedder)
+    store.save("```\n" + "up and up again\n" * 200 + "east\n```\n")
+    [hit] = store.search("at 1", mode="vector").results
+    assert hit.similarity > 0.9
+    assert "east" in hit.snippet
+
+
 def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) -> None:
     # Third in both legs beats first in one and far behind in the other.
     for number in range(2):
@@ -232,6 +243,15 @@ def test_each_leg_looks_at_three_times_the_limit_or_more(arrows: MemoryStore) ->
     for degrees in range(2, 60):
         arrows.save(f"at {degrees} degrees")
     assert titles(arrows, "pear east", limit=1, fusion="rrf") == ["both"]
+
+
+def test_each_leg_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> None:
+    # The hundred and first in both legs, before the fiftieth of either.
+    arrows.save_many({"content": f"pear pear pear west {n}"} for n in range(100))
+    arrows.save_many({"content": f"at {n / 10} degrees"} for n in range(100))
+    arrows.save("pear among many other words that make this one longer at 30", title="both")
+    arrows.save_many({"content": f"at {60 + n / 10} degrees"} for n in range(200))
+    assert "both" in titles(arrows, "pear east", limit=50, fusion="rrf")
 
 
 def test_modes_answer_to_source_and_limit_to_top_k(filled: MemoryStore) -> None:

@@ -39,6 +39,15 @@ def test_the_stretch_with_most_matches_is_chosen() -> None:
     )
 
 
+def test_without_a_match_what_is_nearest_is_shown() -> None:
+    snippet = make_snippet(MIDDLE, ["nothing"], 200, lambda: 0.5)
+    assert snippet.startswith("…")
+    assert snippet.endswith("…")
+    assert "needle" in snippet
+    last = make_snippet(MIDDLE, ["nothing"], 200, lambda: 1.0)
+    assert MIDDLE.strip().endswith(plain(last))
+
+
 def test_without_a_match_the_start_is_shown() -> None:
     snippet = make_snippet(FILLER, ["nothing"], 100)
     assert snippet.startswith("Lorem ipsum")

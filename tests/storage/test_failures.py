@@ -374,8 +374,16 @@ def test_a_store_on_a_read_only_file_system_can_be_searched_and_says_so(
     assert store.list().total == 60
     status = store.status()
     assert not status.writable
-    assert "can only be read" in str(status.degraded)
-    assert store.doctor()
+    for answer in (
+        status,
+        store.search("topic"),
+        store.search("topic", mode="fts"),
+        store.recall("topic"),
+        store.context("a session", "topic"),
+    ):
+        assert answer.degraded == "the store can only be read"
+    [finding] = [each for each in store.doctor() if each.check == "write access"]
+    assert (finding.ok, "give yourself write access" in finding.hint) == (False, True)
     with pytest.raises(StoreReadOnly, match="can be read but not written") as raised:
         store.save("one more")
     assert "write access" in raised.value.hint

@@ -1,7 +1,10 @@
 """The index file is derived: whatever is wrong with it, answers stay right."""
 
+import os
 import random
 import shutil
+import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -233,11 +236,42 @@ def test_removals_leave_the_index_file_at_once(
     assert answers(open_store()) == answers(store) == rebuilt(path, open_store, tmp_path)
 
 
+def test_an_empty_turn_comes_back_as_itself_after_the_index_was_written_without_it(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    store = open_store()
+    turn = store.log("chat", "assistant", "").memory_id
+    store.save("quince beside it")
+    store.forget(turn)
+    store.doctor(optimize=True)
+    store.close()
+    store = open_store()
+    assert answers(store)
+    store.restore(turn)
+    assert store.search("quince beside").results[0].chunk_content == "quince beside it"
+    assert answers(store) == rebuilt(path, open_store, tmp_path)
+
+
 def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} <= {
         *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),
         "memory.db-stats",
     }
+
+
+def test_what_a_killed_writer_left_goes_with_the_next_and_nothing_else_does(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "my [1] store.db"
+    left, young, copy = (
+        path.with_name(f"{path.name}-index.{ending}") for ending in ("k2x_9abc", "young_02", "copy")
+    )
+    for each in (left, young, copy):
+        each.write_text("half an index")
+    for each in (left, copy):
+        os.utime(each, (0, 0))
+    open_store(path).save_many(items(0, 500))
+    assert [each.exists() for each in (left, young, copy)] == [False, True, True]
 
 
 def test_writing_over_the_index_file_never_shows_a_part_of_it(path: Path, index: Path) -> None:
@@ -290,6 +324,87 @@ def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile
     assert b"quokka-session" not in index.read_bytes()
     assert not list(path.parent.glob("*-index.*"))
     assert answers(other) == answers(store)
+
+
+def test_one_process_writes_the_index_file_of_a_change_and_the_others_take_it_up(
+    open_store: OpenStore, path: Path
+) -> None:
+    store, *others = stores = [open_store() for _ in range(3)]
+    for each in stores:
+        each.search("anything")
+    store.save_many(items(0, 500))
+    index = path.with_name(path.name + "-index")
+    written = index.stat()
+    for each in others:
+        each.search("apple")
+        await_publishing()
+        assert not each._storage._index.unpublished()
+    assert index.stat() == written
+    assert answers(others[0]) == answers(others[1]) == answers(store)
+
+
+def test_a_damaged_index_file_of_the_same_change_is_written_again(
+    index: Path, path: Path, open_store: OpenStore, expected: list[Any]
+) -> None:
+    store = open_store()
+    store.search("apple")
+    header, content = file.read_header(index), bytearray(index.read_bytes())
+    assert header is not None
+    content[-header["bytes"]] ^= 0x5A  # the first byte of the first array
+    index.unlink()  # what the store has mapped stays as it is
+    index.write_bytes(content)
+    assert file.read_header(index) == header
+    assert file.read(index) is None
+    store._storage._index.publish()
+    assert file.read(index, verify=True) is not None
+    assert answers(store) == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what is mapped")
+@pytest.mark.parametrize("maps", [True, False])
+def test_where_a_mapped_file_cannot_be_replaced_none_is_mapped_and_answers_are_the_same(
+    index: Path,
+    open_store: OpenStore,
+    expected: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    maps: bool,
+) -> None:
+    monkeypatch.setattr(file, "_MAPS", maps)
+    store = open_store()
+    assert answers(store) == expected
+    mapped = Path("/proc/self/maps").read_text()
+    assert (str(index) in mapped) == maps
+    store.save_many(items(200, 700))
+    assert str(index) not in Path("/proc/self/maps").read_text() or maps
+    assert file.read(index, verify=True) is not None
+
+
+def await_publishing() -> None:
+    """Wait for the threads that write index files."""
+    for thread in threading.enumerate():
+        if thread.name == "byheart-index":
+            thread.join(30)
+
+
+def test_a_file_that_cannot_be_written_is_not_tried_again_by_every_search(
+    open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = path.with_name(path.name + "-index")
+    (index / "in the way").mkdir(parents=True)
+    store = open_store()
+    store.save_many(items(0, 500))  # at the end of which it is tried once
+    await_publishing()
+    # Every attempt begins with a file of another name beside the one to be replaced.
+    before = path.parent.stat().st_mtime_ns
+    for _ in range(5):
+        assert store.search("apple").results
+        await_publishing()
+    assert path.parent.stat().st_mtime_ns == before
+    shutil.rmtree(index)
+    monkeypatch.setattr(store._storage._index, "_pause_until", 0.0)
+    store.search("apple")
+    await_publishing()
+    assert file.read(index, verify=True) is not None
 
 
 def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(

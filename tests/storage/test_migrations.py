@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
-from byheart.errors import StoreError
+from byheart.errors import StoreError, StoreTooNew
 from byheart.memory_store import MemoryStore
 from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
@@ -61,6 +61,25 @@ def test_an_older_store_is_brought_up_after_a_backup(
     assert "moods" not in tables(backup)
 
 
+def test_a_program_that_has_the_store_open_writes_nothing_once_a_newer_one_changed_it(
+    open_store: Callable[..., MemoryStore], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    saved = store.save("said before the upgrade")
+    later_version(monkeypatch, ADD_COLUMN)
+    SqliteStorage(path).close()
+    for write in (
+        lambda: store.save("said by the old program"),
+        lambda: store.forget(saved.memory_id),
+    ):
+        with pytest.raises(StoreTooNew, match="while it was open"):
+            write()
+    store.recall("upgrade")
+    accesses = apsw.Connection(str(path)).execute("SELECT sum(access_count) FROM memories").get
+    assert store.list().total == 1
+    assert accesses == 0, "what was given out is not counted either"
+
+
 def test_a_schema_change_that_fails_leaves_the_store_as_it_was(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -91,6 +110,7 @@ def test_every_connection_enforces_foreign_keys_and_texts_wait_for_the_disk(path
         assert writer.execute("PRAGMA foreign_keys").get == 1
         assert reader.execute("PRAGMA foreign_keys").get == 1
         assert writer.execute("PRAGMA synchronous").get == 2  # FULL
+        assert writer.execute("PRAGMA fullfsync").get == 1  # which only macOS asks for
         assert reader.execute("PRAGMA synchronous").get == 1  # NORMAL: it writes notes alone
 
 

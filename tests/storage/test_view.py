@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from byheart.storage.sqlite.index.view import Selection, count_differences
 from tests.storage.test_likeness import DIMENSIONS, view_of
 
 WANTED = 100
+EXACT_VECTORS = index.EXACT_VECTORS
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +78,29 @@ def test_the_nearest_are_found_however_they_recur(parts: int, period: int, phase
     assert len(set(found.chunk_nos.tolist()) & set(nearest.tolist())) >= 8
     assert found.scores == pytest.approx(cosines[found.chunk_nos - 1], abs=1e-3)
     assert (np.diff(found.scores) <= 0).all()
+
+
+def test_up_to_4096_vectors_that_a_filter_lets_through_are_all_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index, "EXACT_VECTORS", EXACT_VECTORS)
+    chance = np.random.default_rng(5)
+    made = unit(chance.normal(size=(6000, DIMENSIONS)))
+    allowed = np.sort(chance.permutation(6000)[:4096])
+    chosen = np.zeros(6000, np.bool_)
+    chosen[allowed] = True
+    question = unit(chance.normal(size=(1, DIMENSIONS)))[0]
+    found = view_of(made).rank_by_vector(question, replace(all_of(6000), chunks=chosen), 300)
+    cosines = np.round(made[allowed] @ question, 3)
+    assert np.round(found.scores, 3) == pytest.approx(np.sort(cosines)[::-1][:300], abs=0.0011)
+    assert chosen[found.chunk_nos - 1].all()
+
+
+def test_the_mean_length_of_chunks_is_right_beyond_32_bits() -> None:
+    view = view_of(np.zeros((3, DIMENSIONS), np.float32))
+    long = replace(view, chunks=replace(view.chunks, length=np.full(3, 2**30, np.int32)))
+    selection = long._select(np.ones(3, np.bool_))
+    assert selection.norms == pytest.approx([index.K1] * 3)
 
 
 @pytest.mark.parametrize("density", [0.0, 0.001, 0.05, 1.0])

@@ -216,6 +216,10 @@ DAMAGES: dict[str, tuple[Callable[[dict[str, Any]], bytes], str]] = {
     "unknown field": (damage(lambda line: line.update(colour="red")), "colour is not known"),
     "bad date": (damage(lambda line: line.update(created_at="soon")), "created_at 'soon'"),
     "bad importance": (damage(lambda line: line.update(importance=11)), "importance 11"),
+    "no iteration": (
+        damage(lambda line: line.update(session_iter=2**31)),
+        "session_iter 2147483648 is not an iteration",
+    ),
     "changed text": (
         damage(lambda line: line.update(content="other text")),
         "content is not the text that content_hash was made of",

@@ -135,6 +135,10 @@ class Reader(Protocol):
         """Give the cosine of each chunk's best window; not a number for those without vectors."""
         ...
 
+    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
+        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
+        ...
+
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
         """Find memories that say almost the same and are seen where this one is, best first."""
         ...
@@ -285,6 +289,10 @@ class Reader(Protocol):
 
     def model(self) -> Model | None:
         """Name the model whose vectors are ranked."""
+        ...
+
+    def holds_superseded(self, space: str) -> bool:
+        """Say whether anything in a space was ever superseded by something else."""
         ...
 
     def state(self, space: str) -> IndexState:

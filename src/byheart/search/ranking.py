@@ -1,8 +1,9 @@
 """Ranking: the legs of a search and the order they give together.
 
-The order of a question is one list, however it is paged. It is made in tiers: the first 300 of each
-leg are fused, then the next 2,700, and so on; for passages and sections the first 100, then 900.
-Neither a deeper page nor a larger limit moves what came before.
+The order of a question is one list, however deep it is paged. It is made in tiers: the first 300 of
+each leg are fused, then the next 2,700, and so on; for passages the first 100, then 900. A page of
+more than 33 passages, or 6 sections, begins with a larger tier (`results._depth`): three times as
+many as are looked at.
 
 What another memory has superseded comes after everything that still holds, ranked by itself.
 """
@@ -99,6 +100,8 @@ class Ranking:
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank what still holds, or what does not, tier by tier."""
         where = replace(self._request.where, superseded=superseded)
+        if superseded and not self._reader.holds_superseded(where.space):
+            return
         legs = self._legs(where)
         unite: Union | None = None
         seen: set[int] = set()

@@ -34,6 +34,7 @@ from byheart.search.verdict import judge
 AUTO_MERGE_RATIO = 0.6
 # How many ranked chunks are looked at for each section or memory asked for.
 _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
+_RANKED_PER_HIT = 3
 # What a listing without a query shows as similarity: nothing was compared.
 SCOPED_SIMILARITY = 2.0
 
@@ -69,8 +70,7 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        whole = request.granularity == "coarse"
-        self._ranking = Ranking(request, reader, vector, FIRST_TIER if whole else FIRST_PASSAGES)
+        self._ranking = Ranking(request, reader, vector, _depth(request))
 
     def judge(self, unrelated: float) -> Judgement:
         """Say whether the best hit answers the question."""
@@ -96,7 +96,7 @@ class _Answer:
                 end_line=found.chunk.end_line,
                 similarity=similarity.get(fused.chunk_no),
                 score=fused.score,
-                snippet=self._snippet(found.chunk.content),
+                snippet=self._snippet(found),
                 explanation=self._explain(fused),
             )
             for fused, found in zip(shown, chunks, strict=True)
@@ -138,7 +138,7 @@ class _Answer:
             auto_merged=ratio >= AUTO_MERGE_RATIO,
             similarity=_mean(self._similarities(group).values()),
             score=best.score,
-            snippet=self._snippet(found.chunk.content),
+            snippet=self._snippet(found),
             explanation=self._explain(best),
         )
 
@@ -161,7 +161,7 @@ class _Answer:
             total_chunks=memory.chunks,
             similarity=max(self._similarities(group).values(), default=None),
             score=best.score,
-            snippet=self._snippet(found.chunk.content),
+            snippet=self._snippet(found),
             explanation=self._explain(best),
         )
 
@@ -205,8 +205,14 @@ class _Answer:
             known |= {number: cosine for number, cosine in others if not math.isnan(cosine)}
         return known
 
-    def _snippet(self, text: str) -> str:
-        return make_snippet(text, self._ranking.terms, self._request.snippet_chars)
+    def _snippet(self, found: FoundChunk) -> str:
+        def find_nearest() -> float:
+            if self._vector is None:
+                return 0.0
+            return self._reader.nearest_part(self._vector, found.chunk_no)
+
+        terms, length = self._ranking.terms, self._request.snippet_chars
+        return make_snippet(found.chunk.content, terms, length, find_nearest)
 
     def _explain(self, fused: Fused) -> Explanation | None:
         if not self._request.explain:
@@ -224,6 +230,17 @@ class _Answer:
             return {}
         where = self._ranking.where_of(fused)
         return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)
+
+
+def _depth(request: SearchRequest) -> int:
+    """Say how many each leg ranks first: three for each passage that is to be looked at, or more.
+
+    By the limit, not the offset, so that pages of one size are slices of one list.
+    """
+    if request.granularity == "coarse":
+        return max(FIRST_TIER, _RANKED_PER_HIT * request.limit)
+    per_hit = _CHUNKS_PER_SECTION if request.granularity == "medium" else 1
+    return max(FIRST_PASSAGES, _RANKED_PER_HIT * per_hit * request.limit)
 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:

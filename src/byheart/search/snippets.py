@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from byheart.words import term_spans
 
@@ -14,10 +14,21 @@ _SLACK = 20
 Span = tuple[int, int]
 
 
-def make_snippet(text: str, terms: Iterable[str], length: int) -> str:
-    """Cut out the stretch with the most matches and mark them; the start if nothing matched."""
+def make_snippet(
+    text: str,
+    terms: Iterable[str],
+    length: int,
+    find_nearest: Callable[[], float] = lambda: 0.0,
+) -> str:
+    """Cut out the stretch with the most matches and mark them.
+
+    If no word matched, `find_nearest` says where: 0 is the start, 1 the end.
+    """
     spans = term_spans(text, terms)
-    start, end = _window(text, spans, length)
+    if spans or len(text) <= length:
+        start, end = _window(text, spans, length)
+    else:
+        start, end = _window_from(text, int(find_nearest() * (len(text) - length)), length)
     body = _mark(text, spans, start, end)
     return f"{_ELLIPSIS if start else ''}{body.strip()}{_ELLIPSIS if end < len(text) else ''}"
 
@@ -25,8 +36,6 @@ def make_snippet(text: str, terms: Iterable[str], length: int) -> str:
 def _window(text: str, spans: Sequence[Span], length: int) -> Span:
     if len(text) <= length:
         return 0, len(text)
-    if not spans:
-        return 0, _previous_gap(text, length)
     first, last = _densest(spans, length)
     spare = max(0, length - (last - first))
     start = min(max(0, first - spare // 2), len(text) - length)
@@ -34,6 +43,11 @@ def _window(text: str, spans: Sequence[Span], length: int) -> Span:
     return start, _previous_gap(
         text, min(len(text), start + length), at_least=min(last, start + length)
     )
+
+
+def _window_from(text: str, start: int, length: int) -> Span:
+    start = _next_gap(text, start, len(text)) if start else 0
+    return start, _previous_gap(text, min(len(text), start + length))
 
 
 def _densest(spans: Sequence[Span], length: int) -> Span:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from byheart.errors import ByheartError, InvalidInput
 from byheart.model import Memory, WrittenFile, to_wire
+from byheart.upkeep.whole_files import written_whole
 
 _CHARS_PER_TOKEN = 4
 
@@ -17,18 +17,8 @@ def write_document(
     """Write a memory's text, under YAML front matter if wanted."""
     path = Path(output_path).expanduser()
     text = (_front_matter(memory) if include_metadata else "") + memory.content
-    try:
-        # newline="": the text goes out byte for byte on every platform.
-        with path.open("w" if overwrite else "x", encoding="utf-8", newline="") as out:
-            out.write(text)
-    except FileExistsError as error:
-        raise InvalidInput(
-            f"{path} exists already", "choose another name, or allow it with overwrite"
-        ) from error
-    except OSError as error:
-        raise ByheartError(
-            f"cannot write {path}: {error.strerror}", "choose a folder that you may write to"
-        ) from error
+    with written_whole(path, overwrite) as out:
+        out.write(text.encode())
     return WrittenFile(
         memory.memory_id, str(path), path.stat().st_size, -(-len(text) // _CHARS_PER_TOKEN)
     )

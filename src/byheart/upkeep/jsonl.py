@@ -297,7 +297,7 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         summary=fields.take("summary", str),
         source=fields.take("source", str),
         session_id=fields.optional("session_id", str),
-        session_iter=fields.optional_whole("session_iter"),
+        session_iter=check.check_session_iter(fields.optional("session_iter", int)),
         task_code=fields.optional("task_code", str),
         tags=fields.texts("tags"),
         entities=fields.texts("entities"),
@@ -467,11 +467,6 @@ class _Fields:
     def whole(self, field: str, low: int = 0) -> int:
         """Take a whole number."""
         return check.check_int(self.name(field), self.take(field, int), low, _MOST)
-
-    def optional_whole(self, field: str) -> int | None:
-        """Take a whole number or none."""
-        value = self.optional(field, int)
-        return None if value is None else check.check_int(self.name(field), value, 0, _MOST)
 
     def texts(self, field: str) -> tuple[str, ...]:
         """Take a list of texts."""

@@ -16,9 +16,13 @@ from byheart.storage.sqlite.database import Database
 
 def copy(database: Database, path: Path) -> None:
     """Write a compact copy under another name first: a copy that is there is whole."""
-    partial = path.with_name(f"{path.name}.partial")
     # A connection of its own: this process's writers need not wait.
-    connection = database.connect()
+    with database.connected() as connection:
+        _copy_whole(database, connection, path)
+
+
+def _copy_whole(database: Database, connection: apsw.Connection, path: Path) -> None:
+    partial = path.with_name(f"{path.name}.partial")
     try:
         partial.unlink(missing_ok=True)
         # Made before it is written to: whoever may not read the store may not read half a copy.
@@ -35,8 +39,6 @@ def copy(database: Database, path: Path) -> None:
         if isinstance(cause, apsw.FullError | apsw.CantOpenError | apsw.IOError | OSError):
             raise _explain(cause, path) from error
         raise
-    finally:
-        connection.close()
 
 
 def _sync(path: Path) -> None:

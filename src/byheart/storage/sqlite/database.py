@@ -18,13 +18,16 @@ from byheart.errors import (
     StoreError,
     StoreFull,
     StoreReadOnly,
+    StoreTooNew,
     StoreUnreachable,
 )
 from byheart.forking import renew_after_fork
+from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # an acknowledged save survives power loss
+    "PRAGMA fullfsync = ON",  # on macOS a plain fsync leaves it in the disk's own cache
     "PRAGMA secure_delete = ON",  # what is deleted is overwritten, not merely let go
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -8000",
@@ -43,6 +46,9 @@ class Database:
         self._idle: list[apsw.Connection] = []
         self._closed = False
         self._identity: tuple[int, int] | None = None
+        # What this program knows how to write to; none while that is being found out.
+        self.schema_version: int | None = None
+        close_before_fork(self._close_unused)
         renew_after_fork(self._renew)
         self.writable = self._prepare_folder()
 
@@ -64,7 +70,18 @@ class Database:
             not self.path.exists() or os.access(self.path, os.W_OK)
         )
 
-    def connect(self) -> apsw.Connection:
+    @contextmanager
+    def connected(self) -> Iterator[apsw.Connection]:
+        """Hold a connection of one's own."""
+        self._check_in()
+        with using(self.path):
+            connection = self._connect()
+            try:
+                yield connection
+            finally:
+                self._close(connection)
+
+    def _connect(self) -> apsw.Connection:
         """Open a connection that waits its turn and keeps what it commits."""
         self._check_in()
         with self.translated():
@@ -98,7 +115,7 @@ class Database:
     def reading(self) -> Iterator[apsw.Connection]:
         """Hold one snapshot of everything committed before, whatever others write meanwhile."""
         self._check_in()
-        with self.translated():
+        with using(self.path), self.translated():
             connection = self._take_idle() or self._open_reader()
             try:
                 connection.execute("BEGIN")
@@ -107,7 +124,7 @@ class Database:
                 finally:
                     connection.execute("ROLLBACK")
             except apsw.Error:
-                connection.close()
+                self._close(connection)
                 raise
             except BaseException:
                 self._give_back(connection)
@@ -122,18 +139,19 @@ class Database:
         another one wrote.
         """
         self._check_in()
-        with self.translated():
+        with using(self.path), self.translated():
             connection = self._take_idle() or self._open_reader()
             try:
                 connection.set_busy_timeout(wait_ms)
                 with connection:
+                    self._refuse_newer(connection)
                     yield connection
             finally:
                 connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
                 self._give_back(connection)
 
     def _open_reader(self) -> apsw.Connection:
-        connection = self.connect()
+        connection = self._connect()
         if self.writable:
             connection.transaction_mode = "IMMEDIATE"
             # Whoever saves a text syncs the log, and checkpoints. Where nobody saves, one note in
@@ -152,9 +170,15 @@ class Database:
         # A reader without write access may have opened the file as one that never changes, before
         # a writer came: it looks again each time. An interrupt can leave a transaction open.
         if self._closed or not self.writable or connection.in_transaction:
-            connection.close()
+            self._close(connection)
         else:
             self._idle.append(connection)
+
+    def _close(self, connection: apsw.Connection) -> None:
+        if has_crossed(self.path):
+            keep_inherited(self.path, connection)
+        else:
+            connection.close()
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -165,40 +189,48 @@ class Database:
                 f"{self.path} can be read but not written",
                 "give yourself write access to the file and its folder, or choose another --db",
             )
-        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
-            raise self._busy()
-        try:
-            with self.translated():
-                if self._writer is None:
-                    self._writer = self.connect()
-                self._writer.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._writer
-                    self._writer.execute("COMMIT")
-                except BaseException:
-                    if self._writer.in_transaction:
-                        self._writer.execute("ROLLBACK")
-                    raise
-        finally:
-            self._writing.release()
+        with self._taking_turns(), self.translated():
+            if self._writer is None:
+                self._writer = self._connect()
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                self._refuse_newer(self._writer)
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def _refuse_newer(self, connection: apsw.Connection) -> None:
+        """Write nothing to a store that a newer program has changed while this one had it open."""
+        found = connection.execute("PRAGMA user_version").get
+        if self.schema_version is not None and found > self.schema_version:
+            raise StoreTooNew(
+                f"{self.path} was brought to schema {found} by a newer version of Byheart while "
+                f"it was open; this version knows {self.schema_version}",
+                "start this program again; if it is refused then, upgrade with: "
+                "pip install -U byheart",
+            )
+
+    @contextmanager
+    def _taking_turns(self) -> Iterator[None]:
+        with using(self.path):
+            if not self._writing.acquire(timeout=self._busy_timeout_seconds):
+                raise self._busy()
+            try:
+                yield
+            finally:
+                self._writing.release()
 
     @contextmanager
     def maintaining(self) -> Iterator[apsw.Connection]:
         """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
         self._check_in()
-        if not self._writing.acquire(timeout=self._busy_timeout_seconds):
-            raise self._busy()
-        try:
-            with self.translated():
-                connection = self.connect()
-                # VACUUM builds the whole file anew: not in memory.
-                connection.execute("PRAGMA temp_store = FILE")
-                try:
-                    yield connection
-                finally:
-                    connection.close()
-        finally:
-            self._writing.release()
+        with self._taking_turns(), self.translated(), self.connected() as connection:
+            # VACUUM builds the whole file anew: not in memory.
+            connection.execute("PRAGMA temp_store = FILE")
+            yield connection
 
     @contextmanager
     def translated(self) -> Iterator[None]:
@@ -251,6 +283,12 @@ class Database:
     def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
+        if has_crossed(self.path):
+            raise StoreUnreachable(
+                f"{self.path} was in use when this process was forked, and cannot be used in it",
+                "fork while no thread is at work on the store, or start a new process instead "
+                '(multiprocessing: the start method "spawn")',
+            )
         # SQLite would go on with a file that nobody else sees, and what is saved would be lost. Who
         # may only read opens it anew each time.
         known = self._identity if self.writable else None
@@ -268,17 +306,22 @@ class Database:
         return found.st_dev, found.st_ino
 
     def _renew(self) -> None:
-        # SQLite connections must not cross a fork: leave the parent's alone, take our own.
-        self._inherited = (self._idle, self._writer)
+        # Closed before the fork, unless it would not wait: then they are the parent's alone.
+        keep_inherited(self.path, *self._idle, *([self._writer] if self._writer else []))
         self._idle, self._writer = [], None
         self._writing = threading.RLock()
+
+    def _close_unused(self) -> None:
+        while (idle := self._take_idle()) is not None:
+            idle.close()
+        if self._writing.acquire(blocking=False):  # otherwise a fork has waited long enough
+            if self._writer is not None and not self._writer.in_transaction:
+                self._writer.close()
+                self._writer = None
+            self._writing.release()
 
     def close(self) -> None:
         """Close every connection; those in use close when they are given back."""
         self._closed = True
-        with self._writing:
-            if self._writer is not None:
-                self._writer.close()
-                self._writer = None
-        while self._idle:
-            self._idle.pop().close()
+        with using(self.path), self._writing:
+            self._close_unused()

@@ -20,7 +20,7 @@ import apsw
 
 from byheart.errors import StoreError
 from byheart.model import Removal
-from byheart.storage.sqlite import bookmarks, life
+from byheart.storage.sqlite import bookmarks, files, life
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index.index import Index
 
@@ -34,6 +34,8 @@ _BLOCK_BYTES = 1 << 24
 _LONGEST_WAIT_SECONDS = 5.0
 # How many memories are taken out in one transaction: some tenths of a second.
 _MOST_AT_ONCE = 1000
+# Stands in the store from the removal of rows to the end of the sweep.
+_UNSWEPT = "unswept"
 
 _Each = TypeVar("_Each")
 
@@ -68,6 +70,7 @@ def erase(
     """Take memories out of every file of the store, then search the files for their texts."""
     with database.reading() as connection:
         pieces = _pieces(connection, memory_ids, space)
+        unswept_before = is_unswept(connection)
     counts = Counter(dict.fromkeys(life.COUNTED, 0))
     # In parts, so that others who write need not wait for all of them.
     for start in range(0, len(memory_ids), _MOST_AT_ONCE):
@@ -75,17 +78,21 @@ def erase(
         with database.writing() as connection:
             counts.update(life.remove(connection, part, space, tombstones=tombstones))
             if counts["texts"]:
-                connection.execute("INSERT OR REPLACE INTO store VALUES ('unswept', '1')")
+                connection.execute("INSERT OR REPLACE INTO store VALUES (?, '1')", (_UNSWEPT,))
                 bookmarks.remove(connection, space)
             if counts["texts"] and start + _MOST_AT_ONCE >= len(memory_ids):
                 _drop_words(connection)
-    small = database.path.stat().st_size <= _SMALL_FILE_BYTES
-    removed = _clear_files(database, index, anew=small) if counts["texts"] else []
+    anew = database.path.stat().st_size <= _SMALL_FILE_BYTES
+    removed = _remove_backups(database.path) if counts["texts"] else []
+    swept = bool(counts["texts"]) and _clear_files(database, index, anew=anew)
     traces = _traces(database, pieces)
-    if traces and not small:
-        _build_anew(database)
-        _empty_log(database)
+    if traces and not anew:
+        anew = True
+        swept &= _build_anew(database) & _empty_log(database)
         traces = _traces(database, pieces)
+    # What an earlier one left can be where only a file that is built anew has it no more.
+    if swept and not _ours(database, traces) and (anew or not unswept_before):
+        _unmark(database)
     return Removal(
         **counts,
         files_removed=tuple(map(str, removed)),
@@ -95,10 +102,23 @@ def erase(
 
 
 def sweep(database: Database, index: Index) -> None:
-    """Finish what a process that died while it erased has left."""
+    """Finish what an erasing has left that was cut off, or that others kept from its end."""
     with database.writing() as connection:
         _drop_words(connection)
-    _clear_files(database, index, anew=True)
+    _remove_backups(database.path)
+    if _clear_files(database, index, anew=True):
+        _unmark(database)
+
+
+def is_unswept(connection: apsw.Connection) -> bool:
+    """Say whether an erasing has not come to its end."""
+    return connection.execute("SELECT 1 FROM store WHERE key = ?", (_UNSWEPT,)).get is not None
+
+
+def _unmark(database: Database) -> None:
+    # The rows are gone whatever happens here; the mark that is left lets the doctor try again.
+    with contextlib.suppress(StoreError), database.writing() as connection:
+        connection.execute("DELETE FROM store WHERE key = ?", (_UNSWEPT,))
 
 
 def _drop_words(connection: apsw.Connection) -> None:
@@ -106,17 +126,11 @@ def _drop_words(connection: apsw.Connection) -> None:
     connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
 
 
-def _clear_files(database: Database, index: Index, *, anew: bool) -> list[Path]:
-    """Clear away what deleted rows leave behind in the files; name the backups that went."""
-    removed = _remove_backups(database.path)
-    if anew:
-        _build_anew(database)
-    _empty_log(database)
-    index.rewrite()
-    # The rows are gone whatever happens here; the mark that is left lets the doctor try again.
-    with contextlib.suppress(StoreError), database.writing() as connection:
-        connection.execute("DELETE FROM store WHERE key = 'unswept'")
-    return removed
+def _clear_files(database: Database, index: Index, *, anew: bool) -> bool:
+    """Clear away what deleted rows leave behind in the files; say whether all of that was done."""
+    done = _build_anew(database) if anew else True
+    done &= _empty_log(database)
+    return index.rewrite() and done
 
 
 def _pieces(connection: apsw.Connection, memory_ids: Sequence[str], space: str) -> list[bytes]:
@@ -157,6 +171,12 @@ def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:
     }
     left = _unshared(database, set(chain.from_iterable(found.values())))
     return [str(path) for path, here in found.items() if here & left]
+
+
+def _ours(database: Database, traces: Sequence[str]) -> bool:
+    """Say whether a sweep could do anything about traces: a copy of the user's own stays."""
+    written = {str(files.beside(database.path, ending)) for ending in ("", "-wal", "-index")}
+    return not written.isdisjoint(traces)
 
 
 def _unshared(database: Database, pieces: set[bytes]) -> set[bytes]:
@@ -208,7 +228,7 @@ def _remove_backups(path: Path) -> list[Path]:
     return removed
 
 
-def _build_anew(database: Database) -> None:
+def _build_anew(database: Database) -> bool:
     """Write the whole file again: a page that was split long ago can hold copies in unused parts.
 
     What was removed is removed by now: a full disk or a busy store must not look like a failure of
@@ -217,14 +237,18 @@ def _build_anew(database: Database) -> None:
     with contextlib.suppress(StoreError), database.maintaining() as connection:
         connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
         connection.execute("VACUUM")
+        return True
+    return False
 
 
-def _empty_log(database: Database) -> None:
+def _empty_log(database: Database) -> bool:
     """Move the log into the database and cut it; wait for readers of older pages, but not long."""
     deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
     with contextlib.suppress(StoreError), database.maintaining() as connection:
         connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
             if time.monotonic() > deadline:
-                return  # the search for traces will say what is left
+                return False  # the search for traces will say what is left
             time.sleep(0.05)
+        return True
+    return False

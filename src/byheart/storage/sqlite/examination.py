@@ -181,9 +181,9 @@ def _contents(
 
 
 def _unswept(connection: apsw.Connection) -> _Checked:
-    """See whether a forgetting for good was cut off after its rows were gone."""
-    left = connection.execute("SELECT 1 FROM store WHERE key = 'unswept'").get
-    message = "a forget --hard was cut off: its words may still stand in the store's files"
+    """See whether a forgetting for good did not come to its end after its rows were gone."""
+    left = erasing.is_unswept(connection)
+    message = "a forget --hard did not finish: its words may still stand in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
     return _Checked(finding, erasing.sweep if left else None)
 
@@ -493,10 +493,20 @@ def _numbers(connection: apsw.Connection, query: str) -> Any:
 
 
 def _files(database: Database, schema_version: int) -> Iterator[_Checked]:
+    yield _write_access(database)
     yield _disk_space(database)
     yield _log(database)
     yield _backups(database, schema_version)
     yield _leftovers(database)
+
+
+def _write_access(database: Database) -> _Checked:
+    name = "write access"
+    if database.writable:
+        return _Checked(Finding(name, True, "in order"))
+    message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
+    hint = "give yourself write access to the file and its folder, or choose another --db"
+    return _Checked(Finding(name, False, message, hint))
 
 
 def _disk_space(database: Database) -> _Checked:

@@ -55,6 +55,13 @@ def leftovers(store: Path) -> list[Path]:
     ]
 
 
+def remove_leftovers(store: Path) -> None:
+    """Remove what was left behind half-written."""
+    for path in leftovers(store):
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
 def age(path: Path) -> float:
     """Give the seconds since a file was written."""
     with contextlib.suppress(OSError):

@@ -20,6 +20,7 @@ import apsw
 from byheart.contracts import Count, Tally
 from byheart.model import BenchFigures, BenchRun, SlowQuery, to_wire
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
+from byheart.storage.sqlite.uses import has_crossed, using
 
 _VERSION = 1
 _BUSY_MILLISECONDS = 1000
@@ -205,9 +206,17 @@ class SqliteLedger:
     @contextmanager
     def _connected(self, *, create: bool = False) -> Iterator[apsw.Connection | None]:
         """Hold the file for one transaction; nothing stays open, so nothing can cross a fork."""
-        if not self._exists(create):
-            yield None
-            return
+        if has_crossed(self.path):
+            raise OSError("the ledger was in use when this process was forked")
+        with using(self.path):
+            if self._exists(create):
+                with self._transaction() as connection:
+                    yield connection
+            else:
+                yield None
+
+    @contextmanager
+    def _transaction(self) -> Iterator[apsw.Connection]:
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
             connection.set_busy_timeout(_BUSY_MILLISECONDS)

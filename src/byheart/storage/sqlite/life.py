@@ -15,13 +15,15 @@ import apsw
 
 from byheart.contracts import DedupKey, Model, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
-from byheart.model import HistoryEntry, SaveResult, text_id, to_wire
+from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
 from byheart.storage.sqlite import writing
 from byheart.storage.sqlite.rows import CHUNK, CONTENT, to_chunk
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 # Changing these changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
+# Why what had run out is hidden.
+_SAID_AGAIN = "it had run out, and the same was saved again"
 _COPY_VECTORS = (
     "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
     "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
@@ -79,8 +81,7 @@ def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: i
     if other is None or other[0] == memory_no:
         return
     if writing.find_same(connection, key) is None:
-        # It ran out, and is said again: this one takes its place.
-        writing.remove_texts(connection, other[1])
+        set_aside(connection, memory, revision.who)
     else:
         raise Conflict(
             f"{other[1]} already holds this text in the same session and kind; nothing was written",
@@ -208,6 +209,13 @@ def forget(
             record(connection, rows[0], "forget", now, who, reason)
             hidden.append(memory_id)
     return hidden
+
+
+def set_aside(connection: apsw.Connection, memory: Memory, who: str) -> None:
+    """Hide what has run out and holds the text of a memory that is to be written in its place."""
+    expired = writing.find_live(connection, key_of(memory))
+    if expired is not None:
+        forget(connection, [expired[1]], memory.space, who, _SAID_AGAIN)
 
 
 def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -> bool:

@@ -113,9 +113,7 @@ def begin_history(connection: apsw.Connection) -> None:
 
 def remove_leftovers(database: Database, _index: Index) -> None:
     """Remove files that were left behind half-written."""
-    for path in files.leftovers(database.path):
-        with contextlib.suppress(OSError):
-            path.unlink()
+    files.remove_leftovers(database.path)
 
 
 def empty_log(database: Database, _index: Index) -> None:

@@ -30,7 +30,12 @@ def known_migrations() -> tuple[tuple[int, str], ...]:
 
 
 def migrate(database: Database) -> int:
-    """Bring the store to this version's schema and give its number."""
+    """Bring the store to this version's schema, see that it is kept to, and give its number."""
+    database.schema_version = _bring_up(database)
+    return database.schema_version
+
+
+def _bring_up(database: Database) -> int:
     migrations = known_migrations()
     latest = migrations[-1][0]
     with database.reading() as connection:

@@ -133,6 +133,11 @@ class SqliteReader:
         slots = self._view.slots_of(chunk_nos)
         return self._view.compare(slots, vector).of(slots)
 
+    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
+        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
+        windows = self._windows(np.array([chunk_no])).vectors
+        return int((windows @ vector).argmax()) / (len(windows) - 1) if len(windows) > 1 else 0.0
+
     def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
         return self._view.windows(self._view.slots_of(chunk_nos))
 
@@ -437,6 +442,19 @@ class SqliteReader:
             for each in view.segments
         )
         return {name: kinds[name] for name in sorted(kinds) if kinds[name]}, vectors
+
+    def holds_superseded(self, space: str) -> bool:
+        """Say whether anything in a space was ever superseded by something else."""
+        return self._view.space(space, self._now).superseded
+
+    def count_scopes(self, space: str) -> tuple[int, int]:
+        """Count the spaces of the store, and the sessions of one of them."""
+        return self._connection.execute(  # type: ignore[no-any-return]
+            "SELECT (SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
+            "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
+            "AND forgotten_at IS NULL AND replaced_at IS NULL)",
+            (space,),
+        ).get
 
     def state(self, space: str) -> IndexState:
         """Count what a space holds."""

@@ -141,6 +141,8 @@ class SqliteStorage:
             for draft in drafts:
                 same = writing.find_same(connection, key_of(draft.memory))
                 writing.refuse_other_words(draft.memory, same)
+                if same is None:
+                    life.set_aside(connection, draft.memory, draft.who)
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
@@ -280,30 +282,24 @@ class SqliteStorage:
 
     def status(self, space: str) -> Status:
         """Describe the store."""
-        with self.searching() as reader, self._database.reading() as connection:
-            vectors, spaces, sessions = connection.execute(
-                "SELECT (SELECT count(*) FROM memories m JOIN chunks USING (memory_no) "
-                "JOIN vectors USING (chunk_no) JOIN models USING (model_no) "
-                "JOIN store ON key = 'model' AND value = name WHERE m.space = ?1 "
-                "AND m.forgotten_at IS NULL AND m.replaced_at IS NULL), "
-                "(SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
-                "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ?1 "
-                "AND forgotten_at IS NULL AND replaced_at IS NULL)",
-                (space,),
-            ).get
-            return Status(
-                store=self.location,
-                space=space,
-                schema_version=self.schema_version,
-                index=reader.state(space),
-                vectors=vectors,
-                spaces=spaces,
-                sessions=sessions,
-                size_bytes=_size(self._database.path) + _size(_beside(self._database.path, "-wal")),
-                index_bytes=_size(self._index.path),
-                writable=self.writable,
-                degraded=None,
-            )
+        with self._attached() as reader:
+            state = reader.state(space)
+            _, vectors = reader.inventory(space)
+            spaces, sessions = reader.count_scopes(space)
+        sizes = files.sizes(self._database.path)
+        return Status(
+            store=self.location,
+            space=space,
+            schema_version=self.schema_version,
+            index=state,
+            vectors=vectors,
+            spaces=spaces,
+            sessions=sessions,
+            size_bytes=sizes.store_bytes + sizes.log_bytes,
+            index_bytes=sizes.index_bytes,
+            writable=self.writable,
+            degraded=None,
+        )
 
     @contextmanager
     def dumping(self, space: str | None, *, vectors: bool) -> Iterator[Dump]:
@@ -424,11 +420,3 @@ def _pending(of: Sequence[str]) -> tuple[str, tuple[object, ...]]:
     if of:
         return _PENDING_OF, (json.dumps(list(of)),)
     return "SELECT chunk_no FROM pending_vectors WHERE 1", ()
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0

@@ -231,8 +231,8 @@ class Loader:
         ran_out = memory.expires_at is not None and to_micros(memory.expires_at) <= now_micros()
         if ran_out or writing.find_same(self._connection, key) is not None:
             return other[1]
-        # The one here has run out, this one has not: it takes its place.
-        life.remove(self._connection, [other[1]], memory.space, tombstones=False)
+        # The one here has run out, this one has not.
+        life.set_aside(self._connection, memory, memory.source)
         return None
 
     def _is_erased(self, memory: Memory) -> bool:

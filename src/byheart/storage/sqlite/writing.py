@@ -11,7 +11,7 @@ import apsw
 import numpy as np
 
 from byheart import words
-from byheart.contracts import DedupKey, Draft, Model, Window, key_of
+from byheart.contracts import DedupKey, Draft, Model, Window
 from byheart.errors import Conflict
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
 from byheart.storage.sqlite.rows import headings_json
@@ -77,10 +77,6 @@ def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
 def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
-    expired = find_live(connection, key_of(memory))
-    if expired is not None:
-        # It ran out, and is said again: the new one takes its place.
-        remove_texts(connection, expired[1])
     memory_no, pending = insert_text(
         connection, memory, draft.derived, draft.chunks, draft.windows, model
     )
@@ -308,15 +304,6 @@ def add_vectors(
     }
     record_change(connection, sorted(owners))
     return len(added)
-
-
-def remove_texts(connection: apsw.Connection, memory_id: str) -> None:
-    """Take a memory out with its earlier texts."""
-    rows: list[Any] = connection.execute(
-        "SELECT memory_no FROM memories WHERE memory_id = ?1 OR version_of = ?1", (memory_id,)
-    ).fetchall()
-    for (memory_no,) in rows:
-        remove(connection, memory_no)
 
 
 def remove(connection: apsw.Connection, memory_no: int) -> None:

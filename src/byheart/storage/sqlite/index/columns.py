@@ -74,7 +74,7 @@ class Codes:
 
 @dataclass(frozen=True, slots=True)
 class MemoryColumns:
-    """One row per memory, in the order of `memory_nos`."""
+    """One row per memory, in the order of `memory_nos`; one that is gone for good has no space."""
 
     memory_nos: NDArray[np.int64]
     present: NDArray[np.bool_]
@@ -84,7 +84,7 @@ class MemoryColumns:
     origin: NDArray[np.int32]
     agent: NDArray[np.int32]
     task: NDArray[np.int32]
-    iteration: NDArray[np.int32]
+    iteration: NDArray[np.int64]
     importance: NDArray[np.float64]
     created: NDArray[np.int64]
     expires: NDArray[np.int64]
@@ -113,7 +113,7 @@ MEMORY_TYPES: dict[str, type] = {
     "origin": np.int32,
     "agent": np.int32,
     "task": np.int32,
-    "iteration": np.int32,
+    "iteration": np.int64,
     "importance": np.float64,
     "created": np.int64,
     "expires": np.int64,

@@ -7,17 +7,16 @@ The file is derived: if it is missing, damaged, foreign or old, the index is bui
 
 from __future__ import annotations
 
-import contextlib
 import json
+import math
 import os
 import struct
 import tempfile
-import time
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,8 @@ _KIND, _FORMAT = b"BYHEART INDEX ", b"6"
 _MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
-_LONGEST_WRITE_SECONDS = 3600
+# Windows neither replaces nor removes a file that any process has mapped.
+_MAPS = os.name != "nt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,6 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
     header = json.dumps(
         {**contents.header, "layout": layout, "checksums": checksums, "bytes": offset}
     ).encode()
-    _sweep(path)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -71,35 +70,17 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
         raise
 
 
-def _sweep(path: Path) -> None:
-    """Remove what writers that were killed have left behind."""
-    for left in path.parent.glob(f"{path.name}.*"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _LONGEST_WRITE_SECONDS:
-                left.unlink()
-
-
-def _pad(out: Any) -> None:
+def _pad(out: BinaryIO) -> None:
     out.write(b"\0" * (-out.tell() % _ALIGNMENT))
 
 
 def read(path: Path, *, verify: bool = False) -> IndexFile | None:
-    """Map the file; `None` if it is not there or not sound."""
+    """Map the file, or read all of it; `None` if it is not there or not sound."""
     try:
         with path.open("rb") as source:
-            size = os.fstat(source.fileno()).st_size
-            magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
-            if magic != _MAGIC or length > size:
-                return None
-            header_bytes = source.read(length)
-            if zlib.crc32(header_bytes) != checksum:
-                return None
-            header = json.loads(header_bytes)
-            base = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
-            if size != base + header["bytes"]:
-                return None
+            header, base = _read_header(source)
             arrays = {
-                name: _map(source, dtype, tuple(shape), base + offset)
+                name: _load(source, dtype, tuple(shape), base + offset)
                 for name, (dtype, shape, offset) in header["layout"].items()
             }
     except (OSError, struct.error, ValueError, KeyError):
@@ -114,6 +95,31 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     return IndexFile(header, arrays)
 
 
+def read_header(path: Path) -> dict[str, Any] | None:
+    """Read what the file says of itself, and none of its arrays."""
+    try:
+        with path.open("rb") as source:
+            return _read_header(source)[0]
+    except (OSError, struct.error, ValueError, KeyError):
+        return None
+
+
+def _read_header(source: BinaryIO) -> tuple[dict[str, Any], int]:
+    """Give the header, and where the arrays begin."""
+    size = os.fstat(source.fileno()).st_size
+    magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
+    if magic != _MAGIC or length > size:
+        raise ValueError("not an index of this format")
+    header_bytes = source.read(length)
+    if zlib.crc32(header_bytes) != checksum:
+        raise ValueError("the header is damaged")
+    header: dict[str, Any] = json.loads(header_bytes)
+    base = -(-(_PREFIX.size + length) // _ALIGNMENT) * _ALIGNMENT
+    if size != base + header["bytes"]:
+        raise ValueError("the file is not whole")
+    return header, base
+
+
 def is_of_another_version(path: Path) -> bool:
     """Say whether the file is one that an earlier or later Byheart wrote in a format of its own."""
     try:
@@ -124,8 +130,13 @@ def is_of_another_version(path: Path) -> bool:
     return magic.startswith(_KIND) and magic != _MAGIC
 
 
-def _map(source: Any, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _load(source: BinaryIO, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if not all(shape):
         return np.empty(shape, dtype)
+    if not _MAPS:
+        source.seek(offset)
+        return np.frombuffer(
+            source.read(math.prod(shape) * np.dtype(dtype).itemsize), dtype
+        ).reshape(shape)
     # A plain array over the mapping: slicing np.memmap itself costs a microsecond more each time.
     return np.asarray(np.memmap(source, dtype, "r", offset, shape))

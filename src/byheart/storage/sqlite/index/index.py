@@ -24,6 +24,7 @@ from byheart import words
 from byheart.errors import StoreError
 from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import ECHO, UNEMBEDDED
+from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
@@ -53,6 +54,8 @@ _BATCH = 2000
 # An index file is worth writing again when this many chunks are not in it.
 _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
 _MOST_ATTEMPTS = 50
+# How long nobody tries again after the file could not be written: twice as long each time.
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 
 _MEMORIES = """
     SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
@@ -80,6 +83,8 @@ class Index:
         wait_before_fork(self._while_publishing)
         self._contents: _Contents | None = None
         self._view: View | None = None
+        self._pause_seconds = 0.0
+        self._pause_until = 0.0
         self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
 
     def _renew(self) -> None:
@@ -110,20 +115,20 @@ class Index:
             return self._view
 
     def _load(self, connection: apsw.Connection) -> _Contents:
-        loaded = file.read(self.path)
-        if loaded is not None:
-            contents = _Contents.from_file(loaded)
-            # One that is ahead was written since this transaction began: another will use it.
-            if contents.change_no <= last_change(connection)[0]:
-                if contents.can_follow(connection):
-                    return contents
-                self._remove_file()
+        contents = self._read_file()
+        # One that is ahead was written since this transaction began: another will use it.
+        if contents is not None and contents.change_no <= last_change(connection)[0]:
+            if contents.can_follow(connection):
+                return contents
+            self._remove_file()
         return _Contents.empty(connection)
 
     def unpublished(self) -> bool:
         """Say whether so much is not in the file that writing it anew is worth the time."""
         contents = self._contents
         if contents is None or not self._database.writable:
+            return False
+        if time.monotonic() < self._pause_until:
             return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
         return contents.unpublished >= least
@@ -137,34 +142,55 @@ class Index:
         Searches go on meanwhile: they only wait for the moment in which the new file is taken up.
         """
         with self._publishing:
-            with self._lock:
-                contents = None if self._contents is None else self._contents.frozen()
-            if contents is None:
-                return
-            newer = self._newer_file(contents)
-            started = time.perf_counter()
-            if newer is None:
-                mode = self._database.path.stat().st_mode & 0o777
-                laid_out = contents.compacted().to_file()
-                # What is gone in a newer one must not come back with this.
-                file.write(
-                    self.path, laid_out, mode, lambda: self._newer_file(contents) is not None
-                )
-                written = file.read(self.path)
-                newer = None if written is None else _Contents.from_file(written)
-                self.on_work("publish", time.perf_counter() - started)
-            with self._lock:
-                if newer is not None:
-                    self._contents = newer
+            try:
+                self._publish()
+            except (OSError, StoreError):
+                self._pause()
+                raise
+            self._pause_seconds = self._pause_until = 0.0
 
-    def _newer_file(self, contents: _Contents) -> _Contents | None:
-        """Take up what another process has written meanwhile, if it is of this store's past."""
+    def _pause(self) -> None:
+        # Each attempt lays out the whole index, and a disk that is full stays so for a while.
+        longer = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause_seconds)
+        self._pause_seconds = min(longer, _LONGEST_PAUSE_SECONDS)
+        self._pause_until = time.monotonic() + self._pause_seconds
+
+    def _publish(self) -> None:
+        with self._lock:
+            contents = None if self._contents is None else self._contents.frozen()
+        if contents is None:
+            return
+        before = file.read_header(self.path)
+        published = self._read_file() if self._is_as_new(before, contents) else None
+        if published is None:
+            started = time.perf_counter()
+            mode = self._database.path.stat().st_mode & 0o777
+            laid_out = contents.compacted().to_file()
+
+            def is_superseded() -> bool:
+                header = file.read_header(self.path)
+                return header != before and self._is_as_new(header, contents)
+
+            files.remove_leftovers(self._database.path)
+            # What is gone in a newer one must not come back with this.
+            file.write(self.path, laid_out, mode, is_superseded)
+            published = self._read_file()
+            self.on_work("publish", time.perf_counter() - started)
+        with self._lock:
+            if published is not None:
+                self._contents = published
+
+    def _read_file(self) -> _Contents | None:
         written = file.read(self.path)
-        if written is None or not contents.is_behind(written):
-            return None
-        newer = _Contents.from_file(written)
+        return None if written is None else _Contents.from_file(written)
+
+    def _is_as_new(self, header: dict[str, Any] | None, contents: _Contents) -> bool:
+        """Say whether a file, as when another process wrote it, leaves nothing to be written."""
+        if header is None or not contents.is_behind(header["state"]):
+            return False
+        change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
         with self._database.reading() as connection:
-            return newer if newer.can_follow(connection) else None
+            return bool(_stamp_of(connection, change_no) == stamp)
 
     def publish_in_background(self) -> None:
         """Publish beside the searches that made it worth while, if nobody is at it already."""
@@ -178,8 +204,8 @@ class Index:
         with contextlib.suppress(OSError, StoreError):
             self.publish()
 
-    def rewrite(self) -> None:
-        """Write the file anew now, so that nothing of what is gone stays in it."""
+    def rewrite(self) -> bool:
+        """Write the file anew now, so that nothing of what is gone stays; say if that was done."""
         for _ in range(_MOST_ATTEMPTS):
             with self._database.reading() as connection:
                 if self.view(connection) is not None:
@@ -188,6 +214,8 @@ class Index:
             self.discard()
         with contextlib.suppress(OSError):
             self.publish()
+            return True
+        return False
 
     def start_anew(self) -> None:
         """Forget what is in memory; the file, if it fits the store, is still good."""
@@ -212,6 +240,12 @@ def last_change(connection: apsw.Connection) -> tuple[int, int]:
         "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
     ).get
     return row or (0, 0)
+
+
+def _stamp_of(connection: apsw.Connection, change_no: int) -> int | None:
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT stamp FROM changes WHERE change_no = ?", (change_no,)
+    ).get
 
 
 def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
@@ -288,10 +322,7 @@ class _Contents:
             return False
         if self.change_no == 0:
             return True
-        stamp = connection.execute(
-            "SELECT stamp FROM changes WHERE change_no = ?", (self.change_no,)
-        ).get
-        return bool(stamp == self._stamp)
+        return _stamp_of(connection, self.change_no) == self._stamp
 
     def catch_up(self, connection: apsw.Connection, change: tuple[int, int]) -> None:
         """Read everything that was committed up to a change."""
@@ -353,6 +384,7 @@ class _Contents:
             )
         gone = [slot for slot, number in zip(slots, changed, strict=True) if number not in fresh]
         self._memories["present"].replace(np.array(gone, np.int64), False)
+        self._memories["space"].replace(np.array(gone, np.int64), np.array(NONE, np.int32))
         kept = [slot for slot, number in zip(slots, changed, strict=True) if number in fresh]
         for name, rows in self._memory_rows(fresh.values()).items():
             self._memories[name].replace(np.array(kept, np.int64), rows)
@@ -464,10 +496,9 @@ class _Contents:
         alive = self._chunks["alive"].view
         return 2 * len(alive) - self.published - int(np.count_nonzero(alive))
 
-    def is_behind(self, other: file.IndexFile) -> bool:
-        """Say whether a file is of the same store and newer, as when another process wrote it."""
-        state = other.header["state"]
-        return bool(state["store_id"] == self.store_id and state["change_no"] > self.change_no)
+    def is_behind(self, state: dict[str, Any]) -> bool:
+        """Say whether a file is of the same store, and of the same change or a later one."""
+        return bool(state["store_id"] == self.store_id and state["change_no"] >= self.change_no)
 
     def frozen(self) -> _Contents:
         """Copy what is here now, so that it can be written while this one grows."""
@@ -494,10 +525,8 @@ class _Contents:
     def compacted(self) -> _Contents:
         """Copy the contents into one segment, without the memories and chunks that are gone."""
         view = self.view()
-        # Forgotten memories stay: they can come back without their chunks being read again.
-        memory_alive = np.zeros(len(view.memories.memory_nos), np.bool_)
-        memory_alive[view.chunks.owner[view.chunks.alive]] = True
-        memory_alive |= view.memories.present
+        # Forgotten memories stay: they can come back.
+        memory_alive = view.memories.space != NONE
         new_owner = np.cumsum(memory_alive) - 1
         alive = view.chunks.alive
         renumber = np.where(alive, np.cumsum(alive) - 1, -1)

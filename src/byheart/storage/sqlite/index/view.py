@@ -51,6 +51,8 @@ _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
+# As a segment holds them: of a long question most are only counted.
+Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 Mask = NDArray[np.bool_]
 
 
@@ -189,7 +191,7 @@ class View:
         total = int(np.count_nonzero(chunks))
         lengths = self.chunks.length
         # A product, because picking the lengths out first takes three times as long.
-        mean_length = float(np.dot(lengths, chunks)) / max(total, 1) or 1.0
+        mean_length = float((lengths * chunks).sum(dtype=np.int64)) / max(total, 1) or 1.0
         norms: Scores = lengths.astype(np.float32)
         norms *= np.float32(K1 * B / mean_length)
         norms += np.float32(K1 * (1 - B))
@@ -315,19 +317,18 @@ class View:
             weight = np.float32(asked[term] * rarity * (K1 + 1))
             weighed[term] = []
             for slots, counts in postings[term]:
+                places, weights = slots.astype(np.int64), counts.astype(np.float32)
                 # In place, because new arrays for each step would take as long as the steps.
-                norms = selection.norms.take(slots)
-                norms += counts
-                counts *= weight
-                counts /= norms
-                weighed[term].append(Weighed(slots, counts))
+                norms = selection.norms.take(places)
+                norms += weights
+                weights *= weight
+                weights /= norms
+                weighed[term].append(Weighed(places, weights))
         return weighed
 
-    def _postings(
-        self, terms: Sequence[str], selection: Selection
-    ) -> dict[str, list[tuple[Slots, Scores]]]:
+    def _postings(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Posting]]:
         """Give the selected chunks that have each term, segment by segment, and how often."""
-        found: dict[str, list[tuple[Slots, Scores]]] = {term: [] for term in terms}
+        found: dict[str, list[Posting]] = {term: [] for term in terms}
         hashes = np.array([hash_term(term) for term in terms], np.uint64)
         for segment in self.segments:
             for term, (slots, counts) in zip(terms, segment.postings(hashes), strict=True):
@@ -335,7 +336,7 @@ class View:
                     keep = np.flatnonzero(selection.chunks.take(slots))
                     slots, counts = slots.take(keep), counts.take(keep)
                 if len(slots):
-                    found[term].append((slots.astype(np.int64), counts.astype(np.float32)))
+                    found[term].append((slots, counts))
         return found
 
     def rank_by_vector(

@@ -1,0 +1,125 @@
+"""Who is at a file of SQLite just now: a fork waits for them, and nobody begins while it happens.
+
+SQLite notes for the whole process which locks it has on a file. A child would inherit the notes
+without the locks: it would write beside others, and into a log that is the store's no longer. So
+connections are closed before a fork, and a child keeps away from a file where one came along.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+
+import apsw
+
+from byheart.forking import renew_after_fork, wait_before_fork
+
+
+class _Uses:
+    """Count those who use a file, and be the lock that a fork takes."""
+
+    def __init__(self) -> None:
+        self.closers: list[weakref.WeakMethod[Callable[[], None]]] = []
+        self.crossed: set[Path] = set()
+        # Closing one would write back a log by what was true of it before the fork.
+        self.inherited: list[apsw.Connection] = []
+        self._within: dict[object, tuple[Path, int]] = {}
+        self._start_anew()
+        renew_after_fork(self._renew)
+        wait_before_fork(self._itself)
+
+    def _start_anew(self) -> None:
+        self.changed = threading.Condition()
+        self._within.clear()
+        self._forking: list[int] = []
+
+    def _renew(self) -> None:
+        self.crossed.update(path for path, _ in self._within.values())
+        self._start_anew()
+
+    def _itself(self) -> _Uses:
+        return self
+
+    def begin(self, use: object, path: Path) -> None:
+        with self.changed:
+            if self._forking:
+                self.changed.wait_for(self._may_begin)
+            self._within[use] = path, threading.get_ident()
+
+    def _may_begin(self) -> bool:
+        # Who is within already must come to an end, and may need another connection for it.
+        thread = threading.get_ident()
+        return (
+            not self._forking
+            or thread in self._forking
+            or any(thread == each for _, each in self._within.values())
+        )
+
+    def end(self, use: object) -> None:
+        with self.changed:
+            self._within.pop(use, None)  # a child has not begun what it ends
+            if self._forking:
+                self.changed.notify_all()
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        """Let nobody begin, wait for those within, and close what is open."""
+        if not self.changed.acquire(blocking, timeout):
+            return False
+        thread = threading.get_ident()
+        self._forking.append(thread)
+        self.changed.wait_for(
+            lambda: all(thread == each for _, each in self._within.values()),
+            timeout if timeout >= 0 else None,
+        )
+        for each in tuple(self.closers):
+            close = each()
+            if close is not None:
+                with contextlib.suppress(apsw.Error):
+                    close()
+        return True
+
+    def release(self) -> None:
+        """Let others begin again."""
+        self._forking.remove(threading.get_ident())
+        self.changed.notify_all()
+        self.changed.release()
+
+
+_uses = _Uses()
+
+
+class using:  # noqa: N801 (a generator would take twice as long, and every search begins here)
+    """Have forks wait while a file is used; begin when the one that is about to happen is over."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        _uses.begin(self, self._path)
+
+    def __exit__(self, *_: object) -> None:
+        _uses.end(self)
+
+
+def close_before_fork(close: Callable[[], None]) -> None:
+    """Have a method called before every fork that closes what nobody uses."""
+    with _uses.changed:
+        _uses.closers[:] = [each for each in _uses.closers if each() is not None]
+        _uses.closers.append(weakref.WeakMethod(close))
+
+
+def has_crossed(path: Path) -> bool:
+    """Say whether this process inherited a connection to a file: nothing can be done with it."""
+    return path in _uses.crossed
+
+
+def keep_inherited(path: Path, *connections: apsw.Connection) -> None:
+    """Leave alone for good what belongs to the process that this one was forked from."""
+    if connections:
+        _uses.crossed.add(path)
+        _uses.inherited.extend(connections)
