@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,17 @@ def test_hybrid_is_better_than_both_of_its_legs_and_than_rrf(store: byheart.Memo
 @pytest.mark.parametrize("question", [each for each in QUESTIONS if "ERR_" in each or "_" in each])
 def test_codes_and_identifiers_come_first(store: byheart.MemoryStore, question: str) -> None:
     assert gain(store, question, QUESTIONS[question]) == 1.0
+
+
+@pytest.mark.parametrize("mode", ["fts", "hybrid"])
+def test_a_word_in_a_long_passage_is_found_among_many_short_facts(
+    tmp_path: Path, mode: str
+) -> None:
+    likes = ("tea", "the password manager", "short answers", "dark mode", "jam on toast")
+    passed = "\n".join(f"tests/test_module_{n}.py passed in 0.{n:02d}s" for n in range(60))
+    log = f"```\n{passed}\nERROR quokka password marmalade not accepted\n```\n"
+    with byheart.open(tmp_path / "memory.db") as store:
+        store.save_many({"content": f"Person {n} likes {likes[n % 5]}."} for n in range(100))
+        saved = store.save(log).memory_id
+        for query in ("marmalade", "quokka password"):
+            assert store.search(query, mode=mode).results[0].memory_id == saved

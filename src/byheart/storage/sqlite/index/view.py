@@ -24,6 +24,9 @@ from byheart.storage.sqlite.times import to_micros
 
 # Okapi BM25, with the constants SQLite's own bm25() uses.
 K1, B = 1.2, 0.75
+# A chunk counts as no longer than so many times the mean. Texts are cut to one size: what is much
+# longer stands among short facts, and a word that it alone has is no less there (docs/quality.md).
+LONGEST = 3.0
 # Up to this many vectors every one is compared; above, their signs choose which.
 EXACT_VECTORS = 4096
 # How many vectors the signs let through for each one asked for, and the least number. Of the true
@@ -193,6 +196,7 @@ class View:
         # A product, because picking the lengths out first takes three times as long.
         mean_length = float((lengths * chunks).sum(dtype=np.int64)) / max(total, 1) or 1.0
         norms: Scores = lengths.astype(np.float32)
+        np.minimum(norms, np.float32(LONGEST * mean_length), out=norms)
         norms *= np.float32(K1 * B / mean_length)
         norms += np.float32(K1 * (1 - B))
         return Selection(chunks, total, norms)
