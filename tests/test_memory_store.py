@@ -1256,3 +1256,14 @@ def test_matches_are_counted_among_the_first_20_chunks_for_each_memory_asked_for
     for limit, expected in ((1, 20), (2, 40), (10, 40)):
         [hit] = store.search("apple", granularity="coarse", limit=limit).results
         assert (hit.matching_chunks, hit.total_chunks) == (expected, 40)
+
+
+def test_a_list_begins_with_the_latest_and_that_of_a_session_with_its_latest_iteration(
+    store: MemoryStore,
+) -> None:
+    old = store.save("second", session_id="run", session_iter=2).memory_id
+    late = store.save("first, said later", session_id="run", session_iter=1).memory_id
+    latest = store.save("the very latest").memory_id
+    assert [each.memory_id for each in store.list().memories] == [latest, late, old]
+    of_run = store.list(session_id="run", include_global=False).memories
+    assert [each.memory_id for each in of_run] == [old, late]

@@ -891,13 +891,18 @@ class MemoryStore:
         space: Text = None,
         origin: str | Sequence[str] | None = None,
     ) -> MemoryPage:
-        """List memories, latest iteration and latest first; with `forgotten`, those to restore."""
+        """List memories, the latest first; with `forgotten`, those to restore.
+
+        Of a session, the latest iteration comes first.
+        """
         where = self._filter({name: value for name, value in locals().items() if name != "self"})
         where = replace(where, forgotten=check.check_bool("forgotten", forgotten))
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
         with self._storage.reading() as reader:
-            memories, total = reader.memories(where, limit, offset)
+            memories, total = reader.memories(
+                where, limit, offset, by_iteration=where.session_id is not None
+            )
         return MemoryPage(tuple(memories), total, offset + len(memories) < total)
 
     def sessions(

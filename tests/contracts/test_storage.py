@@ -115,7 +115,7 @@ def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
     assert storage.pending(10) == []
     assert found(storage, "anything") == []
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0) == ([], 0)
+        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True) == ([], 0)
         assert reader.sessions("space", None, 10, 0) == ([], 0)
         assert reader.state("space").memories == 0
     assert all(finding.ok for finding in storage.examine())
@@ -178,7 +178,7 @@ def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
     [result] = storage.write([again], MODEL)
     assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
+        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
 
 
 def test_known_finds_exactly_what_is_stored(storage: Storage) -> None:
@@ -196,7 +196,7 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
     with pytest.raises(ValueError):
         storage.write([good, bad], MODEL)
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0)[1] == 0
+        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 0
     assert storage.known([key_of(good)]) == {}
     assert found(storage, "good") == []
     assert all(finding.ok for finding in storage.examine())
@@ -365,7 +365,7 @@ def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
         other.write([draft("apple two", NORTH)], MODEL)
         ranked = reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)
         assert len(ranked.chunk_nos) == 1
-        assert reader.memories(Filter(space="space"), 10, 0)[1] == 1
+        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
         assert reader.state("space").memories == 1
     assert found(one, "apple") == ["apple one", "apple two"]
 
@@ -400,7 +400,7 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
         MODEL,
     )
     with storage.searching() as reader:
-        page, total = reader.memories(Filter(space="space"), 3, 1)
+        page, total = reader.memories(Filter(space="space"), 3, 1, by_iteration=True)
     assert [memory.content for memory in page] == ["text 4", "text 3", "text 2"]
     assert total == 6
 
@@ -494,7 +494,12 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
     merged = storage.merge_entities(["Ant"], "Wasp", "space")
     assert (merged.memories, merged.aliases) == (2, ("Ant", "Bee"))
     with storage.reading() as reader:
-        assert reader.memories(Filter("space", entities=("ANT", "bee"), match="all"), 9, 0)[1] == 2
+        assert (
+            reader.memories(
+                Filter("space", entities=("ANT", "bee"), match="all"), 9, 0, by_iteration=True
+            )[1]
+            == 2
+        )
         assert reader.entities("other", None, 9, 0)[0][0].name == "Ant"
 
 

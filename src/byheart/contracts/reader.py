@@ -205,8 +205,10 @@ class Reader(Protocol):
         """Fetch what recall weighs of memories, in the order asked."""
         ...
 
-    def memories(self, where: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
-        """List memories, latest iteration and latest first, and count all that match."""
+    def memories(
+        self, where: Filter, limit: int, offset: int, *, by_iteration: bool
+    ) -> tuple[list[Memory], int]:
+        """List memories, the latest first, or by their iterations before that; count all."""
         ...
 
     def turns(

@@ -244,7 +244,9 @@ def _depth(request: SearchRequest) -> int:
 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:
-    memories, total = reader.memories(request.where, request.limit, request.offset)
+    memories, total = reader.memories(
+        request.where, request.limit, request.offset, by_iteration=True
+    )
     hits: list[Hit] = [
         MemoryHit(
             **_fields_of(memory),

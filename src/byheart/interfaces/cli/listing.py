@@ -26,7 +26,10 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 @filters
 @click.pass_obj
 def list_command(invocation: Invocation, /, **given: Any) -> None:
-    """List memories, the latest first."""
+    """List memories, the latest first.
+
+    Of one session, the latest iteration comes first.
+    """
     with open_store(invocation) as store:
         found = store.list(**given)
     if invocation.json:

@@ -304,13 +304,16 @@ class SqliteReader:
             for memory_id, text_id, summary, importance, used, accesses in rows
         ]
 
-    def memories(self, where: Filter, limit: int, offset: int) -> tuple[list[Memory], int]:
-        """List memories, latest iteration and latest first, and count all that match."""
+    def memories(
+        self, where: Filter, limit: int, offset: int, *, by_iteration: bool
+    ) -> tuple[list[Memory], int]:
+        """List memories, the latest first, or by their iterations before that; count all."""
         clause, values = where_clause(where, self._now)
         total = self._connection.execute(
             f"SELECT count(*) FROM memories m WHERE {clause}", values
         ).get
-        order = "ORDER BY m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC"
+        iteration = "m.session_iter DESC NULLS LAST, " if by_iteration else ""
+        order = f"ORDER BY {iteration}m.created_at DESC, m.memory_no DESC"
         # Sorted by number first: SQLite would put together every text in order to sort it.
         rows = self._connection.execute(
             f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
