@@ -1,5 +1,5 @@
 import math
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -27,6 +27,7 @@ def test_what_is_no_iteration_is_refused_with_examples(wrong: object) -> None:
     ("written", "meant"),
     [
         ("2026-03-14", datetime(2026, 3, 14, tzinfo=UTC)),
+        (date(2026, 3, 14), datetime(2026, 3, 14, tzinfo=UTC)),
         ("2026-03-14T09:30:00Z", NOW),
         ("2026-03-14T11:30:00+02:00", NOW),
         ("2026-03-14T09:30:00.123456Z", NOW + timedelta(microseconds=123456)),

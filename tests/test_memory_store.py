@@ -1267,3 +1267,13 @@ def test_a_list_begins_with_the_latest_and_that_of_a_session_with_its_latest_ite
     assert [each.memory_id for each in store.list().memories] == [latest, late, old]
     of_run = store.list(session_id="run", include_global=False).memories
     assert [each.memory_id for each in of_run] == [old, late]
+
+
+@pytest.mark.parametrize("wrong", [5, b"memory.db", 1.5])
+def test_what_is_no_path_is_not_opened(
+    wrong: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match="path_or_url must be a path"):
+        byheart.open(wrong)
+    assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -269,6 +269,8 @@ def check_moment(name: str, value: object) -> datetime | None:
             moment = datetime.fromisoformat(value.strip())
         except ValueError:
             moment = None
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        moment = datetime(value.year, value.month, value.day)
     if not isinstance(moment, datetime):
         raise InvalidInput(
             f"{name} {value!r} is not a date", "give ISO 8601, for example 2026-03-14T09:30:00Z"

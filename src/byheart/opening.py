@@ -9,7 +9,7 @@ from pathlib import Path
 
 from byheart.contracts import EmbedderSpec
 from byheart.embedding import LazyEmbedder, Progress, open_embedder
-from byheart.errors import SettingsError, StoreUnreachable
+from byheart.errors import InvalidInput, SettingsError, StoreUnreachable
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings, load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -26,6 +26,11 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
 
     Keywords are settings (docs/settings.md) and win over the environment and the config file.
     """
+    if not isinstance(path_or_url, str | Path | None):
+        raise InvalidInput(
+            f"path_or_url must be a path, not {type(path_or_url).__name__}",
+            'give one, for example byheart.open("memory.db")',
+        )
     given: Mapping[str, object] = {
         **overrides,
         **({} if path_or_url is None else {"db_path": str(path_or_url)}),

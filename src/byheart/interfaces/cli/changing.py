@@ -67,9 +67,9 @@ def update_command(
     if text and file:
         raise click.UsageError("a text and --file were given together: give one of them")
     if text:
-        changed["content"] = read_content(text)
+        changed["content"] = read_content(invocation, text)
     elif file:
-        changed["content"] = read_file(file)
+        changed["content"] = read_file(invocation, file)
     with open_embedding_store(invocation) as store:
         result = store.update(memory_id, expected_version, who, **changed)
     if invocation.json:

@@ -105,7 +105,7 @@ def log_command(
         return
     if session_id is None or role is None:
         raise click.UsageError("say in which session, and who speaks: byheart log s1 user TEXT")
-    content = _read_turn(text)
+    content = _read_turn(invocation, text)
     with open_embedding_store(invocation, create=True) as store:
         result = store.log(session_id, role, content, **about)
     warn_of_missing_vectors(invocation, [result])
@@ -118,9 +118,9 @@ def log_command(
         open_screen().line(result.memory_id)
 
 
-def _read_turn(text: Sequence[str]) -> str:
+def _read_turn(invocation: Invocation, text: Sequence[str]) -> str:
     """Take the text; an empty one only from whoever says so, not from a pipe that broke."""
-    content = "" if sys.stdin.isatty() and not text else read_content(text)
+    content = "" if sys.stdin.isatty() and not text else read_content(invocation, text)
     if not content and not text:
         raise InvalidInput(
             "there is nothing to log: no text was given, and nothing came from stdin",
@@ -211,7 +211,7 @@ def summarize_command(
     Without TEXT it is made from what was said. One that was set stays until it is set again; one
     that was made grows with the session. Those before stay in the history: byheart history ID.
     """
-    given = read_content(text) if text else None
+    given = read_content(invocation, text) if text else None
     with open_embedding_store(invocation) as store:
         summary = store.summarize(session_id, given, who)
     if invocation.json:

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
@@ -16,8 +16,10 @@ from byheart.interfaces.cli.importing import Watched, import_lines, warn_of_miss
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
+from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
+from byheart.settings import load_settings
 from byheart.upkeep.text import decode
 
 ABOUT = "About the text"
@@ -85,7 +87,7 @@ def save_command(
     elif files:
         _save_files(invocation, files, about)
     else:
-        content = read_content(text)
+        content = read_content(invocation, text)
         watched = Watched(invocation, at_once=False)
         with open_embedding_store(invocation, create=True) as store, watched:
             result = store.save(content, **about, on_progress=watched.show)
@@ -108,13 +110,13 @@ def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return about
 
 
-def read_content(text: Sequence[str]) -> str:
+def read_content(invocation: Invocation, text: Sequence[str]) -> str:
     """Take the text from the arguments, or from stdin."""
     if text and tuple(text) != ("-",):
         return " ".join(text)
     if sys.stdin.isatty() and not text:
         raise click.UsageError("there is nothing to save: give a text, --file, or a pipe")
-    return decode(sys.stdin.buffer.read(), "stdin")
+    return _read(invocation, sys.stdin.buffer, "stdin")
 
 
 def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object) -> None:
@@ -157,7 +159,7 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     # All are read first: if one cannot be read, nothing was saved.
     items = [
         {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
-        | {"content": read_file(name)}
+        | {"content": read_file(invocation, name)}
         for name in files
     ]
     with open_embedding_store(invocation, create=True) as store, Watched(invocation) as watched:
@@ -168,14 +170,27 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     _show(invocation, results, results[0] if len(files) == 1 else results)
 
 
-def read_file(name: str) -> str:
+def read_file(invocation: Invocation, name: str) -> str:
     """Read a file as UTF-8 text."""
     try:
-        return decode(Path(name).read_bytes(), name)
+        with Path(name).open("rb") as file:
+            return _read(invocation, file, name)
     except IsADirectoryError as error:
         raise InvalidInput(f"{name} is a folder", f"name its files: --file {name}/…") from error
     except OSError as error:
         raise InvalidInput(f"{name} cannot be read: {error.strerror}", "check the path") from error
+
+
+def _read(invocation: Invocation, file: BinaryIO, name: str) -> str:
+    """Read a text that can be saved; of one that is too long, or never ends, no more than that."""
+    longest = load_settings(overrides(invocation)).max_content_bytes
+    data = file.read(longest + 1)
+    if len(data) > longest:
+        raise InvalidInput(
+            f"{name} has more than {longest:,} bytes, which is the most that is allowed",
+            "save it in parts, or raise max_content_bytes",
+        )
+    return decode(data, name)
 
 
 def _renamed(error: ByheartError, names: Sequence[str]) -> ByheartError:

@@ -19,8 +19,9 @@ from byheart.storage.sqlite.database import Database
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-# How long closing the store may wait for others who write: the last chance not to lose a note.
-_LAST_WAIT_MS = 5000
+# How long closing the store may wait for others who write: the last chance not to lose a note, and
+# what somebody who only searched waits for his prompt.
+_LAST_WAIT_MS = 500
 
 
 class Notes(Generic[Key, Value]):
