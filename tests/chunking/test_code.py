@@ -127,6 +127,23 @@ def test_chunks_stand_under_their_definitions(chunk, check, language):
     assert set(paths) <= {each.header_path for each in chunks}
 
 
+def test_code_in_which_the_grammar_gets_lost_is_split_at_its_lines(chunk, check):
+    needs("cpp")
+    source = "int go(int a) {\n  return a + 1;\n}\n\n" * 100 + "<!--" * 2_000
+    chunks = chunk(source, format="code:cpp")
+    check(source, chunks, 400)
+    assert {each.chunk_type for each in chunks} == {"code_block"}
+
+
+def test_long_code_with_a_mistake_is_split_by_its_definitions(chunk, check):
+    needs("cpp")
+    functions = "".join(f"int go_{n}(int a) {{\n  return a + {n};\n}}\n\n" for n in range(2_000))
+    source = functions.replace("a + 7;", "a + ;")
+    chunks = chunk(source, format="code:cpp")
+    check(source, chunks, 400)
+    assert sum(each.chunk_type == "definition" for each in chunks) > 0.9 * len(chunks)
+
+
 def test_code_of_an_unknown_language_is_split_at_unindented_lines(chunk):
     source = "proc one\n  a b c\n\n  d e f\nend\n\nproc two\n  g h i\n\n  j k l\nend\n"
     first, second = chunk(source, format="code:nonesuch", target_tokens=10)

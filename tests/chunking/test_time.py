@@ -30,6 +30,8 @@ CASES = {
     "definitions": ("code:python", "def f(a):\n    return a\n\n", 400),
     "broken code": ("code:javascript", "<a ( { [ ` ' \n", 500),
     "open braces": ("code:javascript", "function f() {\n", 800),
+    "code in which the grammar gets lost": ("code:cpp", "<!--", 250),
+    "code in which the grammar fills the memory": ("code:csharp", "<a", 400),
     "code without a grammar": ("code:nonesuch", "a\n\n  b\n", 2_000),
 }
 
