@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from byheart.chunking import split
+from byheart.chunking import guess_format, split
 from tests.growth import grows_in_line
 
 CASES = {
@@ -56,3 +56,13 @@ def test_time_grows_linearly(words, case):
         return partial(split, content, format=kind, tokens=Prepared(words.token_starts(content)))
 
     assert grows_in_line(prepare, least_seconds=0.004)
+
+
+@pytest.mark.parametrize(
+    "unit", ["12 monkeys\n", "a\n\n", "- ", "> ", "|:-", "=", "1", "#", "[a]: b\n"]
+)
+def test_the_format_is_guessed_in_time_that_grows_linearly(unit):
+    # Nothing of it is structure, so that all of it has to be looked at, up to the heading.
+    assert grows_in_line(
+        lambda times: partial(guess_format, "a\n\n" * 7_000 + unit * 1_000 * times)
+    )
