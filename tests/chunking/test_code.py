@@ -100,6 +100,14 @@ DEFINITIONS = {
         "const f = () => {\n  return 1;\n};\n",
         ["class A > go", "const f"],
     ),
+    "kotlin": (
+        "class A {\n  fun go(x: Int): Int {\n    return x + 1\n  }\n}\nfun stop() {\n  b(1)\n}\n",
+        ["class A > fun go", "fun stop"],
+    ),
+    "lua": (
+        "function M.go(a)\n  return a + 1\nend\nlocal function stop(b)\n  return b + 2\nend\n",
+        ["function M.go", "local function stop"],
+    ),
     "php": (
         "<?php\nclass A {\n  public function go($a) {\n    return $a;\n  }\n}\n",
         ["class A > public function go"],
@@ -109,6 +117,20 @@ DEFINITIONS = {
         "/// Doc\n#[derive(Debug)]\nstruct P {\n  a: u8,\n}\n"
         "impl Show for P {\n  fn go(&self) {\n    a()\n  }\n}\n",
         ["struct P", "impl Show for P > fn go"],
+    ),
+    "scala": (
+        "object A {\n  def go(x: Int): Int = {\n    x + 1\n  }\n}\ntrait T {\n  def b: Int\n}\n",
+        ["object A > def go", "trait T"],
+    ),
+    "swift": (
+        "struct P {\n  func go(a: Int) -> Int {\n    return a + 1\n  }\n}\n"
+        "protocol Q {\n  func b(c: Int)\n}\n",
+        ["struct P > func go", "protocol Q"],
+    ),
+    "tsx": (
+        "export function App(p: P) {\n  return <b>{p.a}</b>;\n}\n"
+        "const Row = () => {\n  return <i />;\n};\n",
+        ["function App", "const Row"],
     ),
     "typescript": (
         "export interface I {\n  a: string;\n}\n"
