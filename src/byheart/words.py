@@ -177,6 +177,11 @@ def raw_query_terms(query: str) -> list[str]:
     return query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))
 
 
+def prefix_term(text: str) -> str:
+    """Give the term that a raw prefix stands for: like words, FTS5 stems prefixes."""
+    return "".join(_tokens(text)[-1:])
+
+
 def _word_terms(text: str) -> Iterator[tuple[str, str]]:
     """List terms with the words they come from, as the tokenizer itself cuts them."""
     encoded = text.encode()

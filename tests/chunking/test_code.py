@@ -100,6 +100,14 @@ DEFINITIONS = {
         "const f = () => {\n  return 1;\n};\n",
         ["class A > go", "const f"],
     ),
+    "kotlin": (
+        "class A {\n  fun go(x: Int): Int {\n    return x + 1\n  }\n}\nfun stop() {\n  b(1)\n}\n",
+        ["class A > fun go", "fun stop"],
+    ),
+    "lua": (
+        "function M.go(a)\n  return a + 1\nend\nlocal function stop(b)\n  return b + 2\nend\n",
+        ["function M.go", "local function stop"],
+    ),
     "php": (
         "<?php\nclass A {\n  public function go($a) {\n    return $a;\n  }\n}\n",
         ["class A > public function go"],
@@ -109,6 +117,20 @@ DEFINITIONS = {
         "/// Doc\n#[derive(Debug)]\nstruct P {\n  a: u8,\n}\n"
         "impl Show for P {\n  fn go(&self) {\n    a()\n  }\n}\n",
         ["struct P", "impl Show for P > fn go"],
+    ),
+    "scala": (
+        "object A {\n  def go(x: Int): Int = {\n    x + 1\n  }\n}\ntrait T {\n  def b: Int\n}\n",
+        ["object A > def go", "trait T"],
+    ),
+    "swift": (
+        "struct P {\n  func go(a: Int) -> Int {\n    return a + 1\n  }\n}\n"
+        "protocol Q {\n  func b(c: Int)\n}\n",
+        ["struct P > func go", "protocol Q"],
+    ),
+    "tsx": (
+        "export function App(p: P) {\n  return <b>{p.a}</b>;\n}\n"
+        "const Row = () => {\n  return <i />;\n};\n",
+        ["function App", "const Row"],
     ),
     "typescript": (
         "export interface I {\n  a: string;\n}\n"
@@ -125,6 +147,23 @@ def test_chunks_stand_under_their_definitions(chunk, check, language):
     chunks = chunk(source, format=f"code:{language}", target_tokens=9)
     check(source, chunks, 9)
     assert set(paths) <= {each.header_path for each in chunks}
+
+
+def test_code_in_which_the_grammar_gets_lost_is_split_at_its_lines(chunk, check):
+    needs("cpp")
+    source = "int go(int a) {\n  return a + 1;\n}\n\n" * 100 + "<!--" * 2_000
+    chunks = chunk(source, format="code:cpp")
+    check(source, chunks, 400)
+    assert {each.chunk_type for each in chunks} == {"code_block"}
+
+
+def test_long_code_with_a_mistake_is_split_by_its_definitions(chunk, check):
+    needs("cpp")
+    functions = "".join(f"int go_{n}(int a) {{\n  return a + {n};\n}}\n\n" for n in range(2_000))
+    source = functions.replace("a + 7;", "a + ;")
+    chunks = chunk(source, format="code:cpp")
+    check(source, chunks, 400)
+    assert sum(each.chunk_type == "definition" for each in chunks) > 0.9 * len(chunks)
 
 
 def test_code_of_an_unknown_language_is_split_at_unindented_lines(chunk):

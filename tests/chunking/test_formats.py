@@ -68,6 +68,13 @@ def test_markdown_structure_makes_markdown(content):
     assert guess_format(content) == "markdown"
 
 
+@pytest.mark.parametrize("structure", ["# Title\n\ntext", "```\ncode\n```\n", "A\n===\n"])
+def test_structure_after_pages_of_prose_makes_markdown(structure):
+    prose = "It was on the 3rd - or 4th - of May, as some say.\n\n" * 1_000
+    assert guess_format(prose) == "text"
+    assert guess_format(prose + structure) == "markdown"
+
+
 @pytest.mark.parametrize(
     ("content", "format"),
     [

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from byheart.chunking import split
+from byheart.chunking import guess_format, split
 from tests.growth import grows_in_line
 
 CASES = {
@@ -30,6 +30,8 @@ CASES = {
     "definitions": ("code:python", "def f(a):\n    return a\n\n", 400),
     "broken code": ("code:javascript", "<a ( { [ ` ' \n", 500),
     "open braces": ("code:javascript", "function f() {\n", 800),
+    "code in which the grammar gets lost": ("code:cpp", "<!--", 250),
+    "code in which the grammar fills the memory": ("code:csharp", "<a", 400),
     "code without a grammar": ("code:nonesuch", "a\n\n  b\n", 2_000),
 }
 
@@ -54,3 +56,13 @@ def test_time_grows_linearly(words, case):
         return partial(split, content, format=kind, tokens=Prepared(words.token_starts(content)))
 
     assert grows_in_line(prepare, least_seconds=0.004)
+
+
+@pytest.mark.parametrize(
+    "unit", ["12 monkeys\n", "a\n\n", "- ", "> ", "|:-", "=", "1", "#", "[a]: b\n"]
+)
+def test_the_format_is_guessed_in_time_that_grows_linearly(unit):
+    # Nothing of it is structure, so that all of it has to be looked at, up to the heading.
+    assert grows_in_line(
+        lambda times: partial(guess_format, "a\n\n" * 7_000 + unit * 1_000 * times)
+    )

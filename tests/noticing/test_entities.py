@@ -31,6 +31,9 @@ FOUND = {
     "call getUserName in user_service, then my-service": "getUserName|user_service|my-service",
     "use all-MiniLM-L6-v2 and MAX_SIZE": "all-MiniLM-L6-v2|MAX_SIZE",
     "a well-known, up-to-date, read-only thing": "",
+    "a long-term, state-of-the-art, high-quality, docker-based, non-trivial, pre-trained one": "",
+    "use bge-small, pre-commit and a cross-encoder": "bge-small|pre-commit|cross-encoder",
+    "the self-hosted-runner, the time-series-db": "self-hosted-runner|time-series-db",
     "_emphasis_ and __bold__": "",
     # acronyms
     "the HTTP and REST APIs": "HTTP|REST API",
@@ -38,6 +41,9 @@ FOUND = {
     "ping @alice about #roadmap, not bob@example.com or #1": "alice|roadmap",
     # names with versions
     "on Python 3.11, GPT-4, Byheart v2 and Windows 11": "Python 3.11|GPT-4|Byheart v2|Windows 11",
+    "numpy 2.0, redis 7.2 and node v20": "numpy 2.0|redis 7.2|node v20",
+    "iOS 17.4, kubernetes v1.29, K8s 1.29": "iOS 17.4|kubernetes v1.29|K8s 1.29",
+    "a mean 2.5, section 3.1, up 4.2, averaged 3.5 and 0.05 of redis 10%": "",
     "use C++ or C# or Node.js": "C++|C#|Node.js",
     "on Monday 10:30 with Revenue 15% in March 2024": "Monday|Revenue|March",
     # noise

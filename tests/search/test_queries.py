@@ -376,6 +376,31 @@ def test_raw_ranks_by_bm25_with_ties_by_age(store: MemoryStore) -> None:
     assert all(score > 0 for score in scores)
 
 
+def test_what_a_raw_prefix_matched_is_ranked_marked_and_explained(store: MemoryStore) -> None:
+    store.save("a contract among many other words that make it longer", title="once")
+    store.save("contracts, containers, contracts", title="thrice")
+    for number in range(3):
+        store.save(f"nothing {number}")
+    first, second = store.search("cont*", raw=True, mode="fts", explain=True).results
+    assert (first.title, second.title) == ("thrice", "once")
+    assert first.score > second.score > 0
+    assert first.snippet == "**contracts**, **containers**, **contracts**"
+    assert "a **contract** among" in second.snippet
+    assert first.explanation is not None
+    assert first.explanation.fts is not None
+    assert set(first.explanation.fts.terms) == {"contract", "contain"}
+    [hit] = store.search('"many other wor" *', raw=True, mode="fts").results
+    assert "**words** that" in hit.snippet
+
+
+def test_a_word_beside_a_raw_prefix_finds_what_stemming_hides(store: MemoryStore) -> None:
+    store.save("the deployment of Friday", title="deployment")
+    store.save("they deploy on Monday", title="deploy")
+    assert titles(store, "deploy*", raw=True) == ["deploy"]
+    found = titles(store, "deploy* OR deployment", raw=True)
+    assert set(found) == {"deploy", "deployment"}
+
+
 # --- Envelope and explanation -----------------------------------------------------------------
 
 

@@ -483,3 +483,21 @@ def test_a_model_that_is_not_there_is_told_of(
     finding = look(store.doctor(), "model files")
     assert "it is not in the cache" in finding.message
     assert finding.hint == "get it with: byheart model download"
+
+
+def test_optimizing_gives_free_pages_back(open_store: OpenStore, saved: Path) -> None:
+    damage(saved, "CREATE TABLE room AS SELECT randomblob(1000000)", "DROP TABLE room")
+    size = saved.stat().st_size
+    assert free_pages(saved) > 200
+    store = open_store()
+    store.doctor(optimize=True)
+    store.close()
+    assert free_pages(saved) == 0
+    assert saved.stat().st_size < size - 900_000
+
+
+def free_pages(path: Path) -> int:
+    connection = apsw.Connection(str(path))
+    [(count,)] = connection.execute("PRAGMA freelist_count")
+    connection.close()
+    return int(count)

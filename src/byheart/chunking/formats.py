@@ -123,11 +123,10 @@ def guess_format(content: str, path: str | None = None) -> str:
         known = _FORMAT_BY_NAME.get(file.name) or _FORMAT_BY_SUFFIX.get(file.suffix[1:])
         if known:
             return known
-    sample = content[:_SAMPLE_CHARS]
-    language = _guess_language(sample)
+    language = _guess_language(content[:_SAMPLE_CHARS])
     if language:
         return f"code:{language}"
-    return "markdown" if has_markdown_structure(sample) else "text"
+    return "markdown" if has_markdown_structure(content) else "text"
 
 
 def _guess_language(sample: str) -> str | None:

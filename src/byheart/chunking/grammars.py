@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
+from itertools import repeat
+from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,14 +36,57 @@ _GRAMMARS = {
 }
 
 
+# A grammar that gets lost takes time and memory by the square of the text: 10 kB of `<a` are 3 s
+# and 1.7 GB as C#. Nothing stops it (decision 0004), so short stretches are tried before long ones.
+# Of 93 MB of real code, the slowest 2 kB took 7 ms, the slowest 32 kB 50 ms, and no stretch took
+# longer than its parts.
+_STRETCH_BYTES, _PARTS = 2_000, 4
+_LEAST_SECONDS, _SECONDS_PER_BYTE = 0.05, 10e-6
+_GROWTH, _NOISE_SECONDS = 1.5, 0.02
+
+
 def parse(source: bytes, language: str) -> Tree | None:
-    """Parse source code, or give nothing when its grammar is not installed."""
+    """Parse source code, or give nothing when its grammar is not installed or gets lost in it."""
     grammar = _load(language)
-    if grammar is None:
+    if grammar is None or not _keeps_up(grammar, source):
         return None
+    return _parse(grammar, source)
+
+
+def _parse(grammar: Language, source: bytes) -> Tree:
     from tree_sitter import Parser
 
     return Parser(grammar).parse(source)
+
+
+def _keeps_up(grammar: Language, source: bytes) -> bool:
+    """Say whether ever longer stretches of a text are parsed in about the time of their parts."""
+    size = _STRETCH_BYTES
+    usual: Iterable[float] = repeat(inf)
+    while size < len(source):
+        spent: list[float] = []
+        for at, seconds in zip(range(0, len(source), size), usual, strict=False):
+            allowed = min(seconds, _LEAST_SECONDS + _SECONDS_PER_BYTE * size)
+            spent.append(_seconds_to_parse(grammar, source[at : at + size], allowed))
+            if spent[-1] > allowed:
+                return False
+        parts = (spent[at : at + _PARTS] for at in range(0, len(spent), _PARTS))
+        usual = [_NOISE_SECONDS + _GROWTH * sum(each) for each in parts]
+        size *= _PARTS
+    return True
+
+
+def _seconds_to_parse(grammar: Language, stretch: bytes, allowed: float) -> float:
+    """Take the time, again if it is too long: garbage may have been collected meanwhile."""
+    seconds = allowed
+    for _ in range(2):
+        # The processor's time for this thread: that others keep it waiting does not count.
+        started = time.thread_time()
+        _parse(grammar, stretch)
+        seconds = time.thread_time() - started
+        if seconds <= allowed:
+            break
+    return seconds
 
 
 @cache

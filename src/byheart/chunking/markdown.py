@@ -38,9 +38,16 @@ _FRONT_MATTER = re.compile(
 )
 
 # Most texts show without a parser what they are: by a heading in the first line that is not blank,
-# or by having no line that begins like a heading, a fence, a list or a table, or underlines one.
+# or by having no line that begins like a heading, a fence or a list, or underlines a heading or the
+# head of a table.
 _HEADING_FIRST = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*+ {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
-_SIGN = re.compile(r"(?:\A|[\r\n])[ \t>]*+[-#=+*`~|:\d]")
+_SIGN = re.compile(
+    r"(?:\A|[\r\n])[ \t>]*+"
+    r"(?:(?:#{1,6}|[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|```|~~~"
+    r"|(?:=++|[-:|][-:| \t]*+)[ \t]*+(?:[\r\n]|\Z))"
+)
+# Most of the others have it near their beginning; all of a megabyte may take 20 s to parse.
+_BEGINNING_CHARS = 20_000
 
 
 @lru_cache(maxsize=1)
@@ -51,13 +58,18 @@ def _parser() -> MarkdownIt:
     return parser
 
 
-def has_markdown_structure(sample: str) -> bool:
+def has_markdown_structure(content: str) -> bool:
     """Say whether a text has headings, fences, lists, tables or front matter."""
-    if _front_matter_end(sample) or _HEADING_FIRST.match(sample):
+    if _front_matter_end(content) or _HEADING_FIRST.match(content):
         return True
-    if not _SIGN.search(sample):
+    if not _SIGN.search(content):
         return False
-    return any(token.type in _STRUCTURE for token in _parser().parse(sample))
+    beginning = content[:_BEGINNING_CHARS]
+    return _makes_structure(beginning) or (beginning != content and _makes_structure(content))
+
+
+def _makes_structure(content: str) -> bool:
+    return any(token.type in _STRUCTURE for token in _parser().parse(content))
 
 
 def find_markdown_blocks(ruler: Ruler) -> list[Block]:

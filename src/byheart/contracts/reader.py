@@ -109,6 +109,10 @@ class Reader(Protocol):
         """Rank the chunks that a raw FTS5 query matches, best first."""
         ...
 
+    def syntax_terms(self, query: str) -> Sequence[str]:
+        """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
+        ...
+
     def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
         """Rank the chunks that have vectors by the cosine of their best window, best first."""
         ...

@@ -8,10 +8,17 @@ from typing import Literal, NamedTuple
 
 from byheart.noticing.vocabulary import (
     FOREIGN_ARTICLES,
-    HYPHENATION_PARTS,
+    HYPHENATED_FUNCTION_WORDS,
+    HYPHENATION_CLOSINGS,
+    HYPHENATION_OPENINGS,
+    HYPHENATION_PREFIXES,
     NAME_CONNECTORS,
+    NUMBERED_ENDINGS,
+    NUMBERED_WORDS,
     ORDINARY_ENDINGS,
     ORDINARY_WORDS,
+    PREFIXED_ENDINGS,
+    PREFIXED_WORDS,
     STOP_WORDS,
     UNSPACED,
 )
@@ -42,6 +49,11 @@ _TOKEN = re.compile(
     rf"|(?P<word>{_WORD}(?:[-'’]{_WORD}|\.\d+|\.[a-z]{{2,4}}\b|\+\+|#(?!\w))*)"
 )
 _VERSION = re.compile(r"[vV]?\d{1,4}(?:\.\d{1,5}){1,3}\w{0,4}|[vV]\d{1,4}|\d{1,2}")
+# What stands behind a lower-case word is mostly a mere number.
+_CLEAR_VERSION = re.compile(
+    r"[vV]\d{1,4}(?:\.\d{1,5}){0,3}\w{0,4}|[1-9]\d{0,3}(?:\.\d{1,5}){1,3}\w{0,4}|0(?:\.\d{1,5}){2,3}"
+)
+_BEFORE_VERSION = re.compile(rf" (?={_CLEAR_VERSION.pattern})")
 _MORE_OF_A_QUANTITY = re.compile(r"[%°]|[:,/]\d")
 _POSSESSIVE = re.compile(r"['’]s$")
 _CONTRACTION = re.compile(r"['’](?:t|m|d|re|ll|ve)$")
@@ -49,7 +61,7 @@ _INNER_CAPITAL = re.compile(r"[^\W\d_A-Z][A-Z]")
 _ARTICLE = re.compile(r"(?:the|a|an)\s+", re.IGNORECASE)
 _SENTENCE_START = re.compile(r"[.!?:;|…。\n\"“(]")
 
-_TokenKind = Literal["name", "identifier", "connector", "version", "plain"]
+_TokenKind = Literal["name", "identifier", "product", "connector", "version", "plain"]
 
 
 class _Token(NamedTuple):
@@ -130,8 +142,13 @@ def _tokens(text: str) -> Iterator[_Token]:
     """Give every word that is, or may be a part of, a name."""
     end = 0
     broken = False
+    versioned = {space.start() for space in _BEFORE_VERSION.finditer(text)}
     for match in _TOKEN.finditer(text):
         mention, word = match.groups()
+        if word and match.end() in versioned and _may_be_product(word):
+            end, broken = match.end(), False
+            yield _Token("product", word, match.start(), opens_sentence=False, continues=False)
+            continue
         if word and word.isalpha() and word.islower() and word not in NAME_CONNECTORS:
             # Most words end here; anything more for each of them doubles the time for a text.
             end, broken = match.end(), True
@@ -166,7 +183,7 @@ def _read_word(word: str) -> tuple[_TokenKind, str]:
         return _read_lower(word), word
     if "-" in word and _is_hyphenated_english(word):
         return "plain", word
-    if word[-1] == "s" and len(word) > 2 and word[:-1].isupper():
+    if word[-1] == "s" and len(word) > 2 and word[:-1].isupper() and word[-2].isalpha():
         word = word[:-1]
     if word[0].isupper():
         return "name", word
@@ -180,11 +197,32 @@ def _read_lower(word: str) -> _TokenKind:
     return "identifier" if "-" in word and not _is_hyphenated_english(word) else "plain"
 
 
+def _may_be_product(word: str) -> bool:
+    """Say whether a word, with a version behind it, is a name: "numpy 2.0", but not "mean 2.0"."""
+    return (
+        len(word) > 1
+        and word.isascii()
+        and word.isalnum()
+        and word.islower()
+        and word[0].isalpha()
+        and word not in ORDINARY_WORDS
+        and word not in NUMBERED_WORDS
+        and not word.endswith(NUMBERED_ENDINGS)
+    )
+
+
 def _is_hyphenated_english(word: str) -> bool:
     first, *others = word.split("-")
     if not all(part.isalpha() and part.islower() for part in others):
         return "'" in word
-    return not HYPHENATION_PARTS.isdisjoint((first.lower(), *others))
+    first, last = first.lower(), others[-1]
+    if last in HYPHENATION_CLOSINGS or HYPHENATED_FUNCTION_WORDS & {first, *others}:
+        return True
+    if len(others) == 1 and first in HYPHENATION_PREFIXES:
+        return last in PREFIXED_WORDS or last in ORDINARY_WORDS or last.endswith(PREFIXED_ENDINGS)
+    if len(others) == 1 and first in HYPHENATION_OPENINGS:
+        return True
+    return HYPHENATION_OPENINGS.issuperset((first, *others))
 
 
 def _find_names(tokens: Iterable[_Token]) -> Iterator[_Found]:
@@ -195,15 +233,15 @@ def _find_names(tokens: Iterable[_Token]) -> Iterator[_Found]:
             phrase.append(token)
             continue
         yield from _name_of(phrase)
-        phrase = [token] if token.kind == "name" else []
-        if token.kind == "identifier":
-            yield _Found(token.start, token.text)
+        phrase = [token] if token.kind in ("name", "identifier", "product") else []
     yield from _name_of(phrase)
 
 
 def _belongs(token: _Token, phrase: list[_Token]) -> bool:
     if not token.continues or len(phrase) >= MAX_NAME_WORDS or phrase[-1].kind == "version":
         return False
+    if phrase[0].kind != "name":
+        return token.kind == "version" and _CLEAR_VERSION.fullmatch(token.text) is not None
     return token.kind in ("name", "connector") or (
         token.kind == "version" and phrase[-1].kind == "name"
     )
@@ -211,6 +249,11 @@ def _belongs(token: _Token, phrase: list[_Token]) -> bool:
 
 def _name_of(phrase: list[_Token]) -> Iterator[_Found]:
     """Cut from a run of capitalised words what is no part of a name, and give the rest."""
+    if phrase and phrase[0].kind == "product" and len(phrase) == 1:
+        return
+    if phrase and phrase[0].kind != "name":
+        yield _Found(phrase[0].start, " ".join(token.text for token in phrase))
+        return
     while phrase and phrase[-1].kind == "connector":
         phrase = phrase[:-1]
     while phrase and (phrase[0].kind != "name" or _only_opens(phrase[0])):

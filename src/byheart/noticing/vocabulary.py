@@ -67,16 +67,69 @@ ORDINARY_ENDINGS = ("ing", "ings", "tion", "tions", "ment", "ments", "ness")
 # Small words inside a name: "Bank of England", "Rio de Janeiro".
 NAME_CONNECTORS = frozenset("of de da do del di van von der den la du bin al".split())
 
-# A hyphenated word with such a part is plain English ("up-to-date", "read-only"), not a name.
-HYPHENATION_PARTS = frozenset(
+# Two words that begin with such a one are plain English ("long-term", "high-quality"), not a name.
+HYPHENATION_OPENINGS = frozenset(
     """
-    a all an and anti as at aware based best born built by case class co cross date day deep depth
-    do double down driven due easy end ever ex far fast fine first five follow for four free
-    friendly from front full fully good half hand hard heavy high hour in independent inter into
-    known last late left less level life like long looking low made main mid mini minute month multi
-    near new newly no non not of off old on one only open or out over part per post pre pro purpose
-    quarter re read ready real related right round second self semi set short side single six size
-    small so soft specific step sub super ten term the third three time to two type ultra under up
-    week well wide wise with world write year zero
+    all anti aware based best big born built case class cutting day deep double down driven due
+    early easy eight eighty end ever ex far fast fifty fine first five forty four free friendly
+    front full fully general good half hand hard heavy high higher highly hour independent known
+    large last late later left less life light like little long longer looking loss low lower made
+    main many mid middle minute month more most near never new newly next nine ninety non null old
+    one only open part per poor pretty pseudo purpose quarter quasi re read real related right rough
+    round same second semi seven seventy short side single six sixty slow small soft specific step
+    still strong ten term third thirty three time top true twenty twice two type ultra upper very
+    weak week well whole wide wise world write year zero
     """.split()
 )
+# After one of these, so is a word that is ordinary itself, or by its ending.
+HYPHENATION_PREFIXES = frozenset(
+    """
+    co cross inter mid mini multi over post pre pro self sub super under
+    """.split()
+)
+PREFIXED_ENDINGS = (
+    *("able", "ably", "al", "ally", "ance", "ant", "ar", "ary", "ate", "ed", "ence", "ency", "ent"),
+    *("ful", "ible", "ic", "ics", "ing", "ion", "ions", "ish", "ism", "ist", "ity", "ive", "less"),
+    *("ly", "ment", "ness", "ory", "ous", "sis", "ure", "wide"),
+)
+PREFIXED_WORDS = frozenset(
+    """
+    author authors byte cell cells check class core cut day days disease file founder head hour
+    language line linear look match mortem order page pay paid patient patients person phase place
+    platform point process project purpose release rely risk run runs second service site start
+    step system test tests thread threads time tree type up use user users war way week word worker
+    workers year years zero
+    """.split()
+)
+# So is what ends like this ("docker-based", "error-prone"), or has such a word in it ("set-up").
+HYPHENATION_CLOSINGS = frozenset(
+    """
+    adjusted all associated available aware based bearing blind born bound breaking built centered
+    centric class coded conscious consuming containing controlled cutting day days dependent derived
+    dimensional directed driven due effective efficient end ended enhanced expressing facing first
+    fit fold formed free friendly fully generated grained handed heavy high how importantly
+    independent induced intensive known labeled laden last left less level like linked living long
+    looking low made making matched mediated minded minute month needed negative old only oriented
+    owned paced packed party positive produced prone proof purpose quality ready related resistant
+    responsive rich right rise running safe scale seeking sensitive shaped side sided size sized
+    some specific speed spread standing step stranded style taking targeted term tested time treated
+    type typed versa weighted wide winning wise world worthy written year years
+    """.split()
+)
+
+HYPHENATED_FUNCTION_WORDS = frozenset(
+    """
+    a an and as at by do for from in into no not of off on or out over so the to under up with
+    """.split()
+)
+
+# What comes before a number that is no version: "section 3.1", "an interval 2.5".
+NUMBERED_WORDS = frozenset(
+    """
+    about additional age approximately around average chapter costs covers day difference eq equals
+    equation factor females fig figure grade index interval level males mass mean median nearly
+    normal number only patient pressure range rate ratio ratios receive release risk roughly score
+    section stage table takes total type value values version versions versus volume vs
+    """.split()
+)
+NUMBERED_ENDINGS = ("ed", "ing", "ity", "ly", "tion")

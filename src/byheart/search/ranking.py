@@ -21,7 +21,7 @@ from byheart.model import Filter
 from byheart.search.evidence import VECTOR_WEIGHT, Evidence
 from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
-from byheart.words import is_one_word, query_terms, raw_query_terms
+from byheart.words import is_one_word, query_terms
 
 FIRST_TIER = 300
 # Enough for the ten passages or sections that a page shows (docs/quality.md).
@@ -49,7 +49,7 @@ class Ranking:
         self._superseded: set[int] = set()
         self.raw = request.raw
         self.best: Fused | None = None
-        self.terms = (raw_query_terms if request.raw else query_terms)(request.query)
+        self.terms = (reader.syntax_terms if request.raw else query_terms)(request.query)
         self.legs = tuple(self._legs(request.where))
         # How the final scores are made, with the weights.
         self.method = self.legs[0]

@@ -226,7 +226,7 @@ class _Answer:
         return Explanation(self._ranking.method, fused.score, **legs, neighbours=fused.beside)
 
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
-        if leg != "fts" or self._request.raw:
+        if leg != "fts":
             return {}
         where = self._ranking.where_of(fused)
         return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)

@@ -128,6 +128,10 @@ class SqliteReader:
         """Rank the chunks that a raw FTS5 query matches, best first."""
         return syntax.rank(self._connection, query, self._view, self._select(where), limit)
 
+    def syntax_terms(self, query: str) -> list[str]:
+        """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
+        return syntax.find_terms(self._connection, query)
+
     def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cosine of each chunk's best window; not a number for those without vectors."""
         slots = self._view.slots_of(chunk_nos)

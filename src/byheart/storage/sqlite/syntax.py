@@ -13,6 +13,9 @@ from byheart.errors import QuerySyntaxError
 from byheart.storage.sqlite.index.view import Selection, View
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"?')
+_PREFIX = re.compile(r'("(?:[^"]|"")*"|[\w\x80-\U0010ffff]+)\s*\*')
+# As many as are looked for in any one search (`MOST_TERMS`).
+_MOST_CONTINUATIONS = 256
 
 
 def rank(
@@ -29,7 +32,31 @@ def rank(
     except apsw.SQLError as error:
         raise _explain(connection, query, str(error)) from error
     numbers = np.array([row[0] for row in rows], np.int64)
-    return view.rank_matches(numbers, words.raw_query_terms(query), selection, limit)
+    return view.rank_matches(numbers, find_terms(connection, query), selection, limit)
+
+
+def find_terms(connection: apsw.Connection, query: str) -> list[str]:
+    """List the terms that a raw query looks for, and what its prefixes may have matched."""
+    terms = words.raw_query_terms(query)
+    for prefix in _PREFIX.finditer(_spread(query)):
+        continuations = _continue(connection, words.prefix_term(prefix[1]))
+        terms.extend(term for term in continuations if term not in terms)
+    return terms
+
+
+def _continue(connection: apsw.Connection, beginning: str) -> list[str]:
+    """List the terms of the store that begin so."""
+    if not beginning:
+        return []
+    connection.execute(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary"
+        " USING fts5vocab (main, chunk_words, row)"
+    )
+    rows = connection.execute(
+        "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? LIMIT ?",
+        (beginning, f"{beginning}\U0010ffff", _MOST_CONTINUATIONS),
+    )
+    return [row[0] for row in rows]
 
 
 def _spread(query: str) -> str:
