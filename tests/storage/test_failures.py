@@ -322,6 +322,15 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_changes(
     assert [finding.check for finding in wrong] in ([], ["disk space"])
 
 
+def test_a_store_that_is_opened_on_a_full_disk_says_so(
+    small_disk: Path, open_store: OpenStore
+) -> None:
+    open_store(small_disk / "memory.db").close()
+    (small_disk / "filler").write_bytes(b"x" * shutil.disk_usage(small_disk).free)
+    with pytest.raises(StoreFull, match="is full, so that it cannot be opened"):
+        open_store(small_disk / "memory.db")
+
+
 def test_a_store_that_may_not_grow_is_full_and_nothing_changes(
     open_store: OpenStore, path: Path
 ) -> None:

@@ -248,9 +248,12 @@ class Database:
             return self._busy()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return self._damaged(error)
-        if isinstance(error, apsw.FullError):
+        # Without a little room beside it, SQLite cannot even read a file that others may write.
+        no_room = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+        if isinstance(error, apsw.FullError) or no_room:
             return StoreFull(
-                f"the disk that holds {self.path} is full; this was not written",
+                f"the disk that holds {self.path} is full"
+                + (", so that it cannot be opened" if no_room else "; this was not written"),
                 "free some space and run the command again",
             )
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
