@@ -36,7 +36,10 @@ class ModelSources:
         """Give a folder with the model's files: its own if `model` is one, else one in `into`."""
         if own := _own_folder(model):
             if not own.is_dir():
-                raise ModelFilesError(f"there is no model folder {model}", "check model_path")
+                raise ModelFilesError(
+                    f"there is no model folder {model}",
+                    "check embedding_model and model_path: byheart config list",
+                )
             return _checked(own, model)
         reasons: list[str] = []
         for source in ("installed", *self.order):
