@@ -49,6 +49,11 @@ def test_output_without_metadata_is_the_text_alone(run: Run, home: Path, report:
     assert (home / "copy.md").read_text() == REPORT
 
 
+def test_output_to_a_dash_is_stdout(run: Run, home: Path, report: str) -> None:
+    assert run("get", report, "--output", "-").out == run("get", report).out
+    assert not (home / "-").exists()
+
+
 def test_output_replaces_a_file_only_when_told_to(run: Run, home: Path, report: str) -> None:
     (home / "copy.md").write_text("mine")
     ran = run("get", report, "--output", "copy.md")

@@ -36,7 +36,7 @@ _LINE = re.compile(r"[^#]:\d+(?:[-:]\d+)?$")
     ),
 )
 @click.argument("memory_id", metavar="ID|PATH[:LINE]")
-@flag("--output", "-o", metavar="FILE", help="Write it to this file instead.")
+@flag("--output", "-o", metavar="FILE", help="Write it to this file instead; - is stdout.")
 @flag("--overwrite", is_flag=True, help="With --output: replace a file that exists.")
 @flag(
     "--include-metadata/--no-include-metadata",
@@ -57,7 +57,7 @@ def get_command(
     the passage around that line is printed.
     """
     with open_store(invocation) as store:
-        if output is not None:
+        if output not in (None, "-"):
             written = store.write_to_file(memory_id, output, include_metadata, overwrite)
             if invocation.json:
                 print_json(written)
