@@ -337,17 +337,20 @@ def test_under_a_title_it_had_before_nothing_is_embedded_again(
     assert store.status().index.pending_vectors == 0
 
 
-def test_a_new_title_while_the_provider_is_away_is_embedded_later(
+def test_under_a_new_title_it_is_found_by_meaning_also_while_the_provider_is_away(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:
     store = open_store(embedder=watched)
     memory_id = store.save(LONG, title="Wallaby").memory_id
+    vectors = store.status().vectors
     watched.down = True
-    assert store.update(memory_id, title="Quokka").pending_vectors == store.get(memory_id).chunks
+    assert store.update(memory_id, title="Quokka").pending_vectors == 0
     watched.down = False
+    assert store.status().vectors == vectors
+    assert set(found(store.search(LONG[:50], mode="vector", limit=50))) == {memory_id}
     watched.embedded.clear()
-    store.embed_pending()
-    assert all(text.startswith("Quokka") for text in watched.embedded)
+    store.update(memory_id, title="Quokka again")
+    assert all(text.startswith("Quokka again") for text in watched.embedded)
     assert sound(store)
 
 

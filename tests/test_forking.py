@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -65,6 +66,48 @@ def test_it_waits_for_the_thread_that_holds_a_lock(store: MemoryStore, lock_of: 
     thread.join()
     assert lock_of(store).acquire(timeout=30), "the parent has let go of it"
     lock_of(store).release()
+
+
+INTERRUPTED = """
+import os, signal, sys, threading, time
+import byheart
+store = byheart.open(sys.argv[1], embedding_provider="hash")
+store.save("hello")
+within, go = threading.Event(), threading.Event()
+
+def read():
+    with store._storage.reading():
+        within.set()
+        go.wait(10)
+
+reader = threading.Thread(target=read)
+reader.start()
+within.wait()
+
+def interrupt(*_):
+    go.set()
+    raise KeyboardInterrupt
+
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.2)
+if not (child := os.fork()):
+    os._exit(0)
+os.waitpid(child, 0)
+reader.join(10)
+found = []
+searching = threading.Thread(target=lambda: found.append(store.search("hello").total_results))
+searching.start()
+searching.join(10)
+print(reader.is_alive(), found, flush=True)
+os._exit(0)
+"""
+
+
+def test_a_wait_that_is_interrupted_leaves_nobody_waiting(store: MemoryStore, path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout == "False [1]\n", ended.stderr
 
 
 def test_it_does_not_wait_for_ever(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Saving and reading: SPEC.md sections 2 and 5, rule by rule."""
+"""Saving and reading, rule by rule."""
 
 import hashlib
 import inspect
@@ -219,6 +219,22 @@ def test_write_to_file_without_metadata_gives_the_text_byte_for_byte(
     assert written.file_size_bytes == len(text.encode())
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such rights")
+def test_write_to_file_leaves_a_private_file_private_and_its_neighbours_alone(
+    store: MemoryStore, tmp_path: Path
+) -> None:
+    memory_id = store.save("private words").memory_id
+    target, neighbour = tmp_path / "secret.md", tmp_path / "secret.md.partial"
+    target.write_text("x")
+    target.chmod(0o600)
+    neighbour.write_text("mine")
+    store.write_to_file(memory_id, target, overwrite=True)
+    assert target.stat().st_mode & 0o777 == 0o600
+    assert neighbour.read_text() == "mine"
+    new = store.write_to_file(memory_id, tmp_path / "new.md")
+    assert Path(new.file_path).stat().st_mode == neighbour.stat().st_mode
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of files")
 def test_write_to_file_leaves_a_file_as_it_was_when_the_disk_is_full(
     store: MemoryStore, path: Path, tmp_path: Path
@@ -235,7 +251,7 @@ with byheart.open({str(path)!r}, embedding_provider="hash") as store:
     failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "cannot write" in failed.stderr
     assert target.read_text() == "precious"
-    assert [each.name for each in tmp_path.glob("kept*")] == ["kept.md"]
+    assert [each.name for each in tmp_path.glob("*kept*")] == ["kept.md"]
 
 
 def test_write_to_file_never_replaces_a_file_unasked(store: MemoryStore, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What reaches the embedder, when, and what is made of it: SPEC.md sections 1, 3 and 4."""
+"""What reaches the embedder, when, and what is made of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byheart.contracts import Vectors
 from byheart.memory_store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 
-# SPEC.md section 1.
+# Those that have a meaning of their own.
 KINDS = (
     *("note", "fact", "entity", "relationship", "self", "session_context", "input_prompt"),
     *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
@@ -98,3 +98,24 @@ def test_nobody_waits_for_a_text_that_another_store_embeds(
     slow.let_go.set()
     working.join(30)
     assert all(finding.ok for finding in store.doctor(fix=True))
+
+
+class FailingEmbedder(WatchedEmbedder):
+    """Raise what nobody expects over one word."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if any("poison" in text for text in texts):
+            raise RuntimeError("out of cheese")
+        return super().embed(texts)
+
+
+def test_whatever_an_embedder_raises_a_text_is_saved_and_the_next_ones_are_too(
+    open_store: OpenStore,
+) -> None:
+    store = open_store(embedder=FailingEmbedder())
+    saved = store.save("poison")
+    assert saved.pending_vectors == 1
+    assert "out of cheese" in (saved.degraded or "")
+    for number in range(3):
+        assert store.save(f"harmless {number}").pending_vectors == 0
+    assert store.search("poison").results[0].memory_id == saved.memory_id

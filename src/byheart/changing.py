@@ -13,12 +13,12 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from byheart import fields as check
-from byheart.contracts import Revision, Storage, key_of
+from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.errors import InvalidInput, NotFound, VersionConflict
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
 from byheart.settings import Settings
-from byheart.vectorizing import Made, Passage, by_chunk, passages
+from byheart.vectorizing import Made, Passage, Vectorizer, by_chunk, passages
 
 # What is derived from the text when it is not given.
 _DERIVED = ("summary", "entities", "importance")
@@ -54,9 +54,12 @@ class ChangedFields(TypedDict, total=False):
 class Changer:
     """Turn what is to be different into revisions."""
 
-    def __init__(self, storage: Storage, saver: Saver, settings: Settings) -> None:
+    def __init__(
+        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
+    ) -> None:
         self._storage = storage
         self._saver = saver
+        self._vectorizer = vectorizer
         self._settings = settings
 
     def update(
@@ -144,19 +147,31 @@ class Changer:
         if changed_text:
             chunks, format_ = self._saver.chunk(request)
             memory = replace(memory, format=format_, chunks=len(chunks))
-        else:
-            # What is embedded begins with the title.
-            chunks = self._chunks(current) if request.title != current.title else []
-        wanted = passages(chunks, request.title)
-        made = self._saver.embed(wanted)
-        windows = by_chunk(chunks, iter(made.windows))
         changes = _changes(current, memory, derived)
         revision = Revision(memory, current.version, derived, who, changes, None)
         if changed_text:
-            revision = replace(revision, text=(tuple(chunks), windows))
-        elif chunks:
-            revision = replace(revision, windows=windows)
-        return revision, wanted, made
+            wanted = passages(chunks, request.title)
+            made = self._saver.embed(wanted)
+            text = (tuple(chunks), by_chunk(chunks, iter(made.windows)))
+            return replace(revision, text=text), wanted, made
+        if request.title != current.title:
+            windows, made = self._under_title(current, request.title)
+            return replace(revision, windows=windows), (), made
+        return revision, (), Made([], None, None)
+
+    def _under_title(
+        self, memory: Memory, title: str | None
+    ) -> tuple[tuple[tuple[Window, ...], ...] | None, Made]:
+        """Embed a memory under a new title, with which all that is embedded begins.
+
+        All of it or nothing: vectors under the old title are better than none.
+        """
+        chunks = self._chunks(memory)
+        wanted = passages(chunks, title)
+        made = self._vectorizer.windows(wanted) if wanted else Made([], None, None)
+        if made.model is None or made.reason is not None:
+            return None, Made([], None, made.reason)
+        return by_chunk(chunks, iter(made.windows)), made
 
     def _chunks(self, memory: Memory) -> list[Chunk]:
         with self._storage.reading() as reader:

@@ -124,7 +124,7 @@ class MemoryStore:
         storage.report_work(self._observer.indexed)
         self._saver = Saver(storage, self._vectorizer, settings)
         self._batcher = Batcher(storage, self._saver, self._observer, settings)
-        self._changer = Changer(storage, self._saver, settings)
+        self._changer = Changer(storage, self._saver, self._vectorizer, settings)
         self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
         self._sessions = Sessions(storage, self._saver)
         self._prompter = Prompter(storage, self._vectorizer, settings)

@@ -29,6 +29,7 @@ from byheart.contracts import (
 )
 from byheart.embedding import measure_unrelated, to_unit_length, window_texts
 from byheart.errors import (
+    ByheartError,
     EmbedderUnavailable,
     EmbeddingError,
     InvalidInput,
@@ -414,10 +415,12 @@ def _embed_query(embedder: Embedder, text: str, remember: bool) -> Vectors:
 
 @contextmanager
 def _own_errors() -> Iterator[None]:
-    """Take what an embedder of the caller's own raises over a bad answer for an error of ours."""
+    """Take what an embedder of the caller's own raises for an error of ours."""
     try:
         yield
-    except ValueError as error:
+    except ByheartError:
+        raise
+    except Exception as error:  # whatever code that is not ours may raise
         raise EmbeddingError(f"the embedder failed: {error}") from error
 
 

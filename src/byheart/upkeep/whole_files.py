@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,13 +26,16 @@ def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
             yield out
         return
     target = path.resolve()
-    partial = target.with_name(f"{target.name}.partial")
     with explained(path):
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
         try:
-            with partial.open("wb") as out:
+            with partial.open("xb") as out:
                 yield out
                 out.flush()
                 os.fsync(out.fileno())
+            refuse_existing(path, overwrite)
+            if target.exists():
+                partial.chmod(target.stat().st_mode & 0o777)  # who may read it stays the same
             partial.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):

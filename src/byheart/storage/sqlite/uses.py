@@ -70,15 +70,19 @@ class _Uses:
             return False
         thread = threading.get_ident()
         self._forking.append(thread)
-        self.changed.wait_for(
-            lambda: all(thread == each for _, each in self._within.values()),
-            timeout if timeout >= 0 else None,
-        )
-        for each in tuple(self.closers):
-            close = each()
-            if close is not None:
-                with contextlib.suppress(apsw.Error):
-                    close()
+        try:
+            self.changed.wait_for(
+                lambda: all(thread == each for _, each in self._within.values()),
+                timeout if timeout >= 0 else None,
+            )
+            for each in tuple(self.closers):
+                close = each()
+                if close is not None:
+                    with contextlib.suppress(apsw.Error):
+                        close()
+        except BaseException:  # Ctrl-C while it waits: Python forks all the same
+            self.release()
+            raise
         return True
 
     def release(self) -> None:
