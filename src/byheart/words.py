@@ -40,7 +40,7 @@ _BEYOND_ASCII = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]*+(?:[^\x00-\x7f]++[0-9A
 _WORD = re.compile(r"[^\W_]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # What a raw query has besides the words it looks for.
-_COLUMNS = re.compile(r"-?\s*(?:\{[^}]*\}|\w+)\s*:")
+_COLUMNS = re.compile(r"(?:\{[^{}]*+\}|(?<!\w)\w++)\s*+:")
 _OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
 _LONGEST_COMPOUND = 100
 

@@ -68,11 +68,17 @@ def test_markdown_structure_makes_markdown(content):
     assert guess_format(content) == "markdown"
 
 
-@pytest.mark.parametrize("structure", ["# Title\n\ntext", "```\ncode\n```\n", "A\n===\n"])
+@pytest.mark.parametrize("structure", ["# Title\n\ntext", "```\ncode\n```\n"])
 def test_structure_after_pages_of_prose_makes_markdown(structure):
     prose = "It was on the 3rd - or 4th - of May, as some say.\n\n" * 1_000
     assert guess_format(prose) == "text"
     assert guess_format(prose + structure) == "markdown"
+
+
+@pytest.mark.parametrize("line", ["```", "- retrying", "1. try", "-----", "# comment"])
+def test_a_line_of_a_long_log_that_looks_like_markdown_makes_none(line):
+    log = "12:00:01 INFO worker started and went on with the work\n" * 1_000
+    assert guess_format(f"{log}{line}\n{log}") == "text"
 
 
 @pytest.mark.parametrize(

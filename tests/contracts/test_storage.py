@@ -409,8 +409,10 @@ def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
     storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
     with storage.searching() as reader:
-        assert len(reader.rank_by_syntax("plum OR pear", where, 10).chunk_nos) == 2
-        [only] = reader.rank_by_syntax('"plum pie"', where, 10).chunk_nos.tolist()
+        assert (
+            len(reader.rank_by_syntax("plum OR pear", ["plum", "pear"], where, 10).chunk_nos) == 2
+        )
+        [only] = reader.rank_by_syntax('"plum pie"', ["plum"], where, 10).chunk_nos.tolist()
         weights = reader.weigh_terms(["plum", "pie", "pear"], only, where)
         [number], [score] = map(list, reader.rank_by_words(["plum"], where, 10))
         assert set(weights) == {"plum", "pie"}

@@ -1,7 +1,9 @@
 """Any text is a valid query; modes, similarity, raw syntax, explanations and the envelope."""
 
+import contextlib
 import math
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from byheart.errors import InvalidInput, QuerySyntaxError
 from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
 from tests.conftest import ArrowEmbedder
+from tests.growth import grows_in_line
 
 MODES = ("fts", "vector", "hybrid")
 GRANULARITIES = ("fine", "medium", "coarse")
@@ -252,6 +255,40 @@ def test_each_leg_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> Non
     arrows.save("pear among many other words that make this one longer at 30", title="both")
     arrows.save_many({"content": f"at {60 + n / 10} degrees"} for n in range(200))
     assert "both" in titles(arrows, "pear east", limit=50, fusion="rrf")
+
+
+def test_a_raw_prefix_is_ranked_by_the_words_of_its_own_space(store: MemoryStore) -> None:
+    store.save("server server server server", title="often")
+    store.save("a server once, and other words", title="once")
+    store.save_many(
+        {"content": f"sea{chr(97 + n // 26)}{chr(97 + n % 26)}x", "space": "other"}
+        for n in range(300)
+    )
+    hits = store.search("se*", raw=True).results
+    assert [hit.title for hit in hits] == ["often", "once"]
+    assert all(hit.score > 0 and "**server**" in hit.snippet for hit in hits)
+
+
+def test_a_star_within_a_phrase_is_no_prefix(store: MemoryStore) -> None:
+    store.save("apple, apply and banana")
+    [hit] = store.search('"app* x" OR banana', raw=True).results
+    assert hit.snippet == "apple, apply and **banana**"
+
+
+@pytest.mark.parametrize("unit", ["a", '"', "長", "{", "a* OR ", " ", "a:"])
+def test_the_time_of_a_raw_query_grows_with_it_and_no_faster(store: MemoryStore, unit: str) -> None:
+    store.save("apple pie and other things")
+
+    def prepare(times: int) -> Callable[[], object]:
+        query = unit * (500 * times)
+
+        def ask() -> None:
+            with contextlib.suppress(QuerySyntaxError, InvalidInput):
+                store.search(query, raw=True)
+
+        return ask
+
+    assert grows_in_line(prepare, least_seconds=0.005)
 
 
 def test_modes_answer_to_source_and_limit_to_top_k(filled: MemoryStore) -> None:

@@ -46,8 +46,11 @@ _SIGN = re.compile(
     r"(?:(?:#{1,6}|[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|```|~~~"
     r"|(?:=++|[-:|][-:| \t]*+)[ \t]*+(?:[\r\n]|\Z))"
 )
-# Most of the others have it near their beginning; all of a megabyte may take 20 s to parse.
+# Most of the others have it near their beginning, and all of a megabyte may take 20 s to parse.
+# Behind it only what cannot be chance counts: in a log, any line may look like a list or a fence.
 _BEGINNING_CHARS = 20_000
+_HEADING_BEHIND_BLANK = re.compile(r"\n[ \t]*+\r?\n {0,3}#{1,6}[ \t]++\S")
+_FENCE_MARK = re.compile(r"\n {0,3}(?:```|~~~)")
 
 
 @lru_cache(maxsize=1)
@@ -64,12 +67,12 @@ def has_markdown_structure(content: str) -> bool:
         return True
     if not _SIGN.search(content):
         return False
-    beginning = content[:_BEGINNING_CHARS]
-    return _makes_structure(beginning) or (beginning != content and _makes_structure(content))
-
-
-def _makes_structure(content: str) -> bool:
-    return any(token.type in _STRUCTURE for token in _parser().parse(content))
+    if any(token.type in _STRUCTURE for token in _parser().parse(content[:_BEGINNING_CHARS])):
+        return True
+    if _HEADING_BEHIND_BLANK.search(content, _BEGINNING_CHARS - 1):
+        return True
+    # One that was never closed would take all that follows into one chunk.
+    return len(_FENCE_MARK.findall(content, _BEGINNING_CHARS - 1)) > 1
 
 
 def find_markdown_blocks(ruler: Ruler) -> list[Block]:

@@ -105,11 +105,11 @@ class Reader(Protocol):
         """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
         ...
 
-    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that a raw FTS5 query matches, best first."""
+    def rank_by_syntax(self, query: str, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
+        """Rank the chunks that a raw FTS5 query matches by terms, best first."""
         ...
 
-    def syntax_terms(self, query: str) -> Sequence[str]:
+    def syntax_terms(self, query: str, where: Filter) -> Sequence[str]:
         """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
         ...
 

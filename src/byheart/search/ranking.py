@@ -49,7 +49,11 @@ class Ranking:
         self._superseded: set[int] = set()
         self.raw = request.raw
         self.best: Fused | None = None
-        self.terms = (reader.syntax_terms if request.raw else query_terms)(request.query)
+        self.terms = (
+            reader.syntax_terms(request.query, request.where)
+            if request.raw
+            else query_terms(request.query)
+        )
         self.legs = tuple(self._legs(request.where))
         # How the final scores are made, with the weights.
         self.method = self.legs[0]
@@ -64,7 +68,9 @@ class Ranking:
         legs: dict[str, Leg] = {}
         if request.mode != "vector":
             if request.raw:
-                legs["fts"] = lambda depth: reader.rank_by_syntax(request.query, where, depth)
+                legs["fts"] = lambda depth: reader.rank_by_syntax(
+                    request.query, self.terms, where, depth
+                )
             else:
                 legs["fts"] = lambda depth: reader.rank_by_words(self.terms, where, depth)
         if vector is not None:

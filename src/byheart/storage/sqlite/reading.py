@@ -124,13 +124,13 @@ class SqliteReader:
         """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
         return find_neighbours(self._view, chunk_nos, self._select(where))
 
-    def rank_by_syntax(self, query: str, where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that a raw FTS5 query matches, best first."""
-        return syntax.rank(self._connection, query, self._view, self._select(where), limit)
+    def rank_by_syntax(self, query: str, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
+        """Rank the chunks that a raw FTS5 query matches by terms, best first."""
+        return syntax.rank(self._connection, query, terms, self._view, self._select(where), limit)
 
-    def syntax_terms(self, query: str) -> list[str]:
+    def syntax_terms(self, query: str, where: Filter) -> list[str]:
         """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
-        return syntax.find_terms(self._connection, query)
+        return syntax.find_terms(self._connection, query, self._view, self._select(where))
 
     def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
         """Give the cosine of each chunk's best window; not a number for those without vectors."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import apsw
 import numpy as np
@@ -13,15 +14,24 @@ from byheart.errors import QuerySyntaxError
 from byheart.storage.sqlite.index.view import Selection, View
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"?')
-_PREFIX = re.compile(r'("(?:[^"]|"")*"|[\w\x80-\U0010ffff]+)\s*\*')
-# As many as are looked for in any one search (`MOST_TERMS`).
-_MOST_CONTINUATIONS = 256
+# Phrases, those as well that are no prefixes: a star within one is none.
+_PREFIX = re.compile(
+    r'("(?:[^"]|"")*+(?:"|\Z))(\s*+\*)?+'
+    r"|(?<![\w\x80-\U0010ffff])([\w\x80-\U0010ffff]++)\s*+\*"
+)
+# Of these, the index takes the rarest that the selected chunks have.
+_MOST_CONTINUATIONS = 4000
 
 
 def rank(
-    connection: apsw.Connection, query: str, view: View, selection: Selection, limit: int
+    connection: apsw.Connection,
+    query: str,
+    terms: Sequence[str],
+    view: View,
+    selection: Selection,
+    limit: int,
 ) -> Ranked:
-    """Rank the selected chunks that a raw query matches, best first, ties by age.
+    """Rank the selected chunks that a raw query matches by its terms, best first, ties by age.
 
     Not by FTS5's bm25(): that counts over the whole table, beyond the wall between spaces.
     """
@@ -32,19 +42,23 @@ def rank(
     except apsw.SQLError as error:
         raise _explain(connection, query, str(error)) from error
     numbers = np.array([row[0] for row in rows], np.int64)
-    return view.rank_matches(numbers, find_terms(connection, query), selection, limit)
+    return view.rank_matches(numbers, terms, selection, limit)
 
 
-def find_terms(connection: apsw.Connection, query: str) -> list[str]:
-    """List the terms that a raw query looks for, and what its prefixes may have matched."""
+def find_terms(
+    connection: apsw.Connection, query: str, view: View, selection: Selection
+) -> list[str]:
+    """List the terms that a raw query looks for, and what its prefixes have matched."""
     terms = words.raw_query_terms(query)
-    for prefix in _PREFIX.finditer(_spread(query)):
-        continuations = _continue(connection, words.prefix_term(prefix[1]))
-        terms.extend(term for term in continuations if term not in terms)
-    return terms
+    found: dict[str, None] = {}
+    for phrase, star, word in _PREFIX.findall(_spread(query)):
+        room = _MOST_CONTINUATIONS - len(found)
+        if room and (star or word):
+            found |= dict.fromkeys(_continue(connection, words.prefix_term(phrase or word), room))
+    return [*terms, *view.present([each for each in found if each not in set(terms)], selection)]
 
 
-def _continue(connection: apsw.Connection, beginning: str) -> list[str]:
+def _continue(connection: apsw.Connection, beginning: str, most: int) -> list[str]:
     """List the terms of the store that begin so."""
     if not beginning:
         return []
@@ -54,7 +68,7 @@ def _continue(connection: apsw.Connection, beginning: str) -> list[str]:
     )
     rows = connection.execute(
         "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? LIMIT ?",
-        (beginning, f"{beginning}\U0010ffff", _MOST_CONTINUATIONS),
+        (beginning, f"{beginning}\U0010ffff", most),
     )
     return [row[0] for row in rows]
 

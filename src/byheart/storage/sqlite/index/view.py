@@ -297,6 +297,10 @@ class View:
             here += rarity if any(_holds(slots, slot) for slots in parts) else 0.0
         return Coverage(here, asked + missing, unseen, total)
 
+    def present(self, terms: Sequence[str], selection: Selection) -> list[str]:
+        """Keep the terms that selected chunks have, the rarest if they are too many."""
+        return list(self._weigh(terms, selection))
+
     def weigh_terms(
         self, terms: Sequence[str], slot: int, selection: Selection
     ) -> dict[str, float]:
