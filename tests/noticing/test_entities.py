@@ -44,6 +44,8 @@ FOUND = {
     "numpy 2.0, redis 7.2 and node v20": "numpy 2.0|redis 7.2|node v20",
     "iOS 17.4, kubernetes v1.29, K8s 1.29": "iOS 17.4|kubernetes v1.29|K8s 1.29",
     "a mean 2.5, section 3.1, up 4.2, averaged 3.5 and 0.05 of redis 10%": "",
+    "it took 3.5 seconds, weighs 2.5 kg, cost 3.99, vom 12.03.2024": "",
+    "foobar 1.18.8 and widget v3.2": "foobar 1.18.8|widget v3.2",
     "use C++ or C# or Node.js": "C++|C#|Node.js",
     "on Monday 10:30 with Revenue 15% in March 2024": "Monday|Revenue|March",
     # noise

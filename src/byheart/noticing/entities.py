@@ -13,12 +13,11 @@ from byheart.noticing.vocabulary import (
     HYPHENATION_OPENINGS,
     HYPHENATION_PREFIXES,
     NAME_CONNECTORS,
-    NUMBERED_ENDINGS,
-    NUMBERED_WORDS,
     ORDINARY_ENDINGS,
     ORDINARY_WORDS,
     PREFIXED_ENDINGS,
     PREFIXED_WORDS,
+    PRODUCTS,
     STOP_WORDS,
     UNSPACED,
 )
@@ -53,7 +52,10 @@ _VERSION = re.compile(r"[vV]?\d{1,4}(?:\.\d{1,5}){1,3}\w{0,4}|[vV]\d{1,4}|\d{1,2
 _CLEAR_VERSION = re.compile(
     r"[vV]\d{1,4}(?:\.\d{1,5}){0,3}\w{0,4}|[1-9]\d{0,3}(?:\.\d{1,5}){1,3}\w{0,4}|0(?:\.\d{1,5}){2,3}"
 )
-_BEFORE_VERSION = re.compile(rf" (?={_CLEAR_VERSION.pattern})")
+# Marked by a v, or of three numbers that are no date.
+_BEFORE_VERSION = re.compile(
+    rf" (?={_CLEAR_VERSION.pattern})(?=(v\d|\d{{1,4}}\.\d{{1,5}}\.\d{{1,3}}(?!\d))?)"
+)
 _MORE_OF_A_QUANTITY = re.compile(r"[%°]|[:,/]\d")
 _POSSESSIVE = re.compile(r"['’]s$")
 _CONTRACTION = re.compile(r"['’](?:t|m|d|re|ll|ve)$")
@@ -142,10 +144,11 @@ def _tokens(text: str) -> Iterator[_Token]:
     """Give every word that is, or may be a part of, a name."""
     end = 0
     broken = False
-    versioned = {space.start() for space in _BEFORE_VERSION.finditer(text)}
+    versioned = {space.start(): bool(space[1]) for space in _BEFORE_VERSION.finditer(text)}
     for match in _TOKEN.finditer(text):
         mention, word = match.groups()
-        if word and match.end() in versioned and _may_be_product(word):
+        beyond_doubt = versioned.get(match.end())
+        if beyond_doubt is not None and word and _may_be_product(word, beyond_doubt=beyond_doubt):
             end, broken = match.end(), False
             yield _Token("product", word, match.start(), opens_sentence=False, continues=False)
             continue
@@ -197,18 +200,12 @@ def _read_lower(word: str) -> _TokenKind:
     return "identifier" if "-" in word and not _is_hyphenated_english(word) else "plain"
 
 
-def _may_be_product(word: str) -> bool:
+def _may_be_product(word: str, *, beyond_doubt: bool) -> bool:
     """Say whether a word, with a version behind it, is a name: "numpy 2.0", but not "mean 2.0"."""
-    return (
-        len(word) > 1
-        and word.isascii()
-        and word.isalnum()
-        and word.islower()
-        and word[0].isalpha()
-        and word not in ORDINARY_WORDS
-        and word not in NUMBERED_WORDS
-        and not word.endswith(NUMBERED_ENDINGS)
-    )
+    if not beyond_doubt:
+        return word in PRODUCTS
+    plain = len(word) > 1 and word.isascii() and word.isalnum() and word.islower()
+    return plain and word[0].isalpha() and word not in ORDINARY_WORDS
 
 
 def _is_hyphenated_english(word: str) -> bool:

@@ -123,13 +123,20 @@ HYPHENATED_FUNCTION_WORDS = frozenset(
     """.split()
 )
 
-# What comes before a number that is no version: "section 3.1", "an interval 2.5".
-NUMBERED_WORDS = frozenset(
+# Names in small letters that often have a version behind them. Others need one that is a version
+# beyond doubt: words are followed by all kinds of numbers ("weighs 2.5", "section 3.1").
+PRODUCTS = frozenset(
     """
-    about additional age approximately around average chapter costs covers day difference eq equals
-    equation factor females fig figure grade index interval level males mass mean median nearly
-    normal number only patient pressure range rate ratio ratios receive release risk roughly score
-    section stage table takes total type value values version versions versus volume vs
+    airflow android angular ansible apsw bash bazel cargo celery chrome clang clickhouse cmake
+    cuda cudnn curl debian deno django docker elasticsearch emacs fastapi fedora ffmpeg firefox
+    flask gcc git gitlab glibc grafana grpc gunicorn hadoop haskell helm httpx hypothesis ios
+    java javascript jax jenkins jquery julia jupyter kafka keras kotlin kubernetes laravel
+    lancedb linux llama llvm lua macos mariadb matplotlib memcached mistral mongodb mypy mysql
+    neovim nginx node nodejs npm numpy nvm onnx onnxruntime openai opencv openssl opensearch
+    pandas perl pgvector php pip pnpm podman poetry polars postgres postgresql prometheus
+    protobuf pydantic pytest python pytorch qdrant qt rabbitmq rails react redis ruby ruff rust
+    rustc safari scala scikit scipy selenium sklearn spark sqlalchemy sqlite starlette svelte
+    swift tailwind tensorflow terraform tmux tokio torch transformers typescript ubuntu uv
+    uvicorn vim vite vllm vue webpack xcode yarn zsh
     """.split()
 )
-NUMBERED_ENDINGS = ("ed", "ing", "ity", "ly", "tion")
