@@ -248,3 +248,18 @@ def test_a_store_of_schema_4_goes_on(
     (tmp_path / "folder/a.md").write_text("The osprey fishes.\n")
     assert store.index(tmp_path / "folder").files_indexed == 1
     assert all(finding.ok for finding in store.doctor() if finding.check != "disk space")
+
+
+def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
+    open_store: Callable[..., MemoryStore], path: Path
+) -> None:
+    with open_store() as store:
+        store.save("Release🧠done")
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM chunk_words")
+    connection.execute("INSERT INTO chunk_words (rowid, content) VALUES (1, 'Release🧠done')")
+    connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with open_store() as store:
+        assert store.search("done", raw=True).total_results == 1
+        assert all(finding.ok for finding in store.doctor())
