@@ -1002,6 +1002,25 @@ def test_what_waits_behind_a_text_that_is_refused_is_embedded(
     assert store.embed_pending() == 0
 
 
+def test_what_was_refused_is_asked_for_again_only_by_the_doctor(
+    open_store: Callable[..., MemoryStore], tmp_path: Path
+) -> None:
+    choosy = ChoosyEmbedder()
+    store = open_store(embedder=choosy)
+    store.save("".join(f"## POISON {n}\n\nWords {n}.\n\n" for n in range(12)), title="A title")
+    choosy.requests = 0
+    store.save("a text")
+    assert choosy.requests == 1
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("# Hello\n\nworld")
+    store.index(tmp_path / "notes")
+    assert choosy.requests == 2
+    assert store.embed_pending() == 0
+    assert choosy.requests == 2
+    store.doctor(fix=True)
+    assert choosy.requests > 12
+
+
 def test_the_doctor_names_what_the_embedder_refuses(
     open_store: Callable[..., MemoryStore],
 ) -> None:

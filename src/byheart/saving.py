@@ -189,13 +189,14 @@ class Saver:
         waiting = [
             passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
         ]
-        windows, model, reason = self.embed(waiting)
-        made = iter(windows)
+        made = self.embed(waiting)
+        windows = iter(made.windows)
         drafts = [
-            self.draft(request, chunks, by_chunk(chunks, made), format_)
+            self.draft(request, chunks, by_chunk(chunks, windows), format_)
             for request, chunks, format_ in chunked
         ]
-        written = self._storage.write(drafts, model) if drafts else []
+        written = self._storage.write(drafts, made.model) if drafts else []
+        reason = self.note_refused(written, waiting, made)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
         return self.complete(saved, waiting, reason, on_embedded)
@@ -206,6 +207,24 @@ class Saver:
             return self._vectorizer.windows(wanted)
         # Whoever only notes a short turn need not wait for the model.
         return Made([() for _ in wanted], None, None)
+
+    def note_refused(
+        self, written: Sequence[SaveResult], wanted: Sequence[Passage], made: Made
+    ) -> str | None:
+        """Remember what was refused of what was written; say why nothing can be made, if so."""
+        if made.model is None or made.reason is None:
+            return made.reason
+        refused = {each for each, part in zip(wanted, made.windows, strict=True) if _lacks(part)}
+        lacking = [each.memory_id for each in written if each.pending_vectors]
+        with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
+            for each in self._storage.pending(len(wanted), lacking) if lacking else ():
+                if _passage(each) in refused:
+                    self._refuse(each, made.reason)
+        return None
+
+    def _refuse(self, pending: PendingChunk, reason: str) -> None:
+        refused = Refused(pending.memory_id, pending.chunk.index, reason)
+        self._refused[pending.chunk_no] = refused
 
     def complete(
         self,
@@ -320,16 +339,12 @@ class Saver:
         pending = self._storage.pending(limit, of, list(self._refused))
         if not pending:
             return 0, None
-        wanted = [
-            Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
-            for each in pending
-        ]
-        windows, model, reason = self._vectorizer.windows(wanted)
+        windows, model, reason = self._vectorizer.windows([_passage(each) for each in pending])
         if model is None:
             return 0, reason
         for each, part in zip(pending, windows, strict=True):
-            if reason is not None and any(window.vector is None for window in part):
-                self._refused[each.chunk_no] = Refused(each.memory_id, each.chunk.index, reason)
+            if reason is not None and _lacks(part):
+                self._refuse(each, reason)
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
 
@@ -363,6 +378,15 @@ class Saver:
         """Take out a few memories that ran out long enough ago: a little with every save."""
         kept = timedelta(days=self._settings.prune_after_days)
         self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
+
+
+def _passage(pending: PendingChunk) -> Passage:
+    before = previous_text(pending.chunk, pending.before)
+    return Passage(pending.chunk, before, pending.title)
+
+
+def _lacks(windows: Sequence[Window]) -> bool:
+    return any(window.vector is None for window in windows)
 
 
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
