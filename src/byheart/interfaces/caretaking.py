@@ -54,15 +54,15 @@ def make_missing_vectors(
         if ended.is_set():
             raise _Ended
 
-    before = refused = 0
+    before = 0
     # Not all at once: many servers may look after one store.
     while not ended.wait(every_seconds * random.uniform(0.75, 1.25)):
         try:
             waiting = store.count_pending()
             # If they became fewer, or more, somebody is at work who makes them too.
-            if waiting == before and waiting != refused:
+            if waiting and waiting == before:
                 store.embed_pending(go_on, _EMBEDDED_AT_A_TIME)
-                waiting = refused = store.count_pending()
+                waiting = store.count_pending()
             before = waiting
         except (_Ended, StoreReadOnly):
             return
