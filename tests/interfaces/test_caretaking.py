@@ -168,3 +168,26 @@ def test_a_served_store_leaves_missing_vectors_to_whoever_makes_them(
     make_missing_vectors(store, WhileOthersWork())
     assert len(elsewhere.embedded) == 20
     assert embedder.embedded == []
+
+
+def test_a_served_store_looks_more_and_more_rarely_while_vectors_cannot_be_kept(
+    open_store: OpenStore,
+) -> None:
+    embedder = WatchedEmbedder(4096)
+    store = open_store(embedder=embedder)
+    embedder.down = True
+    store.save_many({"content": f"written while the provider was away {n}"} for n in range(20))
+    embedder.down = False
+
+    def allow(pages: int) -> None:
+        with store._storage._database.writing() as connection:
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    looks = Looks(lambda: allow(1), *[lambda: None] * 9, lambda: allow(1_000_000), lambda: None)
+    make_missing_vectors(store, looks)
+    assert store.count_pending() == 0
+    minutes = [seconds / 60 for seconds in looks.waited]
+    assert 0.75 <= minutes[1] <= 1.25
+    assert 6 <= minutes[4] <= 10
+    assert 45 <= minutes[9] <= 75
+    assert 0.75 <= minutes[-1] <= 1.25
