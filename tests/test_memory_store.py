@@ -648,6 +648,33 @@ def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhi
     assert told[-2].vectors == told[-2].vectors_total == 500
 
 
+def test_who_saves_beside_a_long_text_makes_none_of_its_vectors_again(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    class Slow(WatchedEmbedder):
+        """Take a while over what waited."""
+
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            if len(texts) > 1:
+                began.set()
+                time.sleep(0.05)
+            return super().embed(texts)
+
+    began, slow = threading.Event(), Slow()
+    store = open_store(embedder=slow)
+    savers = [threading.Thread(target=store.save, args=(LONG,)) for _ in range(2)]
+    for each in savers:
+        each.start()
+        assert began.wait(20)
+    number = 0
+    while any(each.is_alive() for each in savers):
+        store.save(f"a short text {number}")
+        number += 1
+    assert number > 1
+    assert store.count_pending() == 0
+    assert len(slow.embedded) == len(set(slow.embedded)) == 500 + number
+
+
 def test_a_long_text_that_takes_the_place_of_another_is_complete_too(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:

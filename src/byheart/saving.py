@@ -8,6 +8,7 @@ What would take long to embed is written first, and found by its words meanwhile
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
 from byheart.errors import Conflict, InvalidInput, StoreError
+from byheart.forking import renew_after_fork
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
@@ -174,6 +176,11 @@ class Saver:
         self._settings = settings
         # By the number of the chunk: what was refused once is not asked for with every save.
         self._refused: dict[int, Refused] = {}
+        self._renew()
+        renew_after_fork(self._renew)
+
+    def _renew(self) -> None:
+        self._making_up = threading.Lock()
 
     def save(
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
@@ -245,7 +252,7 @@ class Saver:
         # Whoever needed no vectors need not wait for the model.
         if wanted and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
-                self.make_up(_MADE_UP_PER_SAVE)
+                self.make_up_meanwhile(_MADE_UP_PER_SAVE)
         return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
 
     def _make_up_of(
@@ -331,10 +338,23 @@ class Saver:
         days = retention_days(importance)
         return None if days is None else request.at + timedelta(days=days)
 
-    def make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
+    def make_up_meanwhile(self, limit: int) -> tuple[int, str | None]:
+        """Make a few vectors that are missing, unless another thread does: nobody waits for it.
+
+        Count them, and say why none were made.
+        """
+        if not self._making_up.acquire(blocking=False):
+            return 0, None
+        try:
+            return self._make_up(limit)
+        finally:
+            self._making_up.release()
+
+    def _make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
         """Make the vectors of chunks that wait for them, of some memories or of all.
 
-        Count them, and say why none were made. A chunk that is refused holds up no other.
+        Only one thread does at a time, or two would make the same. A chunk that is refused holds
+        up no other.
         """
         pending = self._storage.pending(limit, of, list(self._refused))
         if not pending:
@@ -358,7 +378,8 @@ class Saver:
         made = 0
         last: list[PendingChunk] = []
         while (first := self._storage.pending(1, of, list(self._refused))) and first != last:
-            count, reason = self.make_up(at_once, of)
+            with self._making_up:
+                count, reason = self._make_up(at_once, of)
             if reason is not None:
                 return made, reason
             made, last = made + count, first
