@@ -648,6 +648,14 @@ def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhi
     assert told[-2].vectors == told[-2].vectors_total == 500
 
 
+def test_a_long_text_that_is_given_twice_is_counted_once(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    told: list[Progress] = []
+    open_store(embedder=watched).save_many([{"content": LONG}] * 2, told.append)
+    assert {each.vectors_total for each in told[:-1]} == {500}
+
+
 def test_who_saves_beside_a_long_text_makes_none_of_its_vectors_again(
     open_store: Callable[..., MemoryStore],
 ) -> None:

@@ -259,7 +259,8 @@ class Saver:
         self, lacking: Sequence[str], saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
     ) -> str | None:
         """Make what memories lack, and say why it did not go further."""
-        total = sum(each.pending_vectors for each in saved)
+        # A text that was given twice is one memory.
+        total = sum({each.memory_id: each.pending_vectors for each in saved}.values())
 
         def show(made: int) -> None:
             if on_embedded is not None:
