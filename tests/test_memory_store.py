@@ -648,6 +648,23 @@ def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhi
     assert told[-2].vectors == told[-2].vectors_total == 500
 
 
+def test_a_text_that_is_safe_is_reported_so_though_its_vectors_cannot_be_counted(
+    open_store: Callable[..., MemoryStore], path: Path
+) -> None:
+    store = open_store()
+    moved = path.with_name("moved.db")
+
+    def take_away(progress: Progress) -> None:
+        if progress.vectors == 500:
+            path.rename(moved)
+
+    saved = store.save(LONG, on_progress=take_away)
+    moved.rename(path)
+    assert saved.status == "created"
+    assert str(path) in str(saved.degraded)
+    assert store.save(LONG).pending_vectors == 0
+
+
 def test_a_long_text_that_is_given_twice_is_counted_once(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:

@@ -247,8 +247,13 @@ class Saver:
         lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
         if lacking and reason is None:
             reason = self._make_up_of(lacking, saved, on_embedded)
-            left = {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
-            saved = [replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved]
+            try:
+                left = self._count_left(lacking)
+                saved = [
+                    replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved
+                ]
+            except StoreError as error:
+                reason = reason or str(error)
         # Whoever needed no vectors need not wait for the model.
         if wanted and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
@@ -274,6 +279,11 @@ class Saver:
             reason = str(error)
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
+
+    def _count_left(self, lacking: Sequence[str]) -> dict[str, int]:
+        if not self._storage.count_pending(lacking):  # as a rule, and then one look is enough
+            return {}
+        return {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
 
     def chunk(
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
