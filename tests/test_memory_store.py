@@ -700,6 +700,23 @@ def test_who_saves_beside_a_long_text_makes_none_of_its_vectors_again(
     assert len(slow.embedded) == len(set(slow.embedded)) == 500 + number
 
 
+def test_many_short_texts_beside_a_long_one_are_embedded_before_they_are_written(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    choosy, told = ChoosyEmbedder(), []
+    store = open_store(embedder=choosy)
+    notes = [
+        f"## One {n}\n\nA word.\n\n## Two {n}\n\nWords.\n\n## Three\n\nPOISON." for n in range(60)
+    ]
+    items = [{"content": text.replace("POISON", "Yes")} for text in notes]
+    items[7]["content"] = notes[7]
+    saved = store.save_many([*items, {"content": LONG}], told.append)
+    assert [n for n, each in enumerate(saved) if each.pending_vectors] == [7]
+    assert saved[7].degraded == "400: this input is refused"
+    assert told[0].vectors_total == 501
+    assert store.search("topic 499", mode="vector").results[0].chunk_index == 499
+
+
 def test_a_long_text_that_takes_the_place_of_another_is_complete_too(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:

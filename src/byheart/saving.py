@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from byheart import fields as check
@@ -27,8 +28,8 @@ from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
 from byheart.vectorizing import Made, Passage, Vectorizer, by_chunk, passages, previous_text
 
-# So many chunks are embedded before they are written, which takes seconds; of more, the vectors are
-# made afterwards, a few seconds' worth at a time, each kept whatever happens then.
+# So many chunks of a text are embedded before they are written, which takes seconds. Of a longer
+# one the vectors are made afterwards, a few seconds' worth at a time, each kept whatever happens.
 _EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
 # How many waiting chunks a save embeds besides its own, once the provider is back.
 _MADE_UP_PER_SAVE = 8
@@ -193,27 +194,33 @@ class Saver:
         fresh = [request for request in requests if request.key not in known]
         tokens = cache(self._vectorizer.tokens)  # the store is asked for its model once for all
         chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
-        waiting = [
-            passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
-        ]
-        made = self.embed(waiting)
+        wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
+        made = self.embed(*wanted)
         windows = iter(made.windows)
         drafts = [
             self.draft(request, chunks, by_chunk(chunks, windows), format_)
             for request, chunks, format_ in chunked
         ]
         written = self._storage.write(drafts, made.model) if drafts else []
+        waiting = list(chain.from_iterable(wanted))
         reason = self.note_refused(written, waiting, made)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
         return self.complete(saved, waiting, reason, on_embedded)
 
-    def embed(self, wanted: Sequence[Passage]) -> Made:
-        """Embed what is to be written, unless there is nothing or so much that it takes long."""
-        if 0 < len(wanted) <= _EMBEDDED_FIRST:
-            return self._vectorizer.windows(wanted)
+    def embed(self, *wanted: Sequence[Passage]) -> Made:
+        """Embed the texts that are to be written, except for those that would take long."""
+        short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
         # Whoever only notes a short turn need not wait for the model.
-        return Made([() for _ in wanted], None, None)
+        made = self._vectorizer.windows(short) if short else Made([], None, None)
+        windows = iter(made.windows)
+        return made._replace(
+            windows=[
+                next(windows) if len(part) <= _EMBEDDED_FIRST else ()
+                for part in wanted
+                for _ in part
+            ]
+        )
 
     def note_refused(
         self, written: Sequence[SaveResult], wanted: Sequence[Passage], made: Made
