@@ -664,6 +664,75 @@ def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhi
     assert told[-2].vectors == told[-2].vectors_total == 500
 
 
+def test_a_text_that_is_safe_is_reported_so_though_its_vectors_cannot_be_counted(
+    open_store: Callable[..., MemoryStore], path: Path
+) -> None:
+    store = open_store()
+    moved = path.with_name("moved.db")
+
+    def take_away(progress: Progress) -> None:
+        if progress.vectors == 500:
+            path.rename(moved)
+
+    saved = store.save(LONG, on_progress=take_away)
+    moved.rename(path)
+    assert saved.status == "created"
+    assert str(path) in str(saved.degraded)
+    assert store.save(LONG).pending_vectors == 0
+
+
+def test_a_long_text_that_is_given_twice_is_counted_once(
+    open_store: Callable[..., MemoryStore], watched: Any
+) -> None:
+    told: list[Progress] = []
+    open_store(embedder=watched).save_many([{"content": LONG}] * 2, told.append)
+    assert {each.vectors_total for each in told[:-1]} == {500}
+
+
+def test_who_saves_beside_a_long_text_makes_none_of_its_vectors_again(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    class Slow(WatchedEmbedder):
+        """Take a while over what waited."""
+
+        def embed(self, texts: Sequence[str]) -> Vectors:
+            if len(texts) > 1:
+                began.set()
+                time.sleep(0.05)
+            return super().embed(texts)
+
+    began, slow = threading.Event(), Slow()
+    store = open_store(embedder=slow)
+    savers = [threading.Thread(target=store.save, args=(LONG,)) for _ in range(2)]
+    for each in savers:
+        each.start()
+        assert began.wait(20)
+    number = 0
+    while any(each.is_alive() for each in savers):
+        store.save(f"a short text {number}")
+        number += 1
+    assert number > 1
+    assert store.count_pending() == 0
+    assert len(slow.embedded) == len(set(slow.embedded)) == 500 + number
+
+
+def test_many_short_texts_beside_a_long_one_are_embedded_before_they_are_written(
+    open_store: Callable[..., MemoryStore],
+) -> None:
+    choosy, told = ChoosyEmbedder(), []
+    store = open_store(embedder=choosy)
+    notes = [
+        f"## One {n}\n\nA word.\n\n## Two {n}\n\nWords.\n\n## Three\n\nPOISON." for n in range(60)
+    ]
+    items = [{"content": text.replace("POISON", "Yes")} for text in notes]
+    items[7]["content"] = notes[7]
+    saved = store.save_many([*items, {"content": LONG}], told.append)
+    assert [n for n, each in enumerate(saved) if each.pending_vectors] == [7]
+    assert saved[7].degraded == "400: this input is refused"
+    assert told[0].vectors_total == 501
+    assert store.search("topic 499", mode="vector").results[0].chunk_index == 499
+
+
 def test_a_long_text_that_takes_the_place_of_another_is_complete_too(
     open_store: Callable[..., MemoryStore], watched: Any
 ) -> None:
@@ -1016,6 +1085,25 @@ def test_what_waits_behind_a_text_that_is_refused_is_embedded(
     store.save("one more")
     assert choosy.requests == 1  # what was refused is not asked for with every save
     assert store.embed_pending() == 0
+
+
+def test_what_was_refused_is_asked_for_again_only_by_the_doctor(
+    open_store: Callable[..., MemoryStore], tmp_path: Path
+) -> None:
+    choosy = ChoosyEmbedder()
+    store = open_store(embedder=choosy)
+    store.save("".join(f"## POISON {n}\n\nWords {n}.\n\n" for n in range(12)), title="A title")
+    choosy.requests = 0
+    store.save("a text")
+    assert choosy.requests == 1
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes/a.md").write_text("# Hello\n\nworld")
+    store.index(tmp_path / "notes")
+    assert choosy.requests == 2
+    assert store.embed_pending() == 0
+    assert choosy.requests == 2
+    store.doctor(fix=True)
+    assert choosy.requests > 12
 
 
 def test_the_doctor_names_what_the_embedder_refuses(

@@ -15,10 +15,11 @@ import pytest
 import byheart
 from byheart.contracts import Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.errors import Conflict, EmbedderUnavailable
+from byheart.errors import Conflict, EmbedderUnavailable, EmbeddingError
 from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from tests.conftest import OpenStore, WatchedEmbedder
 from tests.storage.test_processes import start
 
 Open = Callable[..., MemoryStore]
@@ -263,6 +264,41 @@ def test_a_provider_that_fails_halfway_leaves_the_old_model_and_the_work_done_so
     assert done.switched
     assert len(second.embedded) == len(set(second.embedded)) == len(TEXTS)
     check_sound(store)
+
+
+class ChoosyEmbedder(WatchedEmbedder):
+    """Refuse every batch with a text of some words."""
+
+    refused = "POISON"
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if any(self.refused in text for text in texts):
+            raise EmbeddingError("400: this input is refused")
+        return super().embed(texts)
+
+
+def test_a_text_that_the_new_model_refuses_is_left_behind_and_told(open_store: OpenStore) -> None:
+    old = open_store(embedder=WatchedEmbedder(name="old"))
+    old.save_many({"content": text} for text in (*TEXTS, "some POISON"))
+    choosy = ChoosyEmbedder(name="new")
+    store = open_store(embedder=choosy)
+    done = store.reembed()
+    assert (done.switched, done.model_to, done.pending_vectors) == (True, "new", 1)
+    assert "400: this input is refused" in done.message
+    assert len(choosy.embedded) - choosy.embedded.count("a text") == len(TEXTS)
+    choosy.refused = "nothing"
+    assert all(finding.ok for finding in store.doctor(fix=True))
+    check_found(store, "new")
+
+
+def test_a_model_that_refuses_every_text_is_not_switched_to(open_store: OpenStore) -> None:
+    open_store(embedder=WatchedEmbedder(name="old")).save_many({"content": t} for t in TEXTS)
+    choosy = ChoosyEmbedder(name="new")
+    choosy.refused = "Report"
+    store = open_store(embedder=choosy)
+    with pytest.raises(EmbedderUnavailable, match="400: this input is refused"):
+        store.reembed()
+    assert store.status().index.model == "old"
 
 
 def test_a_model_of_the_same_name_and_other_dimensions_is_refused_with_a_reason(

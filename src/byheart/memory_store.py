@@ -206,9 +206,8 @@ class MemoryStore:
     ) -> int:
         """Make every vector that is still missing; each batch is kept, so it can be interrupted.
 
-        What the embedder refuses is passed over, and named by `doctor(fix=True)`.
+        What the embedder refused once is passed over; `doctor(fix=True)` asks again and names it.
         """
-        self._saver.ask_again()
         made, reason = self._saver.make_up_all(at_once, on_made=on_progress)
         if reason is not None:
             raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
@@ -1284,7 +1283,11 @@ class MemoryStore:
         return examine_model(settings.embedding_model, settings.model_path, settings.cache_dir)
 
     def _mend(self, fix: bool) -> Callable[[], int] | None:
-        return self.embed_pending if fix else None
+        return self._embed_refused_too if fix else None
+
+    def _embed_refused_too(self) -> int:
+        self._saver.ask_again()
+        return self.embed_pending()
 
     def bench(self, questions: int = 50, k: int = 10, seed: int = 0, space: Text = None) -> Bench:
         """Ask the store questions made of its own passages, and say whether anything is wrong.

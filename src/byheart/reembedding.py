@@ -1,9 +1,9 @@
-"""Reembedding: vectors of another model beside the old ones, and the switch when none is missing.
+"""Reembedding: vectors of another model beside the old ones, and the switch when all are made.
 
 note the model → embed what lacks its vectors, batch by batch → switch → drop the old if asked
 
 Everything else goes on by the old model meanwhile. Each batch is kept: whoever is interrupted goes
-on from there.
+on from there. What the new model refuses is left waiting.
 """
 
 from __future__ import annotations
@@ -79,9 +79,7 @@ class Reembedder:
         wanted = self._vectorizer.wanted_name()
         told = [
             f"the store is searched by {now.name}" + ("" if switched else " already"),
-            f"{waiting:,} chunks wait for vectors: make them with: byheart doctor --fix"
-            if waiting
-            else "",
+            _tell_waiting(waiting, None if maker is None else maker.refusal) if waiting else "",
             f"the settings still name {wanted}: change them, or reembed switches again"
             if wanted != now.name
             else "",
@@ -103,6 +101,15 @@ class Reembedder:
         )
 
 
+def _tell_waiting(waiting: int, refusal: str | None) -> str:
+    if refusal is None:
+        return f"{waiting:,} chunks wait for vectors: make them with: byheart doctor --fix"
+    return (
+        f"{waiting:,} chunks are found by keyword only, since the embedder refuses them: {refusal} "
+        "(byheart doctor --fix asks again and names them)"
+    )
+
+
 class _Run:
     """One pass over a store, from what is missing to the switch."""
 
@@ -120,13 +127,21 @@ class _Run:
         waiting = None
         while waiting is None:
             fruitless = 0 if self._fill() else fruitless + 1
-            # Somebody who saves without a pause is not waited for without an end.
-            most = 0 if attempt < _MOST_ATTEMPTS else _BATCH_CHUNKS
+            most = self._most_lacking(attempt, fruitless)
             waiting = self._generations.switch(self._maker.model, most)
             if waiting is None and fruitless:
                 self._start_over(fruitless)
             attempt += 1
         return max(waiting - self._fill(), 0) if waiting else 0
+
+    def _most_lacking(self, attempt: int, fruitless: int) -> int | None:
+        """Say how many chunks may be left without vectors at the switch, if not any number."""
+        if fruitless > 1 and self._maker.refusal is not None:
+            lacking, total = self._generations.count_lacking(self._maker.model)
+            if lacking < total:  # a model that takes none of the texts is not worth the switch
+                return None
+        # Somebody who saves without a pause is not waited for without an end.
+        return 0 if attempt < _MOST_ATTEMPTS else _BATCH_CHUNKS
 
     def _start_over(self, fruitless: int) -> None:
         """Look at every chunk again: vectors made before may have been dropped meanwhile."""

@@ -8,16 +8,19 @@ What would take long to embed is written first, and found by its words meanwhile
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from typing import Any
 
 from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
 from byheart.errors import Conflict, InvalidInput, StoreError
+from byheart.forking import renew_after_fork
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.noticing import extract_entities, score_importance, summarize
@@ -25,8 +28,8 @@ from byheart.settings import Settings
 from byheart.upkeep.retention import retention_days
 from byheart.vectorizing import Made, Passage, Vectorizer, by_chunk, passages, previous_text
 
-# So many chunks are embedded before they are written, which takes seconds; of more, the vectors are
-# made afterwards, a few seconds' worth at a time, each kept whatever happens then.
+# So many chunks of a text are embedded before they are written, which takes seconds. Of a longer
+# one the vectors are made afterwards, a few seconds' worth at a time, each kept whatever happens.
 _EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
 # How many waiting chunks a save embeds besides its own, once the provider is back.
 _MADE_UP_PER_SAVE = 8
@@ -174,6 +177,11 @@ class Saver:
         self._settings = settings
         # By the number of the chunk: what was refused once is not asked for with every save.
         self._refused: dict[int, Refused] = {}
+        self._renew()
+        renew_after_fork(self._renew)
+
+    def _renew(self) -> None:
+        self._making_up = threading.Lock()
 
     def save(
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
@@ -186,26 +194,51 @@ class Saver:
         fresh = [request for request in requests if request.key not in known]
         tokens = cache(self._vectorizer.tokens)  # the store is asked for its model once for all
         chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
-        waiting = [
-            passage for request, chunks, _ in chunked for passage in passages(chunks, request.title)
-        ]
-        windows, model, reason = self.embed(waiting)
-        made = iter(windows)
+        wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
+        made = self.embed(*wanted)
+        windows = iter(made.windows)
         drafts = [
-            self.draft(request, chunks, by_chunk(chunks, made), format_)
+            self.draft(request, chunks, by_chunk(chunks, windows), format_)
             for request, chunks, format_ in chunked
         ]
-        written = self._storage.write(drafts, model) if drafts else []
+        written = self._storage.write(drafts, made.model) if drafts else []
+        waiting = list(chain.from_iterable(wanted))
+        reason = self.note_refused(written, waiting, made)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
         return self.complete(saved, waiting, reason, on_embedded)
 
-    def embed(self, wanted: Sequence[Passage]) -> Made:
-        """Embed what is to be written, unless there is nothing or so much that it takes long."""
-        if 0 < len(wanted) <= _EMBEDDED_FIRST:
-            return self._vectorizer.windows(wanted)
+    def embed(self, *wanted: Sequence[Passage]) -> Made:
+        """Embed the texts that are to be written, except for those that would take long."""
+        short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
         # Whoever only notes a short turn need not wait for the model.
-        return Made([() for _ in wanted], None, None)
+        made = self._vectorizer.windows(short) if short else Made([], None, None)
+        windows = iter(made.windows)
+        return made._replace(
+            windows=[
+                next(windows) if len(part) <= _EMBEDDED_FIRST else ()
+                for part in wanted
+                for _ in part
+            ]
+        )
+
+    def note_refused(
+        self, written: Sequence[SaveResult], wanted: Sequence[Passage], made: Made
+    ) -> str | None:
+        """Remember what was refused of what was written; say why nothing can be made, if so."""
+        if made.model is None or made.reason is None:
+            return made.reason
+        refused = {each for each, part in zip(wanted, made.windows, strict=True) if _lacks(part)}
+        lacking = [each.memory_id for each in written if each.pending_vectors]
+        with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
+            for each in self._storage.pending(len(wanted), lacking) if lacking else ():
+                if _passage(each) in refused:
+                    self._refuse(each, made.reason)
+        return None
+
+    def _refuse(self, pending: PendingChunk, reason: str) -> None:
+        refused = Refused(pending.memory_id, pending.chunk.index, reason)
+        self._refused[pending.chunk_no] = refused
 
     def complete(
         self,
@@ -221,19 +254,25 @@ class Saver:
         lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
         if lacking and reason is None:
             reason = self._make_up_of(lacking, saved, on_embedded)
-            left = {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
-            saved = [replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved]
+            try:
+                left = self._count_left(lacking)
+                saved = [
+                    replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved
+                ]
+            except StoreError as error:
+                reason = reason or str(error)
         # Whoever needed no vectors need not wait for the model.
         if wanted and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
-                self.make_up(_MADE_UP_PER_SAVE)
+                self.make_up_meanwhile(_MADE_UP_PER_SAVE)
         return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
 
     def _make_up_of(
         self, lacking: Sequence[str], saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
     ) -> str | None:
         """Make what memories lack, and say why it did not go further."""
-        total = sum(each.pending_vectors for each in saved)
+        # A text that was given twice is one memory.
+        total = sum({each.memory_id: each.pending_vectors for each in saved}.values())
 
         def show(made: int) -> None:
             if on_embedded is not None:
@@ -247,6 +286,11 @@ class Saver:
             reason = str(error)
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
+
+    def _count_left(self, lacking: Sequence[str]) -> dict[str, int]:
+        if not self._storage.count_pending(lacking):  # as a rule, and then one look is enough
+            return {}
+        return {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
 
     def chunk(
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
@@ -312,24 +356,33 @@ class Saver:
         days = retention_days(importance)
         return None if days is None else request.at + timedelta(days=days)
 
-    def make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
+    def make_up_meanwhile(self, limit: int) -> tuple[int, str | None]:
+        """Make a few vectors that are missing, unless another thread does: nobody waits for it.
+
+        Count them, and say why none were made.
+        """
+        if not self._making_up.acquire(blocking=False):
+            return 0, None
+        try:
+            return self._make_up(limit)
+        finally:
+            self._making_up.release()
+
+    def _make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
         """Make the vectors of chunks that wait for them, of some memories or of all.
 
-        Count them, and say why none were made. A chunk that is refused holds up no other.
+        Only one thread does at a time, or two would make the same. A chunk that is refused holds
+        up no other.
         """
         pending = self._storage.pending(limit, of, list(self._refused))
         if not pending:
             return 0, None
-        wanted = [
-            Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
-            for each in pending
-        ]
-        windows, model, reason = self._vectorizer.windows(wanted)
+        windows, model, reason = self._vectorizer.windows([_passage(each) for each in pending])
         if model is None:
             return 0, reason
         for each, part in zip(pending, windows, strict=True):
-            if reason is not None and any(window.vector is None for window in part):
-                self._refused[each.chunk_no] = Refused(each.memory_id, each.chunk.index, reason)
+            if reason is not None and _lacks(part):
+                self._refuse(each, reason)
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
         return self._storage.add_vectors(model, made), None
 
@@ -343,7 +396,8 @@ class Saver:
         made = 0
         last: list[PendingChunk] = []
         while (first := self._storage.pending(1, of, list(self._refused))) and first != last:
-            count, reason = self.make_up(at_once, of)
+            with self._making_up:
+                count, reason = self._make_up(at_once, of)
             if reason is not None:
                 return made, reason
             made, last = made + count, first
@@ -363,6 +417,15 @@ class Saver:
         """Take out a few memories that ran out long enough ago: a little with every save."""
         kept = timedelta(days=self._settings.prune_after_days)
         self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
+
+
+def _passage(pending: PendingChunk) -> Passage:
+    before = previous_text(pending.chunk, pending.before)
+    return Passage(pending.chunk, before, pending.title)
+
+
+def _lacks(windows: Sequence[Window]) -> bool:
+    return any(window.vector is None for window in windows)
 
 
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:

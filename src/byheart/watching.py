@@ -205,7 +205,7 @@ class Watcher:
     def _embed(self) -> bool:
         """Make a few of the vectors that are missing; say whether there may be more."""
         try:
-            made, reason = self._saver.make_up(_EMBEDDED_AT_A_TIME)
+            made, reason = self._saver.make_up_meanwhile(_EMBEDDED_AT_A_TIME)
         except ByheartError as error:
             made, reason = 0, str(error)
         if reason is not None:

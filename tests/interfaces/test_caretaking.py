@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable, Sequence
 
 import pytest
 
+from byheart.contracts import Vectors
+from byheart.errors import EmbeddingError
 from byheart.interfaces.caretaking import make_missing_vectors, prepare, unload_when_idle
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
 from byheart.settings import load_settings
@@ -95,6 +98,52 @@ def test_a_served_store_makes_missing_vectors_when_the_provider_is_back(
     assert store.search("provider", mode="vector", limit=50).total_results == 20
 
 
+class ChoosyEmbedder(WatchedEmbedder):
+    """Refuse every batch with a text that says POISON, and count these."""
+
+    refusals = 0
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        if any("POISON" in text for text in texts):
+            self.refusals += 1
+            raise EmbeddingError("400: this input is refused")
+        return super().embed(texts)
+
+
+class Looks(threading.Event):
+    """Do something before each look, and end after the last."""
+
+    def __init__(self, *before_each: Callable[[], object]) -> None:
+        super().__init__()
+        self._before_each = iter(before_each)
+        self.waited: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.waited.append(timeout or 0)
+        act = next(self._before_each, None)
+        if act is not None:
+            act()
+        return act is None
+
+
+def test_a_served_store_makes_missing_vectors_though_as_many_were_refused_before(
+    open_store: OpenStore,
+) -> None:
+    choosy, away = ChoosyEmbedder(), WatchedEmbedder()
+    store, other = open_store(embedder=choosy), open_store(embedder=away)
+    refused = store.save("some POISON").memory_id
+    asked = choosy.refusals
+    away.down = True
+
+    def take_its_place() -> None:
+        store.forget(refused, hard=True)
+        other.save("written while the provider was away")
+
+    make_missing_vectors(store, Looks(*[lambda: None] * 3, take_its_place, lambda: None))
+    assert store.count_pending() == 0
+    assert choosy.refusals == asked, "what was refused is not asked for with every look"
+
+
 def test_a_served_store_leaves_missing_vectors_to_whoever_makes_them(
     open_store: OpenStore,
 ) -> None:
@@ -119,3 +168,26 @@ def test_a_served_store_leaves_missing_vectors_to_whoever_makes_them(
     make_missing_vectors(store, WhileOthersWork())
     assert len(elsewhere.embedded) == 20
     assert embedder.embedded == []
+
+
+def test_a_served_store_looks_more_and_more_rarely_while_vectors_cannot_be_kept(
+    open_store: OpenStore,
+) -> None:
+    embedder = WatchedEmbedder(4096)
+    store = open_store(embedder=embedder)
+    embedder.down = True
+    store.save_many({"content": f"written while the provider was away {n}"} for n in range(20))
+    embedder.down = False
+
+    def allow(pages: int) -> None:
+        with store._storage._database.writing() as connection:
+            connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    looks = Looks(lambda: allow(1), *[lambda: None] * 9, lambda: allow(1_000_000), lambda: None)
+    make_missing_vectors(store, looks)
+    assert store.count_pending() == 0
+    minutes = [seconds / 60 for seconds in looks.waited]
+    assert 0.75 <= minutes[1] <= 1.25
+    assert 6 <= minutes[4] <= 10
+    assert 45 <= minutes[9] <= 75
+    assert 0.75 <= minutes[-1] <= 1.25

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
-from byheart.errors import StoreReadOnly
+from byheart.errors import StoreError, StoreReadOnly
 
 if TYPE_CHECKING:  # what answers first imports no engine
     from byheart.memory_store import MemoryStore
@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what answers first imports no engine
 _TRY_AGAIN_SECONDS = 30.0
 # As long as a provider that is away is left alone.
 _LOOK_FOR_MISSING_SECONDS = 60.0
+_LONGEST_PAUSE_SECONDS = 3600.0
 # Few enough that whoever saves or asks meanwhile hardly waits.
 _EMBEDDED_AT_A_TIME = 4
 _log = logging.getLogger(__name__)
@@ -54,18 +55,22 @@ def make_missing_vectors(
         if ended.is_set():
             raise _Ended
 
-    before = refused = 0
+    before, pause_seconds = 0, every_seconds
     # Not all at once: many servers may look after one store.
-    while not ended.wait(every_seconds * random.uniform(0.75, 1.25)):
+    while not ended.wait(pause_seconds * random.uniform(0.75, 1.25)):
         try:
             waiting = store.count_pending()
             # If they became fewer, or more, somebody is at work who makes them too.
-            if waiting == before and waiting != refused:
+            if waiting and waiting == before:
                 store.embed_pending(go_on, _EMBEDDED_AT_A_TIME)
-                waiting = refused = store.count_pending()
-            before = waiting
+                waiting = store.count_pending()
+            before, pause_seconds = waiting, every_seconds
         except (_Ended, StoreReadOnly):
             return
+        except StoreError as error:
+            # Vectors that a full disk does not take are paid for with every attempt.
+            pause_seconds = min(2 * pause_seconds, _LONGEST_PAUSE_SECONDS)
+            _log.info("missing vectors were not kept: %s", error)
         except Exception as error:  # noqa: BLE001 - it is tried again
             _log.info("missing vectors were not made: %s", error)
 

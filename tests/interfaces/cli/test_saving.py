@@ -181,6 +181,16 @@ def test_without_an_embedder_a_save_says_that_vectors_are_missing(
     assert ran.json["degraded"].startswith("embedding is switched off")
 
 
+def test_a_text_that_was_given_twice_lacks_its_vectors_once(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_EMBEDDING_PROVIDER", "none")
+    (home / "a.txt").write_text("the same")
+    (home / "b.txt").write_text("the same")
+    ran = run("save", "-f", "a.txt", "-f", "b.txt")
+    assert ran.err.startswith("warning: 1 chunk could not be embedded")
+
+
 # --- Long texts ---------------------------------------------------------------------------------
 
 LONG = "".join(f"## Section {n}\n\nSome words about topic {n} go here.\n\n" for n in range(6000))

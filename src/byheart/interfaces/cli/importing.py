@@ -61,10 +61,11 @@ def import_lines(
 
 def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult]) -> None:
     """Say that what was saved cannot be found by meaning yet, if so, and why."""
-    lacking = [result for result in results if result.pending_vectors]
+    # By memory: a text that was given twice is one.
+    lacking = {result.memory_id: result for result in results if result.pending_vectors}
     if lacking:
-        waiting = count(sum(result.pending_vectors for result in lacking), "chunk")
-        reason = next((result.degraded for result in lacking if result.degraded), None)
+        waiting = count(sum(result.pending_vectors for result in lacking.values()), "chunk")
+        reason = next((result.degraded for result in lacking.values() if result.degraded), None)
         warn(
             invocation,
             f"{waiting} could not be embedded and can be found by keyword only, until "
