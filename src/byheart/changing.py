@@ -93,7 +93,8 @@ class Changer:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
             else:
-                return self._saver.complete([result], wanted, made.reason)[0]
+                reason = self._saver.note_refused([result], wanted, made)
+                return self._saver.complete([result], wanted, reason)[0]
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
