@@ -80,8 +80,8 @@ PIECES = [
     ),
     *("\u202e", "ﬁ", "İ", "ß", "ǅ", "\U0010ffff", "\ue000", "½", "Ⅷ", "²"),
 ]
-NATURAL, RAW = 20_000, 1_500
-MODES = ("fts", "vector", "hybrid")
+# Hybrid asks both legs: what either of them does with a question is seen there as well.
+NATURAL, RAW = {"fts": 7_000, "vector": 7_000, "hybrid": 20_000}, 1_500
 
 
 def generate(chance: random.Random) -> str:
@@ -115,10 +115,10 @@ def filled(store: MemoryStore) -> MemoryStore:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", NATURAL)
 def test_no_generated_question_raises(filled: MemoryStore, mode: str) -> None:
     chance = random.Random(f"natural {mode}")
-    for number in range(NATURAL // len(MODES) + 1):
+    for number in range(NATURAL[mode]):
         query = generate(chance)
         granularity = ("fine", "fine", "fine", "medium", "coarse")[number % 5]
         if not query.strip():
