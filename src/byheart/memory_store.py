@@ -1270,17 +1270,23 @@ class MemoryStore:
             self._vectorizer.remark,
             self._mend(fix),
             self._saver.refused,
-            self._examine_model,
+            partial(self._examine_model, fix),
         )
 
-    def _examine_model(self) -> Finding | None:
+    def _examine_model(self, fix: bool) -> Finding | None:
         # Imported here: whoever only saves and searches need not know how models are fetched.
         from byheart.embedding.model_library import examine_model
+        from byheart.embedding.model_sources import ModelSources
 
         settings = self._settings
         if settings.embedding_provider not in ("auto", "onnx"):
             return None
-        return examine_model(settings.embedding_model, settings.model_path, settings.cache_dir)
+        sources = ModelSources(settings.model_sources, offline=settings.offline)
+        named = (settings.embedding_model, settings.model_path, settings.cache_dir)
+        finding = examine_model(*named, sources, fix=fix)
+        if finding.fixed:
+            self._vectorizer.forget_failures()
+        return finding
 
     def _mend(self, fix: bool) -> Callable[[], int] | None:
         return self._embed_refused_too if fix else None

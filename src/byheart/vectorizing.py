@@ -19,6 +19,7 @@ from byheart.contracts import (
     Model,
     NamesCounter,
     Reader,
+    RemembersFailure,
     RemembersQueries,
     Reopenable,
     Storage,
@@ -256,6 +257,12 @@ class Vectorizer:
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, Unloadable):
                 embedder.unload(idle_seconds)
+
+    def forget_failures(self) -> None:
+        """Look for providers again at the next text: something was repaired."""
+        for embedder in (self._embedder, *self._reopened.values()):
+            if isinstance(embedder, RemembersFailure):
+                embedder.forget_failure()
 
     def counter(self) -> Counter:
         """Give that measure with its name: a model, or an estimate."""

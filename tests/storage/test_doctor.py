@@ -473,7 +473,7 @@ def test_model_files_are_read_and_compared(
     tokenizer.write_bytes(bytes(content))
     finding = wrong(store.doctor())["model files"]
     assert finding.message.endswith("damaged: tokenizer.json")
-    assert finding.hint == "get it again with: byheart model download --force"
+    assert finding.hint == "get it again with: byheart doctor --fix"
 
 
 def test_a_model_that_is_not_there_is_told_of(

@@ -93,6 +93,15 @@ class MayBeAway(Protocol):
 
 
 @runtime_checkable
+class RemembersFailure(Protocol):
+    """What an embedder adds that does not look for its provider again for a while."""
+
+    def forget_failure(self) -> None:
+        """Look for the provider again at the next text: something was repaired."""
+        ...
+
+
+@runtime_checkable
 class Reopenable(Protocol):
     """What an embedder adds that others can open again by its description."""
 

@@ -6,13 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
-from byheart.errors import EmbedderUnavailable, EmbeddingError
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.forking import renew_after_fork
 
 Opener = Callable[[], Embedder]
+Made = TypeVar("Made")
 
 QUERY_CACHE_ENTRIES = 1000
 RETRY_AFTER_SECONDS = 60.0
@@ -59,15 +61,14 @@ class LazyEmbedder:
     @property
     def window_tokens(self) -> int:
         """Give how many tokens of text one vector can see."""
-        return self._found().window_tokens
+        return self._using(lambda embedder: embedder.window_tokens)
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Give where tokens begin; an estimate while there is no model."""
         try:
-            counter = self._found()
+            return self._using(lambda embedder: embedder.token_starts(text))
         except EmbeddingError:
             return EstimatedTokens().token_starts(text)
-        return counter.token_starts(text)
 
     @property
     def token_counter(self) -> str:
@@ -80,7 +81,7 @@ class LazyEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in the order given."""
-        return self._use(lambda embedder: embedder.embed(texts))
+        return self._using(lambda embedder: embedder.embed(texts))
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question; the last thousand are remembered."""
@@ -110,21 +111,26 @@ class LazyEmbedder:
             return str(error)
         return None
 
+    def forget_failure(self) -> None:
+        """Look for the provider again at the next text: something was repaired."""
+        with self._lock:
+            self._failure = None
+
     def unload(self, idle_seconds: float = 0.0) -> None:
         """Let go of the model's memory until the next text, if it is idle."""
         if isinstance(self._embedder, Unloadable):
             self._embedder.unload(idle_seconds)
 
     def _embed_query(self, text: str) -> Vectors:
-        vector = self._use(lambda embedder: embedder.embed_query(text))
+        vector = self._using(lambda embedder: embedder.embed_query(text))
         vector.setflags(write=False)  # it is handed out again
         return vector
 
-    def _use(self, work: Callable[[Embedder], Vectors]) -> Vectors:
+    def _using(self, work: Callable[[Embedder], Made]) -> Made:
         embedder = self._found()
         try:
             return work(embedder)
-        except EmbedderUnavailable as error:
+        except (EmbedderUnavailable, ModelFilesError) as error:
             with self._lock:
                 self._remember(error)
             raise
@@ -158,7 +164,7 @@ class LazyEmbedder:
     def _failed_lately(self) -> bool:
         return bool(self._failure) and self._clock() - self._failed_at < RETRY_AFTER_SECONDS
 
-    def _remember(self, failure: EmbedderUnavailable) -> None:
+    def _remember(self, failure: EmbeddingError) -> None:
         self._failure = (failure.message, failure.hint)
         self._failed_at = self._clock()
 

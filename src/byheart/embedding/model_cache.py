@@ -1,6 +1,10 @@
 """Keeps models, built for ONNX Runtime, in the cache folder.
 
-    <cache folder>/models/<model>/   model.onnx  tokenizer.json  manifest.json
+    <cache folder>/models/<model>/   model.onnx  tokenizer.json  manifest.json  verified.json
+
+The manifest holds the SHA-256 of both files and of itself. Hashing a model takes a tenth of a
+second, so `verified.json` remembers the size and the time of change of files that were found to
+be right: a file is hashed again only when one of these differs.
 
 A folder appears under its name in one step, complete: a process that is killed half-way leaves
 nothing but a `.partial-…` folder, and of two that build at once the first one's work is kept.
@@ -9,6 +13,7 @@ nothing but a `.partial-…` folder, and of two that build at once the first one
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -28,13 +33,14 @@ from byheart.embedding.model_sources import (
 )
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import WEIGHTS, SentenceModel, read_sentence_model
-from byheart.errors import ModelFilesError
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
 # Counts up when the graph changes, so that models built by an older version are built again.
 BUILD = 4
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
 MANIFEST = "manifest.json"
+VERIFIED = "verified.json"
 PARTIAL_PREFIX = ".partial-"
 ABANDONED_SECONDS = 24 * 3600
 
@@ -64,19 +70,98 @@ class CachedModel:
 
 
 def find_model(model: str, cache_dir: Path) -> CachedModel | None:
-    """Give the model if it is in the cache, whole and up to date: no more than a few `stat`s."""
+    """Give the model if it is in the cache, whole, undamaged and up to date."""
     folder = _folder_of(model, cache_dir)
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        whole = all(
-            (folder / name).stat().st_size == file["bytes"]
-            for name, file in manifest["files"].items()
-        )
-        if whole and manifest["build"] == BUILD and manifest["origin"] == _origin(model):
+        manifest = _read_manifest(folder)
+        current = manifest["build"] == BUILD and manifest["origin"] == _origin(model)
+        if current and not _damaged(folder, manifest):
             return CachedModel(manifest["name"], folder, SentenceModel(**manifest["shape"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         pass  # missing or damaged: to be built
     return None
+
+
+def damage_of(model: str, cache_dir: Path, *, every_byte: bool = False) -> list[str]:
+    """Name the files of a cached model that are missing, unreadable or not the ones built.
+
+    A model that was never cached has none. With `every_byte`, hash files that were verified before.
+    """
+    folder = _folder_of(model, cache_dir)
+    if not folder.is_dir():
+        return []
+    try:
+        return _damaged(folder, _read_manifest(folder), every_byte=every_byte)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [MANIFEST]
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    # Manifests written before there was a checksum are accepted as they are.
+    if "check" in manifest and manifest["check"] != _check_of(manifest):
+        raise ValueError("the manifest is damaged")
+    return manifest
+
+
+def _check_of(manifest: dict[str, Any]) -> str:
+    content = {name: value for name, value in manifest.items() if name != "check"}
+    return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+# Files this process found to be right: for caches that cannot be written to.
+_verified_here: dict[Path, list[int]] = {}
+
+
+def _damaged(folder: Path, manifest: dict[str, Any], *, every_byte: bool = False) -> list[str]:
+    """Name the files that are not the ones built; hash those not yet verified as they are now."""
+    marks = {} if every_byte else _read_marks(folder)
+    damaged, seen = [], {}
+    for name in (GRAPH, TOKENIZER):
+        path, record = folder / name, manifest["files"][name]
+        try:
+            seen[name] = mark = _mark_of(path)
+            known = not every_byte and mark in (marks.get(name), _verified_here.get(path))
+            right = mark[0] == record["bytes"] and (known or sha256_of(path) == record["sha256"])
+        except OSError:
+            right = False
+        if not right:
+            damaged.append(name)
+    if not damaged and marks != seen:
+        _verified_here.update({folder / name: mark for name, mark in seen.items()})
+        _write_marks(folder, seen)
+    return damaged
+
+
+def forget_verified(model: str, cache_dir: Path) -> None:
+    """Have the files of a model hashed again when it is next looked for."""
+    folder = _folder_of(model, cache_dir)
+    for name in (GRAPH, TOKENIZER):
+        _verified_here.pop(folder / name, None)
+    with suppress(OSError):
+        (folder / VERIFIED).unlink(missing_ok=True)
+
+
+def _mark_of(path: Path) -> list[int]:
+    state = path.stat()
+    return [state.st_size, state.st_mtime_ns]
+
+
+def _read_marks(folder: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        marks = json.loads((folder / VERIFIED).read_text(encoding="utf-8"))
+        if isinstance(marks, dict):
+            return marks
+    return {}
+
+
+def _write_marks(folder: Path, marks: dict[str, list[int]]) -> None:
+    # Only saves time: where it cannot be written, each process hashes the files once.
+    with suppress(OSError):
+        handle, temporary = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(marks, file)
+        Path(temporary).replace(folder / VERIFIED)
 
 
 def get_model(
@@ -85,21 +170,24 @@ def get_model(
     """Give the model from the cache, fetching and building it first where needed."""
     if cached := find_model(model, cache_dir):
         return cached
+    damaged = damage_of(model, cache_dir)
     with _workspace(cache_dir / "models") as workspace:
-        built = _build(model, sources.fetch(model, workspace, progress), workspace / "built")
+        try:
+            source = sources.fetch(model, workspace, progress)
+        except EmbeddingError as error:
+            if not damaged:
+                raise
+            raise EmbedderUnavailable(
+                f"the model in {_folder_of(model, cache_dir)} is damaged ({', '.join(damaged)}), "
+                f"and {error.message}",
+                error.hint,
+            ) from error
+        built = _build(model, source, workspace / "built")
         if not find_model(model, cache_dir):  # another process may have been faster
             _publish(built, _folder_of(model, cache_dir), workspace)
     if cached := find_model(model, cache_dir):
         return cached
     raise ModelFilesError(f"the model {model} was built but cannot be found again in {cache_dir}")
-
-
-def damaged_files(cached: CachedModel) -> list[str]:
-    """Name the files that are not what was built, reading every byte of them."""
-    files = json.loads((cached.folder / MANIFEST).read_text(encoding="utf-8"))["files"]
-    return [
-        name for name, file in files.items() if sha256_of(cached.folder / name) != file["sha256"]
-    ]
 
 
 def remove_model(model: str, cache_dir: Path) -> None:
@@ -150,7 +238,9 @@ def _build(model: str, source: Path, target: Path) -> Path:
         "shape": asdict(shape),
         "files": {name: _record_of(target / name) for name in (GRAPH, TOKENIZER)},
     }
+    manifest["check"] = _check_of(manifest)
     (target / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
+    _write_marks(target, {name: _mark_of(target / name) for name in (GRAPH, TOKENIZER)})
     return target
 
 

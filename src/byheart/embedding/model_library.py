@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from byheart.embedding.model_cache import damaged_files, find_model, get_model, remove_model
+from byheart.embedding.model_cache import damage_of, find_model, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.progress import Progress
+from byheart.errors import EmbeddingError
 from byheart.model import Finding
 
 
@@ -22,6 +23,7 @@ class ModelStatus:
     size_bytes: int = 0
     dimensions: int | None = None
     problem: str | None = None
+    damaged: tuple[str, ...] = ()
 
 
 def model_label(model: str | None, model_path: Path | None = None) -> str:
@@ -54,29 +56,43 @@ def download_model(
 def model_status(model: str | None, cache_dir: Path, *, verify: bool = False) -> ModelStatus:
     """Say whether a model is in the cache; `verify` reads every byte of it."""
     label = model_label(model)
-    cached = find_model(label, cache_dir)
+    damaged = damage_of(label, cache_dir, every_byte=verify)
+    cached = None if damaged else find_model(label, cache_dir)
     if cached is None:
-        return ModelStatus(label, ready=False, problem="it is not in the cache, or not whole")
-    damaged = damaged_files(cached) if verify else []
+        problem = f"damaged: {', '.join(damaged)}" if damaged else "it is not in the cache"
+        return ModelStatus(label, ready=False, problem=problem, damaged=tuple(damaged))
     return ModelStatus(
         label,
-        ready=not damaged,
+        ready=True,
         name=cached.name,
         folder=cached.folder,
         size_bytes=cached.size_bytes,
         dimensions=cached.shape.dimensions,
-        problem=f"damaged: {', '.join(damaged)}" if damaged else None,
     )
 
 
-def examine_model(model: str | None, model_path: Path | None, cache_dir: Path) -> Finding:
-    """Look at the files of a model for the doctor, reading every byte of them."""
+def examine_model(
+    model: str | None,
+    model_path: Path | None,
+    cache_dir: Path,
+    sources: ModelSources,
+    *,
+    fix: bool = False,
+) -> Finding:
+    """Look at the files of a model for the doctor, reading every byte; get them again if asked."""
     name = "model files"
-    status = model_status(model_label(model, model_path), cache_dir, verify=True)
+    label = model_label(model, model_path)
+    status = model_status(label, cache_dir, verify=True)
     if status.problem is None:
         return Finding(name, True, f"{status.name}, {status.size_bytes / 1e6:.1f} MB")
     message = f"{status.model}: {status.problem}"
-    if status.folder is None:
+    if not status.damaged:
         # Whether vectors can be made all the same is for another check to say.
         return Finding(name, True, message, "get it with: byheart model download")
-    return Finding(name, False, message, "get it again with: byheart model download --force")
+    if not fix:
+        return Finding(name, False, message, "get it again with: byheart doctor --fix")
+    try:
+        get_model(label, cache_dir, sources, lambda _done, _total: None)
+    except EmbeddingError as error:
+        return Finding(name, False, error.message, error.hint)
+    return Finding(name, True, f"fixed: {message}", fixed=True)

@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from byheart.contracts import Vectors
 from byheart.embedding.memory import give_back_memory
-from byheart.embedding.model_cache import CachedModel, get_model, remove_model
+from byheart.embedding.model_cache import (
+    CachedModel,
+    damage_of,
+    forget_verified,
+    get_model,
+)
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
@@ -25,6 +31,8 @@ from byheart.forking import renew_after_fork
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4
+
+Loaded = TypeVar("Loaded", ModelTokens, OnnxModel)
 
 
 class OnnxEmbedder:
@@ -139,21 +147,27 @@ class OnnxEmbedder:
     def _tokenizer(self) -> ModelTokens:
         with self._lock:
             if self._tokens is None:
-                self._tokens = ModelTokens(self.files().tokenizer)
+                self._tokens = self._load_sound(lambda files: ModelTokens(files.tokenizer))
             return self._tokens
 
     def _loaded(self) -> OnnxModel:
         with self._lock:
             self._used_at = time.monotonic()
             if self._onnx is None:
-                try:
-                    self._onnx = self._load()
-                except ModelFilesError:
-                    # Damaged without a change in size: fetch and build it once more.
-                    remove_model(self._model, self._cache_dir)
-                    self._cached = None
-                    self._onnx = self._load()
+                self._onnx = self._load_sound(
+                    lambda files: OnnxModel(files.graph, may_pair=self._threads > 1)
+                )
             return self._onnx
 
-    def _load(self) -> OnnxModel:
-        return OnnxModel(self.files().graph, may_pair=self._threads > 1)
+    def _load_sound(self, load: Callable[[CachedModel], Loaded]) -> Loaded:
+        """Load a file of the model; if it was damaged since it was verified, get it again once."""
+        try:
+            return load(self.files())
+        except ModelFilesError:
+            # A disk changes bytes without changing a file's time: now every byte counts. A sound
+            # file that cannot be loaded, as when memory is short, is kept.
+            if not damage_of(self._model, self._cache_dir, every_byte=True):
+                raise
+            self._cached = None
+            forget_verified(self._model, self._cache_dir)
+            return load(self.files())

@@ -28,9 +28,12 @@ def examine(
 ) -> tuple[Finding, ...]:
     """Check the store, the settings, the embedder and its vectors; mend them if that was asked."""
     findings = storage.examine(fix=embed_pending is not None)
-    # Making vectors may get a model that was missing, so the embedder is looked at afterwards.
-    pending = _pending(storage, embed_pending, refused)
+    # Vectors need the model's files, so damaged files are repaired first.
     model = model_files()
+    pending = _pending(storage, embed_pending, refused)
+    # Making vectors may get a model that was missing, so the embedder is looked at afterwards.
+    if model is not None and model.ok and model.hint:
+        model = model_files()
     files = () if model is None else (model,)
     return (*findings, _settings(), *files, _embedding(unavailable(), remark()), pending)
 
