@@ -21,7 +21,7 @@ def make_empty(path: Path) -> None:
     if path.exists() or not path.parent.is_dir():
         return
     contents, store_id = _first_one()
-    path.touch(mode=0o644)  # as SQLite does
+    path.touch(mode=0o600)
     path.write_bytes(contents.replace(store_id, uuid.uuid4().hex.encode()))
 
 

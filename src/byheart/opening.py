@@ -11,7 +11,8 @@ from byheart.contracts import EmbedderSpec
 from byheart.embedding import LazyEmbedder, Progress, open_embedder
 from byheart.errors import InvalidInput, SettingsError, StoreUnreachable
 from byheart.memory_store import MemoryStore
-from byheart.settings import Settings, load_settings
+from byheart.private_files import close_to_others
+from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
 
 
@@ -41,9 +42,10 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
         raise SettingsError(
             "the memory is switched off", "switch it on with: byheart config set enabled true"
         )
-    storage = SqliteStorage(
-        _file_path(chosen.db_path), busy_timeout_seconds=chosen.busy_timeout_seconds
-    )
+    path = _file_path(chosen.db_path)
+    if path.parent == data_folder():
+        close_to_others(path.parent)
+    storage = SqliteStorage(path, busy_timeout_seconds=chosen.busy_timeout_seconds)
     return MemoryStore(storage, embedder_for(chosen), chosen, partial(_reopen, chosen))
 
 

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import platformdirs
 
 from byheart.errors import SettingsError
+from byheart.private_files import FILE_MODE, make_private_folder
 
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
@@ -238,12 +239,17 @@ def _expand(text: str, given: _Given) -> Path:
         raise ValueError("there is no such user's home folder") from error
 
 
+def data_folder() -> Path:
+    """Give the folder of the platform that is Byheart's own."""
+    return platformdirs.user_data_path("byheart", appauthor=False)
+
+
 def _data_file() -> str:
-    return str(platformdirs.user_data_path("byheart", appauthor=False) / "memory.db")
+    return str(data_folder() / "memory.db")
 
 
 def _files_folder() -> Path:
-    return platformdirs.user_data_path("byheart", appauthor=False) / "files"
+    return data_folder() / "files"
 
 
 def _cache_folder() -> Path:
@@ -493,6 +499,14 @@ def overruled_settings(
     }
 
 
+def holds_secrets(path: Path) -> bool:
+    """Say whether a config file sets something that nobody else should read."""
+    try:
+        return any(_RULES[key].secret for key in _from_file(path, os.environ))
+    except SettingsError:
+        return False
+
+
 def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """Find `BYHEART_*` variables that are no setting, each with the nearest that is one, or "".
 
@@ -672,7 +686,7 @@ def set_setting(key: str, value: object, config_path: Path | None = None) -> Pat
             f"write {key} = {literal} into it yourself",
         )
     _require_sound(edited, path)
-    _write_atomically(path, edited)
+    _write_atomically(path, edited, private=_RULES[key].secret)
     return path
 
 
@@ -849,15 +863,17 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
         raise SettingsError(f"{path} is not valid TOML: {error}", "correct that line") from error
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def _write_atomically(path: Path, text: str, *, private: bool = False) -> None:
     """Replace the file in one step, so that no reader ever sees half of it."""
     target = path.resolve()  # a config file is often a link into a folder of dotfiles
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(target.parent)
         # Readable by its owner only, unless the file was open to others before: it may hold a key.
-        mode = target.stat().st_mode & 0o777 if target.exists() else 0o600
-        temporary.touch(mode=0o600)
+        mode = target.stat().st_mode & 0o777 if target.exists() else FILE_MODE
+        if private:
+            mode &= FILE_MODE
+        temporary.touch(mode=FILE_MODE)
         temporary.chmod(mode)
         with temporary.open("wb") as file:
             file.write(text.encode())

@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from byheart.contracts import Refused, Storage
 from byheart.errors import ByheartError, SettingsError
 from byheart.model import Finding
+from byheart.private_files import is_exposed, make_private
 from byheart.settings import (
     default_config_path,
+    holds_secrets,
     load_settings,
     overruled_settings,
     unknown_variables,
@@ -27,7 +29,8 @@ def examine(
     model_files: Callable[[], Finding | None],
 ) -> tuple[Finding, ...]:
     """Check the store, the settings, the embedder and its vectors; mend them if that was asked."""
-    findings = storage.examine(fix=embed_pending is not None)
+    fix = embed_pending is not None
+    findings = storage.examine(fix=fix)
     # Vectors need the model's files, so damaged files are repaired first.
     model = model_files()
     pending = _pending(storage, embed_pending, refused)
@@ -35,7 +38,14 @@ def examine(
     if model is not None and model.ok and model.hint:
         model = model_files()
     files = () if model is None else (model,)
-    return (*findings, _settings(), *files, _embedding(unavailable(), remark()), pending)
+    return (
+        *findings,
+        _settings(),
+        _config_file(fix),
+        *files,
+        _embedding(unavailable(), remark()),
+        pending,
+    )
 
 
 def _settings() -> Finding:
@@ -56,6 +66,22 @@ def _settings() -> Finding:
     if not said:
         return Finding(name, True, "in order")
     return Finding(name, True, "; ".join(said), "see all of them with: byheart config list")
+
+
+def _config_file(fix: bool) -> Finding:
+    """Look whether other users can read the config file, which may hold an API key."""
+    name, path = "config file", default_config_path()
+    if not is_exposed(path) or not holds_secrets(path):
+        return Finding(name, True, "in order")
+    message = f"every user of this machine can read {path}, which holds an API key"
+    if not fix:
+        return Finding(name, False, message, "run: byheart doctor --fix")
+    try:
+        make_private(path)
+    except OSError as error:
+        hint = f"run as its owner: chmod 600 {path}"
+        return Finding(name, False, f"{message}: {error.strerror}", hint)
+    return Finding(name, True, f"fixed: {message}", fixed=True)
 
 
 def _embedding(unavailable: str | None, remark: str | None) -> Finding:

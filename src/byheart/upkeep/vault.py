@@ -20,6 +20,7 @@ from byheart import fields as check
 from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
 from byheart.model import ORIGINS, Memory, to_wire
+from byheart.private_files import make_private_folder, open_private
 from byheart.upkeep.text import decode, find_encoding
 
 _LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
@@ -138,8 +139,9 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
         if not memory.content.strip():
             continue  # an empty turn: nothing to read, and nothing that could be saved again
         path = folder / _place(memory, by_space, taken)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes((_front_matter(memory, by_space) + memory.content).encode())
+        make_private_folder(path.parent)
+        with open(path, "wb", opener=open_private) as out:
+            out.write((_front_matter(memory, by_space) + memory.content).encode())
         for old in there.get(memory.memory_id, ()):
             # It had another title: two files of one memory would contradict each other.
             if old != path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from byheart.errors import ByheartError, InvalidInput
+from byheart.private_files import open_private
 
 
 @contextmanager
@@ -29,7 +30,7 @@ def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
     with explained(path):
         partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
         try:
-            with partial.open("xb") as out:
+            with open(partial, "xb", opener=open_private) as out:
                 yield out
                 out.flush()
                 os.fsync(out.fileno())

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
 import platformdirs
+
+from byheart.private_files import make_private_folder, open_private
 
 # Then it is begun anew, and the one before is kept.
 _LARGEST_BYTES = 1_000_000
@@ -23,17 +24,13 @@ def note(event: str, error: BaseException | str) -> None:
     """Write down what happened; where that cannot be written either, nothing more can be done."""
     with contextlib.suppress(OSError):
         path = journal_path()
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         if path.exists() and path.stat().st_size > _LARGEST_BYTES:
             path.replace(path.with_suffix(".log.1"))
         told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
         # What went wrong may quote what was said: it is nobody else's.
-        with open(path, "a", encoding="utf-8", errors="replace", opener=_open_private) as file:
+        with open(path, "a", encoding="utf-8", errors="replace", opener=open_private) as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {event} {' '.join(told.split())}\n")
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 class JournalHandler(logging.Handler):

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from byheart.errors import InvalidInput, StoreUnreachable
 from byheart.fields import LONGEST_OUTPUT_PATH
+from byheart.private_files import make_private_folder
 
 _LONGEST_NAME_BYTES = 255
 _TO_QUOTE = re.compile(rb"[^a-z0-9_-]")
@@ -45,7 +46,7 @@ class FilesFolder:
         """Make the folders above a file that was located."""
         above = self.name(place.parent)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_private_folder(place.parent)
         except (FileExistsError, NotADirectoryError) as error:
             raise InvalidInput(f"{above} is a file, not a folder", "choose another name") from error
         except OSError as error:

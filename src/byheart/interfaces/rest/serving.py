@@ -29,6 +29,7 @@ from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
 from byheart.memory_store import MemoryStore
+from byheart.private_files import open_private
 from byheart.settings import Settings
 
 # Once nothing is being worked on any more: for answers on their way, and streams without end.
@@ -195,7 +196,10 @@ def _open_lines(settings: Settings) -> Iterator[TextIO]:
         yield sys.stderr
         return
     try:
-        lines = settings.log_file.open("a", encoding="utf-8")
+        # Its lines name paths and callers.
+        lines = open(  # noqa: SIM115 - closed below
+            settings.log_file, "a", encoding="utf-8", opener=open_private
+        )
     except OSError as error:
         raise SettingsError(
             f"cannot write to log_file {settings.log_file}: {error.strerror}",

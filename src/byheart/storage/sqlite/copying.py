@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 from pathlib import Path
 
 import apsw
 
 from byheart.errors import ByheartError, StoreFull
+from byheart.private_files import FILE_MODE
 from byheart.storage.sqlite.database import Database
 
 
@@ -25,11 +25,10 @@ def _copy_whole(database: Database, connection: apsw.Connection, path: Path) -> 
     partial = path.with_name(f"{path.name}.partial")
     try:
         partial.unlink(missing_ok=True)
-        # Made before it is written to: whoever may not read the store may not read half a copy.
-        partial.touch(mode=0o600)
+        # Made before it is written to: nobody else may read a copy, finished or not.
+        partial.touch(mode=FILE_MODE)
         with database.translated():
             connection.execute("VACUUM INTO ?", (str(partial),))
-        shutil.copymode(database.path, partial)
         _sync(partial)
         partial.replace(path)
     except BaseException as error:

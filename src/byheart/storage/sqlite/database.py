@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -22,6 +23,7 @@ from byheart.errors import (
     StoreUnreachable,
 )
 from byheart.forking import renew_after_fork
+from byheart.private_files import FILE_MODE, make_private_folder
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 
 _PRAGMAS = (
@@ -33,6 +35,20 @@ _PRAGMAS = (
     "PRAGMA cache_size = -8000",
     "PRAGMA journal_size_limit = 67108864",
 )
+
+
+_creating = threading.Lock()
+
+
+def _create_private(path: Path) -> None:
+    """Create the file of a new store; SQLite gives its log the same permissions.
+
+    One thread at a time: closing a file that SQLite has open here would drop SQLite's locks.
+    """
+    with using(path), _creating, contextlib.suppress(OSError):
+        # If the system refuses, SQLite says why.
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
 
 class Database:
@@ -55,7 +71,7 @@ class Database:
     def _prepare_folder(self) -> bool:
         try:
             if not self.path.exists():
-                self.path.parent.mkdir(parents=True, exist_ok=True)
+                make_private_folder(self.path.parent)
             elif self.path.is_dir():
                 raise StoreUnreachable(
                     f"{self.path} is a folder, not a store",
@@ -90,6 +106,8 @@ class Database:
                     f"there is no store at {self.path}, and its folder cannot be written to",
                     "choose another place with --db PATH or BYHEART_DB_PATH",
                 )
+            if self._identity is None and self.writable:
+                _create_private(self.path)
             connection = apsw.Connection(self._address(), flags=self._flags())
             self._identity = self._identity or self._look_at_file()
             connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from functools import cache, partial
@@ -15,18 +14,15 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
-from byheart.errors import StoreError
 from byheart.model import Finding
-from byheart.storage.sqlite import erasing, files, mending, writing
+from byheart.storage.sqlite import erasing, mending, writing
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 from byheart.storage.sqlite.times import from_micros, now_micros
 
-_LEAST_FREE_BYTES = 200_000_000
-_LARGE_LOG_BYTES = 64 * 1024 * 1024
-_STALE_BACKUP_SECONDS = 30 * 24 * 3600
 _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
@@ -35,13 +31,6 @@ _KEYWORDS = "chunk_words"
 _COMPARED_CHUNKS, _COMPARED_WORDS = 100, 12
 
 Mend = Callable[[apsw.Connection], None]
-
-
-class _Checked(NamedTuple):
-    """A finding, and how what it found can be mended, if it can."""
-
-    finding: Finding
-    mend: Callable[[Database, Index], object] | None = None
 
 
 class _MustBeEmpty(NamedTuple):
@@ -142,31 +131,31 @@ def inspect(database: Database, index: Index) -> list[Finding]:
     return [each.finding for each in checked]
 
 
-def _after(before: _Checked, again: dict[str, Finding]) -> Finding:
+def _after(before: Checked, again: dict[str, Finding]) -> Finding:
     finding = again.get(before.finding.check, before.finding)
     if before.mend is None or not finding.ok or finding.message == before.finding.message:
         return finding
     return replace(finding, message=f"fixed: {before.finding.message}", hint="", fixed=True)
 
 
-def _examine(database: Database, index: Index, schema_version: int) -> list[_Checked]:
+def _examine(database: Database, index: Index, schema_version: int) -> list[Checked]:
     with database.reading() as connection:
         checked = list(_integrity(connection))
         damaged = not checked[0].finding.ok
         if damaged and checked[0].mend is None:
             # Whatever else were asked of the file could not be trusted.
-            return [*checked, _disk_space(database)]
+            return [*checked, disk_space(database)]
         try:
             checked += _contents(connection, index, without_keywords=damaged)
         except (apsw.CorruptError, ValueError) as error:  # what is read is not what was written
             said = f"it cannot be read to its end: {error}"
-            checked = [_Checked(Finding(_FILE, False, said, _RESTORE))]
-    return [*checked, *_files(database, schema_version)]
+            checked = [Checked(Finding(_FILE, False, said, _RESTORE))]
+    return [*checked, *examine_files(database, schema_version)]
 
 
 def _contents(
     connection: apsw.Connection, index: Index, *, without_keywords: bool
-) -> list[_Checked]:
+) -> list[Checked]:
     return [
         *_relations(connection, without_keywords=without_keywords),
         _texts(connection),
@@ -180,23 +169,23 @@ def _contents(
     ]
 
 
-def _unswept(connection: apsw.Connection) -> _Checked:
+def _unswept(connection: apsw.Connection) -> Checked:
     """See whether a forgetting for good did not come to its end after its rows were gone."""
     left = erasing.is_unswept(connection)
     message = "a forget --hard did not finish: its words may still stand in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
-    return _Checked(finding, erasing.sweep if left else None)
+    return Checked(finding, erasing.sweep if left else None)
 
 
 # --- The file ---------------------------------------------------------------------------------
 
 
-def _integrity(connection: apsw.Connection) -> Iterator[_Checked]:
+def _integrity(connection: apsw.Connection) -> Iterator[Checked]:
     # Any query makes FTS5 notice what other connections wrote; its own check does not look.
     unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
     problems = unread + _problems(connection, "PRAGMA integrity_check(20)")
     if not problems:
-        yield _Checked(Finding(_FILE, True, "in order"))
+        yield Checked(Finding(_FILE, True, "in order"))
         yield _foreign_keys(connection)
         return
     said = "; ".join(" ".join(each.split()) for each in problems[:5])
@@ -204,17 +193,17 @@ def _integrity(connection: apsw.Connection) -> Iterator[_Checked]:
     if damaged and all(table.startswith(_KEYWORDS) for table in damaged):
         message = f"the keyword index is damaged; texts and vectors are not ({said})"
         mend = _in_transaction(mending.rebuild_words)
-        yield _Checked(Finding(_FILE, False, message, _REBUILD), mend)
+        yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     elif damaged and all(
         map(_is_of_an_index, (each for some in damaged.values() for each in some))
     ):
         message = f"an index of the database does not agree with its table; texts are safe ({said})"
         mend = _in_transaction(mending.rebuild_indexes)
-        yield _Checked(Finding(_FILE, False, message, _REBUILD), mend)
+        yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     else:
-        yield _Checked(Finding(_FILE, False, said, _RESTORE))
+        yield Checked(Finding(_FILE, False, said, _RESTORE))
 
 
 def _problems(connection: apsw.Connection, check: str) -> list[str]:
@@ -239,24 +228,24 @@ def _is_of_an_index(problem: str) -> bool:
     return bool(re.fullmatch(r"row \d+ missing from index \w+|wrong # of entries in .*", problem))
 
 
-def _foreign_keys(connection: apsw.Connection) -> _Checked:
+def _foreign_keys(connection: apsw.Connection) -> Checked:
     name = "foreign keys"
     try:
         rows: list[Any] = connection.execute(
             'SELECT "table", count(*), parent FROM pragma_foreign_key_check GROUP BY 1, 3'
         ).fetchall()
     except apsw.CorruptError as error:
-        return _Checked(Finding(name, False, str(error), "restore a backup"))
+        return Checked(Finding(name, False, str(error), "restore a backup"))
     if not rows:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     said = ", ".join(
         f"{count:,} rows of {table} belong to {parent} that are gone"
         for table, count, parent in rows
     )
     if all(table in mending.BELONGINGS for table, _, _ in rows):
         mend = _in_transaction(mending.drop_belongings_of_nothing)
-        return _Checked(Finding(name, False, said, _FIX), mend)
-    return _Checked(Finding(name, False, said, "restore a backup: texts have lost their memories"))
+        return Checked(Finding(name, False, said, _FIX), mend)
+    return Checked(Finding(name, False, said, "restore a backup: texts have lost their memories"))
 
 
 # --- The rows ---------------------------------------------------------------------------------
@@ -264,7 +253,7 @@ def _foreign_keys(connection: apsw.Connection) -> _Checked:
 
 def _relations(
     connection: apsw.Connection, *, without_keywords: bool, names: Container[str] | None = None
-) -> Iterator[_Checked]:
+) -> Iterator[Checked]:
     for check in _RELATIONS:
         if without_keywords and check.name.startswith("keyword"):
             continue
@@ -272,15 +261,15 @@ def _relations(
             continue
         count = connection.execute(check.query).get
         if not count:
-            yield _Checked(Finding(check.name, True, "in order"))
+            yield Checked(Finding(check.name, True, "in order"))
             continue
         finding = Finding(check.name, False, check.meaning.format(f"{count:,}"), check.hint)
-        yield _Checked(finding, None if check.mend is None else _in_transaction(check.mend))
+        yield Checked(finding, None if check.mend is None else _in_transaction(check.mend))
     if not without_keywords:
         yield _words(connection)
 
 
-def _words(connection: apsw.Connection) -> _Checked:
+def _words(connection: apsw.Connection) -> Checked:
     """Compare the keyword entries of some chunks with texts, headings, titles and summaries."""
     name = "keyword index as saved"
     rows = list(_some_chunks(connection))
@@ -293,12 +282,12 @@ def _words(connection: apsw.Connection) -> _Checked:
     finally:
         connection.execute("DROP TABLE temp.expected_words")
     if not wrong:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     message = (
         f"{wrong:,} of {len(rows):,} chunks looked at are not found by their own words: the "
         "keyword index is of other texts"
     )
-    return _Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
+    return Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
 
 
 def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
@@ -354,7 +343,7 @@ def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, 
     return found is not None
 
 
-def _texts(connection: apsw.Connection) -> _Checked:
+def _texts(connection: apsw.Connection) -> Checked:
     """Hash every text again: chunks that were lost or changed show."""
     changed = 0
     rows = connection.execute(
@@ -366,7 +355,7 @@ def _texts(connection: apsw.Connection) -> _Checked:
         for _, _, content in parts:
             digest.update((content or "").encode())
         changed += digest.digest() != content_hash
-    return _Checked(
+    return Checked(
         Finding(
             "texts as saved",
             not changed,
@@ -376,19 +365,19 @@ def _texts(connection: apsw.Connection) -> _Checked:
     )
 
 
-def _earlier_texts(connection: apsw.Connection) -> _Checked:
+def _earlier_texts(connection: apsw.Connection) -> Checked:
     name = "earlier texts"
     lost: list[Any] = connection.execute(
         "SELECT memory_id FROM memories e WHERE version_of IS NOT NULL AND NOT EXISTS "
         "(SELECT 1 FROM memories m WHERE m.memory_id = e.version_of AND m.space = e.space)"
     ).fetchall()
     if not lost:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     message = f"{len(lost):,} earlier texts belong to memories that are gone"
-    return _Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
+    return Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
 
 
-def _superseded(connection: apsw.Connection) -> _Checked:
+def _superseded(connection: apsw.Connection) -> Checked:
     """Tell of memories that rank below others which nobody finds: only people can decide."""
     name = "superseded memories"
     rows: list[Any] = connection.execute(
@@ -397,13 +386,13 @@ def _superseded(connection: apsw.Connection) -> _Checked:
         "AND m.space = o.space AND m.forgotten_at IS NULL) AND forgotten_at IS NULL"
     ).fetchall()
     if not rows:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     message = f"{len(rows):,} rank below memories that superseded them and are gone or forgotten"
     hint = f"if one holds again: byheart supersede {rows[0][0]} --undo"
-    return _Checked(Finding(name, True, message, hint))
+    return Checked(Finding(name, True, message, hint))
 
 
-def _other_models(connection: apsw.Connection) -> _Checked:
+def _other_models(connection: apsw.Connection) -> Checked:
     name = "vectors of other models"
     roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
     roles["next_model"] = "is being switched to; go on with: byheart reembed"
@@ -416,16 +405,16 @@ def _other_models(connection: apsw.Connection) -> _Checked:
         "WHERE name != ifnull((SELECT value FROM store WHERE key = 'model'), '') ORDER BY name"
     ).fetchall()
     if not rows:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     said = "; ".join(
         f"{count:,} ({size / 1e6:.1f} MB) of {model}"
         + (f", which the store {roles[role]}" if role else ", which is not used")
         for model, count, size, role in rows
     )
-    return _Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
+    return Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
 
 
-def _expired(connection: apsw.Connection) -> _Checked:
+def _expired(connection: apsw.Connection) -> Checked:
     name = "expired memories"
     count, first = connection.execute(
         "SELECT count(*), min(expires_at) FROM memories WHERE expires_at <= ? "
@@ -433,41 +422,41 @@ def _expired(connection: apsw.Connection) -> _Checked:
         (now_micros(),),
     ).get
     if not count:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     message = (
         f"{count:,} have run out, the first on {from_micros(first):%Y-%m-%d}; they are found no "
         "longer, and saves take them out little by little (setting prune_after_days)"
     )
-    return _Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
+    return Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
 
 
-def _forgotten(connection: apsw.Connection) -> _Checked:
+def _forgotten(connection: apsw.Connection) -> Checked:
     name = "forgotten memories"
     count = connection.execute(
         "SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL AND version_of IS NULL"
     ).get
     if not count:
-        return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, "in order"))
     message = f"{count:,} are hidden and can be restored"
-    return _Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
+    return Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
 
 
 # --- What is derived --------------------------------------------------------------------------
 
 
-def _index_file(connection: apsw.Connection, index: Index) -> _Checked:
+def _index_file(connection: apsw.Connection, index: Index) -> Checked:
     name = "search index"
     foreign = file.is_of_another_version(index.path)
     if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
-        return _Checked(
+        return Checked(
             Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
         )
     try:
         view = index.view(connection)
     except ValueError as error:  # vectors of another length than their model's
-        return _Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
+        return Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
     if view is None:
-        return _Checked(Finding(name, True, "ahead of this check: another thread is writing"))
+        return Checked(Finding(name, True, "ahead of this check: another thread is writing"))
     alive = view.chunks.chunk_nos[view.chunks.alive]
     stored = _numbers(connection, "SELECT chunk_no FROM chunks ORDER BY chunk_no")
     known = view.memories.memory_nos[view.memories.present]
@@ -475,105 +464,18 @@ def _index_file(connection: apsw.Connection, index: Index) -> _Checked:
         connection, "SELECT memory_no FROM memories WHERE forgotten_at IS NULL ORDER BY memory_no"
     )
     if not (np.array_equal(alive, stored) and np.array_equal(known, memories)):
-        return _Checked(
+        return Checked(
             Finding(name, False, "does not hold the store's chunks", _REBUILD),
             mending.rebuild_index_file,
         )
     if foreign:  # as after an upgrade: every process makes its own until the file is written anew
         message = f"{index.path} is of another version of Byheart, and not used"
-        return _Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
-    return _Checked(Finding(name, True, "in order"))
+        return Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
+    return Checked(Finding(name, True, "in order"))
 
 
 def _numbers(connection: apsw.Connection, query: str) -> Any:
     return np.fromiter((row[0] for row in connection.execute(query)), np.int64)
-
-
-# --- Beside the file --------------------------------------------------------------------------
-
-
-def _files(database: Database, schema_version: int) -> Iterator[_Checked]:
-    yield _write_access(database)
-    yield _disk_space(database)
-    yield _log(database)
-    yield _backups(database, schema_version)
-    yield _leftovers(database)
-
-
-def _write_access(database: Database) -> _Checked:
-    name = "write access"
-    if database.writable:
-        return _Checked(Finding(name, True, "in order"))
-    message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
-    hint = "give yourself write access to the file and its folder, or choose another --db"
-    return _Checked(Finding(name, False, message, hint))
-
-
-def _disk_space(database: Database) -> _Checked:
-    name = "disk space"
-    free, needed = shutil.disk_usage(database.path.parent).free, files.size(database.path)
-    message = f"{free / 1e9:.1f} GB free"
-    if free < _LEAST_FREE_BYTES:
-        hint = "free some space: saves fail when the disk is full"
-        return _Checked(Finding(name, False, message, hint))
-    if free < needed:
-        message += f"; compacting the store needs {needed / 1e9:.1f} GB"
-        return _Checked(Finding(name, True, message, "free some before: byheart doctor --optimize"))
-    return _Checked(Finding(name, True, message))
-
-
-def _log(database: Database) -> _Checked:
-    """Look whether the log has grown because somebody keeps it from being written back."""
-    name = "write-ahead log"
-    path = files.beside(database.path, "-wal")
-    if files.size(path) <= _LARGE_LOG_BYTES or not database.writable:
-        return _Checked(Finding(name, True, "in order"))
-    try:
-        with database.maintaining() as connection:
-            _, frames, written_back = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").get
-    except StoreError as error:
-        return _Checked(Finding(name, False, error.message, error.hint))
-    readers = files.processes_with(path)
-    message = f"{path.name} has {files.size(path) / 1e6:.0f} MB"
-    if written_back < frames:
-        message += ", kept from being written back by somebody who has been reading for long: " + (
-            ", ".join(readers) or "perhaps this process"
-        )
-        return _Checked(
-            Finding(name, False, message, "end that process, then " + _FIX), mending.empty_log
-        )
-    message += "; all of it is written back, so it can be cut"
-    return _Checked(Finding(name, False, message, _FIX), mending.empty_log)
-
-
-def _backups(database: Database, schema_version: int) -> _Checked:
-    name = "backups"
-    stale = [
-        path
-        for path, version in files.backups(database.path)
-        if files.age(path) > _STALE_BACKUP_SECONDS or version >= schema_version
-    ]
-    if not stale:
-        return _Checked(Finding(name, True, "in order"))
-    size = sum(map(files.size, stale))
-    message = (
-        f"{len(stale)} made before a schema change are no longer needed ({size / 1e6:.1f} MB): "
-        + ", ".join(path.name for path in stale)
-    )
-    return _Checked(Finding(name, True, message, f"if all is well, delete {stale[0]}"))
-
-
-def _leftovers(database: Database) -> _Checked:
-    name = "leftover files"
-    left = files.leftovers(database.path)
-    if not left:
-        return _Checked(Finding(name, True, "in order"))
-    size = sum(map(files.size, left))
-    message = (
-        f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
-        + ", ".join(path.name for path in left)
-    )
-    return _Checked(Finding(name, False, message, _FIX), mending.remove_leftovers)
 
 
 # --- Mending ----------------------------------------------------------------------------------

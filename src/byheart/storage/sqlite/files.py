@@ -13,6 +13,7 @@ from byheart.model import Sizes
 
 # Nothing takes that long to write: what is older was left behind by a process that was killed.
 _LONGEST_WRITE_SECONDS = 3600
+_ENDINGS = ("-wal", "-shm", "-index", "-stats")
 _BACKUP = re.compile(r"\.backup-schema-(\d+)")
 # Half-written copies of the store, and half-written index files.
 _UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index\.\w{8}")
@@ -39,6 +40,12 @@ def sizes(store: Path) -> Sizes:
         stats_bytes=size(beside(store, "-stats")),
         backup_bytes=sum(size(path) for path, _ in backups(store)),
     )
+
+
+def all_of(store: Path) -> list[Path]:
+    """List the files of a store that are there, with copies from before schema changes."""
+    named = [store, *(beside(store, each) for each in _ENDINGS)]
+    return [path for path in named if path.exists()] + [path for path, _ in backups(store)]
 
 
 def backups(store: Path) -> list[tuple[Path, int]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import apsw
 
+from byheart.private_files import make_private
 from byheart.storage.sqlite import files, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index.index import Index
@@ -114,6 +115,13 @@ def begin_history(connection: apsw.Connection) -> None:
 def remove_leftovers(database: Database, _index: Index) -> None:
     """Remove files that were left behind half-written."""
     files.remove_leftovers(database.path)
+
+
+def make_files_private(database: Database, _index: Index) -> None:
+    """Take the permissions on the store's files from everybody but their owner."""
+    for path in files.all_of(database.path):
+        with contextlib.suppress(OSError):  # the examination says what is left
+            make_private(path)
 
 
 def empty_log(database: Database, _index: Index) -> None:

@@ -1,0 +1,123 @@
+"""Checks of the doctor beside the database: permissions, space, the log, leftover files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from byheart.errors import StoreError
+from byheart.model import Finding
+from byheart.private_files import is_exposed
+from byheart.storage.sqlite import files, mending
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.index.index import Index
+
+_LEAST_FREE_BYTES = 200_000_000
+_LARGE_LOG_BYTES = 64 * 1024 * 1024
+_STALE_BACKUP_SECONDS = 30 * 24 * 3600
+_FIX = "run: byheart doctor --fix"
+
+
+class Checked(NamedTuple):
+    """A finding, and how what it found can be mended, if it can."""
+
+    finding: Finding
+    mend: Callable[[Database, Index], object] | None = None
+
+
+def examine_files(database: Database, schema_version: int) -> Iterator[Checked]:
+    """Check what is beside the database, and how it is kept."""
+    yield _write_access(database)
+    yield _permissions(database)
+    yield disk_space(database)
+    yield _log(database)
+    yield _backups(database, schema_version)
+    yield _leftovers(database)
+
+
+def _write_access(database: Database) -> Checked:
+    name = "write access"
+    if database.writable:
+        return Checked(Finding(name, True, "in order"))
+    message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
+    hint = "give yourself write access to the file and its folder, or choose another --db"
+    return Checked(Finding(name, False, message, hint))
+
+
+def _permissions(database: Database) -> Checked:
+    """Look whether every user of the machine can read what was saved."""
+    name = "file permissions"
+    exposed = [path for path in files.all_of(database.path) if is_exposed(path)]
+    if not exposed:
+        return Checked(Finding(name, True, "in order"))
+    message = "every user of this machine can read " + ", ".join(path.name for path in exposed)
+    return Checked(Finding(name, False, message, _FIX), mending.make_files_private)
+
+
+def disk_space(database: Database) -> Checked:
+    """Say how much room is left."""
+    name = "disk space"
+    free, needed = shutil.disk_usage(database.path.parent).free, files.size(database.path)
+    message = f"{free / 1e9:.1f} GB free"
+    if free < _LEAST_FREE_BYTES:
+        hint = "free some space: saves fail when the disk is full"
+        return Checked(Finding(name, False, message, hint))
+    if free < needed:
+        message += f"; compacting the store needs {needed / 1e9:.1f} GB"
+        return Checked(Finding(name, True, message, "free some before: byheart doctor --optimize"))
+    return Checked(Finding(name, True, message))
+
+
+def _log(database: Database) -> Checked:
+    """Look whether the log has grown because somebody keeps it from being written back."""
+    name = "write-ahead log"
+    path = files.beside(database.path, "-wal")
+    if files.size(path) <= _LARGE_LOG_BYTES or not database.writable:
+        return Checked(Finding(name, True, "in order"))
+    try:
+        with database.maintaining() as connection:
+            _, frames, written_back = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").get
+    except StoreError as error:
+        return Checked(Finding(name, False, error.message, error.hint))
+    readers = files.processes_with(path)
+    message = f"{path.name} has {files.size(path) / 1e6:.0f} MB"
+    if written_back < frames:
+        message += ", kept from being written back by somebody who has been reading for long: " + (
+            ", ".join(readers) or "perhaps this process"
+        )
+        return Checked(
+            Finding(name, False, message, "end that process, then " + _FIX), mending.empty_log
+        )
+    message += "; all of it is written back, so it can be cut"
+    return Checked(Finding(name, False, message, _FIX), mending.empty_log)
+
+
+def _backups(database: Database, schema_version: int) -> Checked:
+    name = "backups"
+    stale = [
+        path
+        for path, version in files.backups(database.path)
+        if files.age(path) > _STALE_BACKUP_SECONDS or version >= schema_version
+    ]
+    if not stale:
+        return Checked(Finding(name, True, "in order"))
+    size = sum(map(files.size, stale))
+    message = (
+        f"{len(stale)} made before a schema change are no longer needed ({size / 1e6:.1f} MB): "
+        + ", ".join(path.name for path in stale)
+    )
+    return Checked(Finding(name, True, message, f"if all is well, delete {stale[0]}"))
+
+
+def _leftovers(database: Database) -> Checked:
+    name = "leftover files"
+    left = files.leftovers(database.path)
+    if not left:
+        return Checked(Finding(name, True, "in order"))
+    size = sum(map(files.size, left))
+    message = (
+        f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
+        + ", ".join(path.name for path in left)
+    )
+    return Checked(Finding(name, False, message, _FIX), mending.remove_leftovers)
