@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 
 from byheart import fields as check
 from byheart.contracts import Revision, Storage, Window, key_of
-from byheart.errors import InvalidInput, NotFound, VersionConflict
+from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.saving import Saver, SaveRequest, check_request, notice
 from byheart.settings import Settings
@@ -131,9 +131,16 @@ class Changer:
     def _revision(
         self, current: Memory, given: Mapping[str, Any], who: str
     ) -> tuple[Revision, Sequence[Passage], Made]:
+        if current.damaged and "content" not in given:
+            raise StoreDamaged(
+                f"the text of {current.memory_id} is not the one that was saved, and stays as it "
+                "is: nothing was changed",
+                "give the whole text anew as content, or put a backup in the store's place",
+            )
         request = check_request(_merged(current, given), self._settings)
         request = replace(request, origin=replace(request, role=current.role).whose)
-        changed_text = request.content_hash != current.content_hash
+        # The very text that was saved, given again, takes the place of a damaged one.
+        changed_text = request.content_hash != current.content_hash or current.damaged
         noticed, derived = _noticed(current, request, given, changed_text)
         expiry_given = "ttl_days" in given or "expires_at" in given
         memory = replace(

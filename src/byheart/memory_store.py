@@ -23,6 +23,7 @@ from byheart.errors import (
     EmbeddingError,
     InvalidInput,
     NotFound,
+    StoreDamaged,
     StoreError,
     StoreFull,
 )
@@ -326,7 +327,7 @@ class MemoryStore:
     def _pin(self, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
         name = check.check_label("memory_id", memory_id)
         self._storage.pin(name, self._space(space), check.check_label("who", who), pinned=pinned)
-        return self.get(name, space)
+        return self._read_whole(name, space)
 
     def context(
         self,
@@ -460,7 +461,7 @@ class MemoryStore:
             check.check_label("who", who),
             check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
         )
-        return self.get(name, space)
+        return self._read_whole(name, space)
 
     def forget(
         self,
@@ -490,7 +491,7 @@ class MemoryStore:
         """Show a memory again that was forgotten, unless it was forgotten for good."""
         name = check.check_label("memory_id", memory_id)
         self._storage.restore(name, self._space(space), check.check_label("who", who))
-        return self.get(name, space)
+        return self._read_whole(name, space)
 
     def cleanup(
         self,
@@ -708,7 +709,8 @@ class MemoryStore:
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
         degraded = self._degraded(asked.degraded, question.mode, state)
-        return replace(answer, degraded=degraded, remark=asked.remark)
+        remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+        return replace(answer, degraded=degraded, remark=remark)
 
     @contextlib.contextmanager
     def _asking(
@@ -780,6 +782,12 @@ class MemoryStore:
 
     def get(self, memory_id: str, space: Text = None) -> Memory:
         """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
+        memory = self._read_whole(memory_id, space)
+        if memory.damaged:
+            raise _damaged(memory.memory_id)
+        return memory
+
+    def _read_whole(self, memory_id: str, space: Text) -> Memory:
         name = check.check_name("memory_id", memory_id)
         with self._storage.reading() as reader:
             located = locate(reader, name, self._space(space))
@@ -857,6 +865,8 @@ class MemoryStore:
         near = tuple(each.chunk for each in found)
         if all(chunk.index != index for chunk in near):
             raise _not_found(chunk_id)
+        if any(each.memory.damaged for each in found):
+            raise _damaged(memory_id)
         return ChunkWindow(
             memory_id=memory_id,
             chunk_id=chunk_id,
@@ -1375,6 +1385,14 @@ def _incomplete(mode: Mode, state: IndexState) -> str | None:
     return (
         f"{state.pending_vectors:,} of {state.chunks:,} chunks have no vectors yet: "
         "make them with: byheart doctor --fix"
+    )
+
+
+def _damaged(name: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"the text of {name} is not the one that was saved: the store's file has changed",
+        "put a backup in the store's place; or look at what is left with a search, forget it, and "
+        "save the text again",
     )
 
 

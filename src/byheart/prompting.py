@@ -19,7 +19,15 @@ from byheart.context import (
 )
 from byheart.contracts import Candidate, Reader, Storage
 from byheart.filtering import of_session
-from byheart.model import ContextAnswer, Filter, IndexState, Memory, Mode
+from byheart.model import (
+    ContextAnswer,
+    ContextPart,
+    Filter,
+    IndexState,
+    LeftOut,
+    Memory,
+    Mode,
+)
 from byheart.search import SearchRequest, gather, is_relevant
 from byheart.settings import Settings
 from byheart.vectorizing import Asked, Vectorizer
@@ -58,6 +66,9 @@ class PromptRequest:
     reminder: Reminder | None = None
 
 
+_DAMAGED = "its text is not the one that was saved"
+
+
 class _There(NamedTuple):
     """What a prompt has whatever is asked: summary, pins, last messages and identity files."""
 
@@ -88,13 +99,15 @@ class Prompter:
         with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
-            there = self._look_up(request, asked.reader)
+            there, damaged = _sound(self._look_up(request, asked.reader))
             known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
             ids = {memory.memory_id for memory in known}
             found = _best_first(
                 gather(replace(search, mode=mode), asked.reader, asked.vector, ids)
                 for search in searches
             )
+            damaged += [_damaged_passage(each) for each in found if each.found.memory.damaged]
+            found = [each for each in found if not each.found.memory.damaged]
             materials = Materials(
                 summary=_shown(there.summary),
                 pinned=there.pinned,
@@ -109,6 +122,7 @@ class Prompter:
         while request.reminder is not None and _too_long(answer, request.reminder):
             asked_for = replace(asked_for, max_tokens=asked_for.max_tokens // 2)
             answer = assembler.assemble(asked_for, materials)
+        answer = _with_left_out(answer, damaged)
         given = [
             name
             for item in answer.receipt.items
@@ -150,6 +164,41 @@ class Prompter:
         return self._assembler
 
 
+def _sound(there: _There) -> tuple[_There, list[LeftOut]]:
+    """Take out texts that are not the ones that were saved: a model would believe them."""
+    named: list[tuple[ContextPart, Sequence[Memory]]] = [
+        ("summary", [there.summary] if there.summary else []),
+        ("pinned", there.pinned),
+        ("recent", there.recent),
+    ]
+    damaged = [
+        LeftOut(part, memory.memory_id, None, None, "damaged", _DAMAGED)
+        for part, memories in named
+        for memory in memories
+        if memory.damaged
+    ]
+    if not damaged:
+        return there, []
+    summary, pinned, recent = ([each for each in some if not each.damaged] for _, some in named)
+    sound = _There(summary[0] if summary else None, pinned, recent, there.identity)
+    return sound, damaged
+
+
+def _damaged_passage(candidate: Candidate) -> LeftOut:
+    found = candidate.found
+    chunk_id = f"{found.memory.text_id}#{found.chunk.index}"
+    return LeftOut(
+        "retrieved", found.memory.text_id, chunk_id, candidate.score, "damaged", _DAMAGED
+    )
+
+
+def _with_left_out(answer: ContextAnswer, damaged: Sequence[LeftOut]) -> ContextAnswer:
+    if not damaged:
+        return answer
+    left_out = (*answer.receipt.left_out, *damaged)
+    return replace(answer, receipt=replace(answer.receipt, left_out=left_out))
+
+
 def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
     if not request.top_k:
         return []
@@ -165,6 +214,9 @@ def _name_missing(answer: ContextAnswer) -> str | None:
     dropped = [each for each in answer.receipt.left_out if each.reason == "budget"]
     if dropped and not answer.receipt.items:
         return f"nothing fits: max_tokens {answer.receipt.max_tokens} is too few"
+    damaged = [each for each in answer.receipt.left_out if each.reason == "damaged"]
+    if damaged:
+        return f"damaged, so left out: {', '.join(each.memory_id for each in damaged)}"
     missing = [each.memory_id for each in dropped if each.part == "pinned"]
     share = f"what stays has {STABLE_SHARE:.0%} of max_tokens"
     return f"pinned, but no room for: {', '.join(missing)} ({share})" if missing else None

@@ -42,7 +42,10 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFields:
-    """The memory's own fields that every hit carries."""
+    """The memory's own fields that every hit carries.
+
+    `damaged` says that the text shown is not the one that was saved: the store's file has changed.
+    """
 
     memory_id: str
     kind: str
@@ -63,6 +66,7 @@ class MemoryFields:
     superseded_by: str | None
     role: str | None
     origin: Origin
+    damaged: bool
 
     @property
     def text_id(self) -> str:

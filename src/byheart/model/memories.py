@@ -103,7 +103,10 @@ def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One saved text with everything known about it."""
+    """One saved text with everything known about it.
+
+    `damaged` says that `content` does not have the hash that it was saved with.
+    """
 
     memory_id: str
     space: str
@@ -138,6 +141,7 @@ class Memory:
     client_id: str | None = None
     pinned_at: datetime | None = None
     origin: Origin = "user"
+    damaged: bool = False
 
     @property
     def scope(self) -> Literal["session", "global"]:

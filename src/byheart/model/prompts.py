@@ -22,6 +22,7 @@ LeftOutReason = Literal[
     "similar",
     "superseded",
     "unreadable",
+    "damaged",
 ]
 
 

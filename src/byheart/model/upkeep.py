@@ -112,7 +112,10 @@ class TransferProgress:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export wrote; `path` is `None` for a stream."""
+    """What an export wrote; `path` is `None` for a stream.
+
+    `damaged` names memories whose text is not the one that was saved; an import refuses them.
+    """
 
     path: str | None
     format: Literal["jsonl", "markdown"]
@@ -120,6 +123,7 @@ class Exported:
     entities: int
     tombstones: int
     vectors: bool
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,7 +96,8 @@ def recall(
     matches.sort(key=lambda match: match.order)
     page = matches[asked.offset : asked.offset + asked.limit]
     budget = Budget(tokens, request.max_tokens)
-    index, details = _fill(page, budget, reader, asked.where.space)
+    damaged: list[str] = []
+    index, details = _fill(page, budget, reader, asked.where.space, damaged)
     judgement = judge(ranking, reader, vector, unrelated)
     return RecallAnswer(
         query=asked.query,
@@ -108,6 +109,7 @@ def recall(
         tokens_used=budget.used,
         verdict=judgement.verdict,
         confidence=judgement.confidence,
+        remark=f"damaged, so not given: {', '.join(damaged)}" if damaged else None,
         grounds=judgement.grounds if asked.explain else None,
         explanations=tuple(match.explain() for match in page) if asked.explain else None,
     )
@@ -152,13 +154,13 @@ def _best_chunks(ranking: Ranking, reader: Reader, *, superseded: bool) -> dict[
 
 
 def _fill(
-    page: Sequence[_Match], budget: Budget, reader: Reader, space: str
+    page: Sequence[_Match], budget: Budget, reader: Reader, space: str, damaged: list[str]
 ) -> tuple[tuple[RecalledSummary, ...], tuple[RecalledMemory, ...]]:
     """List what fits into half of the budget, give in full what fits then, and list the rest."""
     entries = [RecalledSummary(each.standing.memory_id, each.standing.summary) for each in page]
     half = budget.left // 2
     listed = [budget.spend(budget.cost(entry, budget.left), within=half) for entry in entries]
-    details = tuple(_details(page, budget, reader, space))
+    details = tuple(_details(page, budget, reader, space, damaged))
     index = tuple(
         entry
         for entry, done in zip(entries, listed, strict=True)
@@ -168,7 +170,7 @@ def _fill(
 
 
 def _details(
-    page: Sequence[_Match], budget: Budget, reader: Reader, space: str
+    page: Sequence[_Match], budget: Budget, reader: Reader, space: str, damaged: list[str]
 ) -> Iterator[RecalledMemory]:
     least = budget.cost(dict.fromkeys(_DETAIL_FIELDS), budget.left)
     lengths = reader.token_counts([match.standing.text_id for match in page])
@@ -179,6 +181,9 @@ def _details(
             continue
         memory = reader.memory(match.standing.text_id, space)
         assert memory is not None, "a match and its memory come from one snapshot"
+        if memory.damaged:
+            damaged.append(memory.memory_id)
+            continue
         entry = _detail(memory, match.score)
         if budget.spend(budget.cost(entry, budget.left)):
             yield entry

@@ -125,8 +125,9 @@ class _Answer:
         )
         ratio = len(group) / len(chunks)
         header = HEADING_SEPARATOR.join(each.title for each in section)
+        damaged = any(each.memory.damaged for each in chunks)
         return SectionHit(
-            **_fields_of(found.memory),
+            **_fields_of(found.memory, damaged=damaged),
             section_header=header,
             section_content="".join(each.chunk.content for each in chunks),
             header_path=header,
@@ -152,7 +153,7 @@ class _Answer:
         memory = self._reader.memory(found.memory.text_id, self._request.where.space)
         assert memory is not None, "a hit and its memory come from one snapshot"
         return MemoryHit(
-            **_fields_of(found.memory),
+            **_fields_of(found.memory, damaged=memory.damaged),
             content=memory.content,
             content_hash=memory.content_hash,
             entities=memory.entities,
@@ -268,8 +269,10 @@ def _list_memories(request: SearchRequest, reader: Reader) -> Found:
     return Found(hits, request.offset + len(memories) < total, judgement)
 
 
-def _fields_of(memory: MemoryFields | Memory) -> dict[str, Any]:
-    return dict(zip(_MEMORY_FIELDS, _get_fields(memory), strict=True))
+def _fields_of(memory: MemoryFields | Memory, *, damaged: bool | None = None) -> dict[str, Any]:
+    """Give the fields that a hit shows; more text than the best chunk may be damaged elsewhere."""
+    shown = dict(zip(_MEMORY_FIELDS, _get_fields(memory), strict=True))
+    return shown if damaged is None else {**shown, "damaged": damaged}
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -32,6 +32,7 @@ def export(
     """Write a dump out and say what was in it."""
     path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
     counts = dict.fromkeys(("memories", "entities", "tombstones"), 0)
+    damaged: list[str] = []
     if format == "markdown":
         if path is None or vectors:
             raise InvalidInput(
@@ -39,19 +40,24 @@ def export(
             )
         with explained(path):
             written = vault.write(dump, path, by_space=all_spaces, overwrite=overwrite)
-            counts["memories"] = _count(written, dump, on_progress)["memories"]
+            counts["memories"] = _count(written, dump, on_progress, damaged)["memories"]
     else:
         with _opened(path_or_file, path, overwrite) as out:
             written = jsonl.write(dump, out, vectors=vectors)
-            counts = _count(written, dump, on_progress)
-    return Exported(None if path is None else str(path), format, **counts, vectors=vectors)
+            counts = _count(written, dump, on_progress, damaged)
+    where = None if path is None else str(path)
+    return Exported(where, format, **counts, vectors=vectors, damaged=tuple(damaged))
 
 
-def _count(written: Iterable[Record], dump: Dump, on_progress: OnProgress | None) -> dict[str, int]:
+def _count(
+    written: Iterable[Record], dump: Dump, on_progress: OnProgress | None, damaged: list[str]
+) -> dict[str, int]:
     memories = entities = tombstones = 0
     for record in written:
         if isinstance(record, MemoryRecord):
             memories += 1
+            if any(each.memory.damaged for each in (record.text, *record.earlier)):
+                damaged.append(record.text.memory.memory_id)
             if on_progress is not None and memories % _PROGRESS_EVERY == 0:
                 on_progress(TransferProgress(memories, memories, dump.memory_count))
         elif isinstance(record, EntityRecord):

@@ -111,6 +111,8 @@ def export_command(invocation: Invocation, /, path_or_file: str | None, **given:
         print_json(exported)
     elif not to_stdout:
         open_screen().line(f"{_describe(exported)} to {exported.path}")
+    if exported.damaged and not invocation.json:
+        remark(invocation, f"damaged, so not to be imported again: {', '.join(exported.damaged)}")
 
 
 def _describe(exported: Exported) -> str:

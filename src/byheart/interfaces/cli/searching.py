@@ -117,6 +117,8 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
     if hit.path:
         screen.line(Part(_place(hit, hit.path), "dim", link_to(hit.path)), indent=1)
     screen.line(Part(_address(hit), "dim"), indent=1)
+    if hit.damaged:
+        screen.line(Part("damaged: this is not the text that was saved", "bad"), indent=1)
     if hit.superseded_by:
         screen.line(Part(f"superseded by {hit.superseded_by}", "bad"), indent=1)
     if hit.replaced_at:

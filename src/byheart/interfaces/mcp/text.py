@@ -80,6 +80,8 @@ def _about(entry: Wire) -> list[str]:
         about.append(f"{entry['path']}{lines}")
     if entry.get("session_id"):
         about.append(f"session {entry['session_id']}")
+    if entry.get("damaged"):
+        about.append("damaged: this is not the text that was saved")
     if entry.get("superseded_by"):
         about.append(f"no longer holds: see {entry['superseded_by']}")
     return about

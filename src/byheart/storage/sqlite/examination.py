@@ -6,16 +6,13 @@ import re
 from collections.abc import Callable, Container, Iterator
 from dataclasses import replace
 from functools import cache, partial
-from hashlib import sha256
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
 
 from byheart.model import Finding
-from byheart.storage.sqlite import erasing, mending, writing
+from byheart.storage.sqlite import checksums, erasing, mending, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
 from byheart.storage.sqlite.index import file
@@ -345,16 +342,7 @@ def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, 
 
 def _texts(connection: apsw.Connection) -> Checked:
     """Hash every text again: chunks that were lost or changed show."""
-    changed = 0
-    rows = connection.execute(
-        "SELECT m.memory_no, m.content_hash, c.content FROM memories m "
-        "LEFT JOIN chunks c ON c.memory_no = m.memory_no ORDER BY m.memory_no, c.chunk_index"
-    )
-    for (_, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
-        digest = sha256()
-        for _, _, content in parts:
-            digest.update((content or "").encode())
-        changed += digest.digest() != content_hash
+    changed = sum(not fits for _, fits, _ in checksums.texts(connection))
     return Checked(
         Finding(
             "texts as saved",

@@ -145,14 +145,17 @@ def _rewrite_chunks(
     memory = revision.memory
     model_no = None if model is None else writing.activate(connection, model)
     rows: list[Any] = connection.execute(
-        f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index", (memory_no,)
+        f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
+        "ORDER BY chunk_index",
+        (memory_no,),
     ).fetchall()
     connection.execute(
         "UPDATE chunks SET chunk_index = -1 - chunk_index WHERE memory_no = ?", (memory_no,)
     )
     for at, row in enumerate(rows):
-        chunk = to_chunk(row[1:])
-        chunk_no = writing.insert_chunk(connection, memory_no, chunk)
+        chunk = to_chunk(row[1:10])
+        # A passage that was damaged must not look sound because it was written again.
+        chunk_no = writing.insert_chunk(connection, memory_no, chunk, checksum=row[10])
         writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
         if revision.windows is not None:
             writing.embed_chunk(connection, chunk_no, chunk, model_no, revision.windows[at])

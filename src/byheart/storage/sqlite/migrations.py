@@ -11,13 +11,14 @@ from importlib.resources import files
 import apsw
 
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
+from byheart.storage.sqlite import checksums
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.mending import rebuild_words
 
 APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
-# The change that needs more than SQL, and whether a store has anything to do with it.
-_EMOJI_APART = 8
+# The changes that need more than SQL, and whether a store has anything to do with the first.
+_EMOJI_APART, _CHECKSUMS = 8, 10
 _EMOJI = "'*[' || char(11008) || '-' || char(11263) || char(126976) || '-' || char(129791) || ']*'"
 _HAS_EMOJI = f"""
     SELECT EXISTS (SELECT 1 FROM chunks WHERE content GLOB {_EMOJI})
@@ -76,6 +77,8 @@ def _apply(connection: apsw.Connection, number: int, script: str) -> None:
         pass
     if number == _EMOJI_APART and connection.execute(_HAS_EMOJI).get:
         rebuild_words(connection)
+    if number == _CHECKSUMS:
+        checksums.fill(connection)
     if number == 1:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT INTO store VALUES ('store_id', ?)", (uuid.uuid4().hex,))

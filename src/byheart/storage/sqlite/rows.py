@@ -9,6 +9,7 @@ from typing import Any
 
 from byheart.contracts import FoundChunk
 from byheart.model import Chunk, Heading, Memory, MemoryFields
+from byheart.storage.sqlite.checksums import checksum_of, hash_of
 from byheart.storage.sqlite.times import from_micros
 
 _TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
@@ -34,7 +35,7 @@ FIELDS = f"""
     ifnull(m.version_of, m.memory_id), m.kind, m.title, m.summary, m.session_id, m.agent_id,
     m.session_iter, m.task_code, m.path, {_TAGS}, m.importance, m.created_at, m.updated_at,
     m.expires_at, m.version, m.replaced_at, m.superseded_by, m.role, m.origin"""
-FOUND = f"{CHUNK}, {FIELDS}"
+FOUND = f"{CHUNK}, {FIELDS}, c.checksum"
 
 
 def to_memory(row: Any) -> Memory:
@@ -46,6 +47,7 @@ def to_memory(row: Any) -> Memory:
     for at in (19, 20, 21, 22, 25, 27, 31):
         values[at] = _moment(row[at])
     values[28] = tuple(filter(None, row[28].split(",")))
+    values.append(hash_of(row[3]) != row[4])
     return Memory(*values)
 
 
@@ -63,10 +65,11 @@ def to_headings(text: Any) -> tuple[Heading, ...]:
 
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
-    fields: Any = list(row[10:])
+    fields: Any = list(row[10:-1])
     fields[9] = _names(fields[9])
     for at in (11, 12, 13, 15):  # created, updated, expires, replaced
         fields[at] = _moment(fields[at])
+    fields.append(checksum_of(row[2]) != row[-1])
     return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*fields))
 
 

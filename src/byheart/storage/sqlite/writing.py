@@ -14,6 +14,7 @@ from byheart import words
 from byheart.contracts import DedupKey, Draft, Model, Window
 from byheart.errors import Conflict
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
+from byheart.storage.sqlite.checksums import checksum_of
 from byheart.storage.sqlite.rows import headings_json
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
@@ -152,10 +153,14 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> int:
+def insert_chunk(
+    connection: apsw.Connection, memory_no: int, chunk: Chunk, checksum: int | None = None
+) -> int:
+    """Write a chunk; one that was read from the store brings the checksum it had there."""
     connection.execute(
         "INSERT INTO chunks (memory_no, chunk_index, content, start_char, end_char, start_line, "
-        "end_line, chunk_type, headings, token_count) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "end_line, chunk_type, headings, token_count, checksum) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             memory_no,
             chunk.index,
@@ -167,6 +172,7 @@ def insert_chunk(connection: apsw.Connection, memory_no: int, chunk: Chunk) -> i
             chunk.chunk_type,
             headings_json(chunk.headings),
             chunk.token_count,
+            checksum_of(chunk.content) if checksum is None else checksum,
         ),
     )
     return connection.last_insert_rowid()
