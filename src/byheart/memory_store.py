@@ -1254,7 +1254,7 @@ class MemoryStore:
     def _degraded(self, unavailable: str | None, mode: Mode, state: IndexState) -> str | None:
         """Name whatever keeps an answer from being all that it could be."""
         read_only = None if self._storage.writable else "the store can only be read"
-        reasons = (read_only, unavailable or _incomplete(mode, state))
+        reasons = (self._storage.trouble(), read_only, unavailable or _incomplete(mode, state))
         return "; ".join(filter(None, reasons)) or None
 
     def stats(self, space: Text = None, reset: bool = False) -> Stats:

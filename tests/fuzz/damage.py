@@ -29,7 +29,7 @@ from tests.fuzz.report import Report
 from tests.fuzz.verbs import Ask, reading, writing
 
 PAGE_BYTES = 4096
-_FILES = ("memory.db", "memory.db-wal", "memory.db-index")
+_FILES = ("memory.db", "memory.db-wal", "memory.db-index", "memory.db-last")
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def _try_one(
         _check_hint(error, f"{case}: opening", report)
         report.tried += 1
         return
-    except Exception:
+    except Exception:  # noqa: BLE001 (that is what is looked for)
         report.failures.append(f"{case}: opening: {_last_lines()}")
         return
     memory_id = chance.choice(list(original.texts))
@@ -187,7 +187,7 @@ def _try_one(
         store.close()
     except ByheartError:
         pass
-    except Exception:
+    except Exception:  # noqa: BLE001 (that is what is looked for)
         report.failures.append(f"{case}: closing: {_last_lines()}")
 
 
@@ -199,7 +199,7 @@ def _ask(
         answer = ask(store)
     except ByheartError as error:
         _check_hint(error, case, report)
-    except Exception:
+    except Exception:  # noqa: BLE001 (that is what is looked for)
         report.failures.append(f"{case}: {_last_lines()}")
     else:
         if sound is not None:
@@ -215,6 +215,8 @@ def _check_hint(error: ByheartError, case: str, report: Report) -> None:
 def _wrong_texts(answer: Any, texts: dict[str, str]) -> list[str]:
     """Name memories that an answer shows with words they never had, unless it says so."""
     if isinstance(answer, SearchAnswer):
+        if "are not in it" in (answer.degraded or ""):
+            return []  # an earlier text of a memory, and the answer says that changes are missing
         return [hit.memory_id for hit in answer.results if not _is_right(hit, texts)]
     return []
 

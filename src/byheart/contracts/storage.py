@@ -125,6 +125,10 @@ class Storage(Protocol):
         """Say whether the store takes writes."""
         ...
 
+    def trouble(self) -> str | None:
+        """Say that changes are missing which were made to the store, if that is so."""
+        ...
+
     @property
     def generations(self) -> Generations:
         """Give the vectors of several models side by side."""

@@ -76,6 +76,7 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
                 "superseded_by": None,
                 "role": None,
                 "origin": "user",
+                "damaged": False,
                 "chunk_id": f"{_ID}#0",
                 "chunk_index": 0,
                 "chunk_content": "Deploys are frozen from Friday noon until Monday morning.",

@@ -24,6 +24,7 @@ from byheart.errors import (
 )
 from byheart.forking import renew_after_fork
 from byheart.private_files import FILE_MODE, make_private_folder
+from byheart.storage.sqlite.change_mark import ChangeMark
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 
 _PRAGMAS = (
@@ -51,6 +52,15 @@ def _create_private(path: Path) -> None:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
 
+def _look_at(path: Path) -> tuple[int, int] | None:
+    """Say which file a path means now, without opening it: that would drop SQLite's locks."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 (every search begins here)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class Database:
     """Hand out connections: any number of readers, one writer at a time per process."""
 
@@ -62,6 +72,13 @@ class Database:
         self._idle: list[apsw.Connection] = []
         self._closed = False
         self._identity: tuple[int, int] | None = None
+        self._log_path = path.with_name(path.name + "-wal")
+        # While any connection is open, SQLite keeps its log: then it must stay the same file.
+        self._log_identity: tuple[int, int] | None = None
+        self._log_lost: str | None = None
+        self._open_count = 0
+        self._counting = threading.Lock()
+        self.change_mark = ChangeMark(path.with_name(path.name + "-last"))
         # What this program knows how to write to; none while that is being found out.
         self.schema_version: int | None = None
         close_before_fork(self._close_unused)
@@ -109,14 +126,16 @@ class Database:
             if self._identity is None and self.writable:
                 _create_private(self.path)
             connection = apsw.Connection(self._address(), flags=self._flags())
-            self._identity = self._identity or self._look_at_file()
+            self._identity = self._identity or _look_at(self.path)
+            with self._counting:
+                self._open_count += 1
             connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
             return connection
 
     def _address(self) -> str:
-        wal = self.path.with_name(self.path.name + "-wal")
+        wal = self._log_path
         if self.writable or (wal.exists() and wal.stat().st_size):
             return f"file:{quote(str(self.path))}"
         # A WAL database on a read-only file system can only be opened as one that never changes.
@@ -190,6 +209,8 @@ class Database:
         if self._closed or not self.writable or connection.in_transaction:
             self._close(connection)
         else:
+            if self._log_identity is None:
+                self._note_log()
             self._idle.append(connection)
 
     def _close(self, connection: apsw.Connection) -> None:
@@ -197,6 +218,13 @@ class Database:
             keep_inherited(self.path, connection)
         else:
             connection.close()
+            self._count_closed()
+
+    def _count_closed(self) -> None:
+        with self._counting:
+            self._open_count -= 1
+            if not self._open_count:
+                self._log_identity = None
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -214,11 +242,17 @@ class Database:
             try:
                 self._refuse_newer(self._writer)
                 yield self._writer
+                change = self.change_mark.last(self._writer)
                 self._writer.execute("COMMIT")
             except BaseException:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+            # Deleted in the meantime, the log would take with it what was just committed.
+            self._check_log()
+            if self._log_identity is None:
+                self._note_log()
+            self.change_mark.note(change)
 
     def _refuse_newer(self, connection: apsw.Connection) -> None:
         """Write nothing to a store that a newer program has changed while this one had it open."""
@@ -284,6 +318,12 @@ class Database:
                 f"cannot open {self.path}: {error}",
                 "check that the folder exists and that you may read and write it",
             )
+        if isinstance(error, apsw.IOError):
+            return StoreError(
+                f"the disk failed while {self.path} was read or written: {error}",
+                "try again; if it happens again, check the disk and how it is attached, and then "
+                "the store with: byheart doctor",
+            )
         return StoreError(
             f"the store {self.path} failed: {error}", "run byheart doctor and read its findings"
         )
@@ -291,8 +331,9 @@ class Database:
     def _damaged(self, error: Exception) -> StoreDamaged:
         return StoreDamaged(
             f"{self.path} is damaged or not a Byheart store: {error}",
-            "nothing was changed; put a backup in its place, or save what can be read with: "
-            f"sqlite3 {self.path.name} .recover",
+            "nothing was changed; see how much is damaged with: byheart doctor. If the file is "
+            "damaged and not only badly read, put a backup in its place, or save what can be read "
+            f"with: sqlite3 {self.path.name} .recover",
         )
 
     def _busy(self) -> StoreBusy:
@@ -313,31 +354,71 @@ class Database:
         # SQLite would go on with a file that nobody else sees, and what is saved would be lost. Who
         # may only read opens it anew each time.
         known = self._identity if self.writable else None
-        if known is not None and self._look_at_file() != known:
+        if known is not None and _look_at(self.path) != known:
             raise StoreUnreachable(
                 f"{self.path} was deleted, moved or replaced while it was open",
                 "open the store again, or start the program that uses it again",
             )
+        self._check_log()
 
-    def _look_at_file(self) -> tuple[int, int] | None:
+    def _note_log(self) -> None:
+        with self._counting:
+            if self._open_count and self.writable:
+                self._log_identity = _look_at(self._log_path)
+
+    def _check_log(self) -> None:
+        """Refuse to go on with a log that others do not see: what is saved would be lost."""
+        known = self._log_identity
+        if known is not None and self._log_lost is None:
+            found = _look_at(self._log_path)
+            if found != known and self._log_identity == known:
+                self._log_lost = self._rescue(replaced=found is not None)
+        if self._log_lost is not None:
+            raise StoreUnreachable(
+                f"{self._log_path} was deleted or replaced while the store was open; "
+                f"{self._log_lost}",
+                "stop all programs that use the store, then start them again",
+            )
+
+    def _rescue(self, *, replaced: bool) -> str:
+        """Bring what only this process can still read into the database file, and say so.
+
+        The deleted log is whole for those who have it open. If another one has taken its place,
+        somebody writes by that one: then two would contradict each other.
+        """
+        unsure = "the latest saves may be lost"
+        if replaced or not self._writing.acquire(timeout=self._busy_timeout_seconds):
+            return unsure
         try:
-            found = self.path.stat()
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+            connection = self._writer or self._take_idle()
+            if connection is None or connection.in_transaction:
+                return unsure
+            busy, frames, written = connection.execute("PRAGMA wal_checkpoint(FULL)").get
+            if connection is not self._writer:
+                self._idle.append(connection)
+            whole = not busy and frames == written
+            return "everything that was saved is in the database file" if whole else unsure
+        except apsw.Error:
+            return unsure
+        finally:
+            self._writing.release()
 
     def _renew(self) -> None:
         # Closed before the fork, unless it would not wait: then they are the parent's alone.
         keep_inherited(self.path, *self._idle, *([self._writer] if self._writer else []))
         self._idle, self._writer = [], None
+        self._open_count, self._log_identity = 0, None
+        self._counting = threading.Lock()
         self._writing = threading.RLock()
 
     def _close_unused(self) -> None:
         while (idle := self._take_idle()) is not None:
             idle.close()
+            self._count_closed()
         if self._writing.acquire(blocking=False):  # otherwise a fork has waited long enough
             if self._writer is not None and not self._writer.in_transaction:
                 self._writer.close()
+                self._count_closed()
                 self._writer = None
             self._writing.release()
 

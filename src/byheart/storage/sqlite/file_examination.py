@@ -28,12 +28,25 @@ class Checked(NamedTuple):
 
 def examine_files(database: Database, schema_version: int) -> Iterator[Checked]:
     """Check what is beside the database, and how it is kept."""
+    yield _last_changes(database)
     yield _write_access(database)
     yield _permissions(database)
     yield disk_space(database)
     yield _log(database)
     yield _backups(database, schema_version)
     yield _leftovers(database)
+
+
+def _last_changes(database: Database) -> Checked:
+    """Look whether the store has every change that was ever made to it."""
+    name, trouble = "last changes", database.change_mark.trouble()
+    if trouble is None:
+        return Checked(Finding(name, True, "in order"))
+    hint = (
+        "if an older copy was put in its place on purpose, accept it with: byheart doctor --fix; "
+        "otherwise stop all programs that use the store and put a backup in its place"
+    )
+    return Checked(Finding(name, False, trouble, hint), mending.accept_present_state)
 
 
 def _write_access(database: Database) -> Checked:

@@ -13,7 +13,7 @@ from byheart.model import Sizes
 
 # Nothing takes that long to write: what is older was left behind by a process that was killed.
 _LONGEST_WRITE_SECONDS = 3600
-_ENDINGS = ("-wal", "-shm", "-index", "-stats")
+_ENDINGS = ("-wal", "-shm", "-index", "-stats", "-last")
 _BACKUP = re.compile(r"\.backup-schema-(\d+)")
 # Half-written copies of the store, and half-written index files.
 _UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index\.\w{8}")

@@ -117,6 +117,12 @@ def remove_leftovers(database: Database, _index: Index) -> None:
     files.remove_leftovers(database.path)
 
 
+def accept_present_state(database: Database, _index: Index) -> None:
+    """Give up changes that are missing: from now on the store as it is counts as whole."""
+    with database.reading() as connection:
+        database.change_mark.accept(connection)
+
+
 def make_files_private(database: Database, _index: Index) -> None:
     """Take the permissions on the store's files from everybody but their owner."""
     for path in files.all_of(database.path):

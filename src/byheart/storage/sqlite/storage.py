@@ -82,7 +82,11 @@ class SqliteStorage:
         except (OSError, RuntimeError) as error:  # links that lead in a circle
             raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
         self._database = Database(path, busy_timeout_seconds)
+        # Before the store, which may only be newer then.
+        known = self._database.change_mark.read()
         self.schema_version = migrate(self._database)
+        with self._database.reading() as connection:
+            self._database.change_mark.check(connection, known)
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, self._database)
         self.generations = Generations(self._database)
@@ -102,6 +106,10 @@ class SqliteStorage:
     def writable(self) -> bool:
         """Say whether the store takes writes."""
         return self._database.writable
+
+    def trouble(self) -> str | None:
+        """Say that changes are missing which were made to the store, if that is so."""
+        return self._database.change_mark.trouble()
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:
