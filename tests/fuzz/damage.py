@@ -6,6 +6,7 @@ write-ahead log, index file) and in the files of a real, small model.
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import tempfile
@@ -19,16 +20,22 @@ from typing import Any
 
 import apsw
 
+import byheart
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.embedding.model_cache import get_model
+from byheart.embedding.model_sources import ModelSources
 from byheart.errors import ByheartError
 from byheart.memory_store import MemoryStore
 from byheart.model import ChunkHit, MemoryHit, SearchAnswer
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from tests.embedding.tiny_model import tiny_weights, write_tiny
 from tests.fuzz.report import Report
 from tests.fuzz.verbs import Ask, reading, writing
 
 PAGE_BYTES = 4096
+# The share of cases that damage the model instead of the store.
+_MODEL_CASES = 0.2
 _FILES = ("memory.db", "memory.db-wal", "memory.db-index", "memory.db-last")
 
 
@@ -63,7 +70,7 @@ def _original() -> Original:
             "metadata": {"n": n},
             "session_id": "chat" if n % 3 else None,
         }
-        for n in range(120)
+        for n in range(60)
     )
     store.search("topic")
     store.doctor(rebuild=True)
@@ -145,7 +152,10 @@ def run(seconds: float, seed: int) -> Report:
         case = f"seed {seed} case {number}"
         chance = random.Random(f"{seed}/{number}")
         with tempfile.TemporaryDirectory(prefix="byheart-fuzz-") as folder:
-            _try_one(original, Path(folder), chance, case, report, until)
+            if chance.random() < _MODEL_CASES:
+                _try_model(Path(folder), chance, case, report)
+            else:
+                _try_one(original, Path(folder), chance, case, report, until)
         number += 1
     return report
 
@@ -164,6 +174,9 @@ def _try_one(
     content = bytearray(target.read_bytes())
     case += f", {target.name} {chance.choice(DAMAGES)(content, chance)}"
     target.write_bytes(content)
+    if chance.random() < 0.5:  # then it is derived from what is damaged
+        (folder / "memory.db-index").unlink()
+        case += ", without an index file"
     try:
         store = open_store(folder / "memory.db")
     except ByheartError as error:
@@ -174,9 +187,7 @@ def _try_one(
         report.failures.append(f"{case}: opening: {_last_lines()}")
         return
     memory_id = chance.choice(list(original.texts))
-    verbs = [*reading(memory_id), *writing(memory_id)]
-    if chance.random() < 0.5:
-        chance.shuffle(verbs)
+    verbs = chance.sample(list(reading(memory_id)), 7) + chance.sample(list(writing(memory_id)), 4)
     changed = False
     for name, ask in verbs:
         if time.monotonic() > until:
@@ -189,6 +200,57 @@ def _try_one(
         pass
     except Exception:  # noqa: BLE001 (that is what is looked for)
         report.failures.append(f"{case}: closing: {_last_lines()}")
+
+
+def _try_model(folder: Path, chance: random.Random, case: str, report: Report) -> None:
+    """Damage a file of the model; half of the time, there is nothing to repair it from."""
+    cache, source = folder / "cache", folder / "tiny"
+    shutil.copytree(_tiny_model(), source)
+    built = get_model(str(source), cache, ModelSources(()), lambda _done, _total: None).folder
+    target = built / chance.choice(("model.onnx", "tokenizer.json", "manifest.json"))
+    times, content = target.stat(), bytearray(target.read_bytes())
+    case += f", {target.name} {chance.choice(DAMAGES)(content, chance)}"
+    target.write_bytes(content)
+    if chance.random() < 0.3:  # as a failing disk does
+        os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns))
+        case += ", without changing its time"
+    if chance.random() < 0.5:
+        (source / "tokenizer.json").unlink()
+        case += ", without a source"
+    given = {
+        "model_path": str(source),
+        "cache_dir": str(cache),
+        "offline": True,
+        "db_path": str(folder / "memory.db"),
+        "embedding_provider": chance.choice(("auto", "onnx")),
+        "ollama_url": "http://127.0.0.1:9",  # nobody answers there
+    }
+    settings = load_settings(given, environ={}, config_path=folder / "none")
+    with byheart.open(settings=settings) as store:
+        for name, ask in _WITH_MODEL.items():
+            report.tried += 1
+            try:
+                ask(store)
+            except Exception:  # noqa: BLE001 (a damaged model fails none of these)
+                report.failures.append(f"{case}: {name}: {_last_lines()}")
+
+
+_WITH_MODEL: dict[str, Ask] = {
+    "save": lambda s: s.save("a topic for the model"),
+    "log": lambda s: s.log("chat", "user", "what about the topic?"),
+    "search": lambda s: s.search("topic"),
+    "recall": lambda s: s.recall("topic"),
+    "context": lambda s: s.context("chat", "topic"),
+    "status": lambda s: s.status(),
+    "doctor": lambda s: s.doctor(),
+    "fix": lambda s: s.doctor(fix=True),
+}
+
+
+@cache
+def _tiny_model() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="byheart-fuzz-"))
+    return write_tiny(folder / "tiny", tiny_weights())
 
 
 def _ask(

@@ -11,6 +11,11 @@ from typing import Any
 
 import apsw
 
+
+class DamagedRow(ValueError):
+    """Say that a row holds what was never written."""
+
+
 _TEXTS = """
     SELECT m.memory_no, m.content_hash, c.chunk_no, c.content FROM memories m
     LEFT JOIN chunks c ON c.memory_no = m.memory_no ORDER BY m.memory_no, c.chunk_index"""

@@ -25,6 +25,7 @@ from byheart.errors import (
 from byheart.forking import renew_after_fork
 from byheart.private_files import FILE_MODE, make_private_folder
 from byheart.storage.sqlite.change_mark import ChangeMark
+from byheart.storage.sqlite.checksums import DamagedRow
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 
 _PRAGMAS = (
@@ -59,6 +60,14 @@ def _look_at(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _find_damage(connection: apsw.Connection) -> str | None:
+    try:
+        said = str(connection.execute("PRAGMA integrity_check(1)").get)
+    except apsw.Error as error:
+        return str(error)
+    return None if said == "ok" else " ".join(said.split())
 
 
 class Database:
@@ -129,9 +138,13 @@ class Database:
             self._identity = self._identity or _look_at(self.path)
             with self._counting:
                 self._open_count += 1
-            connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
-            for pragma in _PRAGMAS:
-                connection.execute(pragma)
+            try:
+                connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
+                for pragma in _PRAGMAS:
+                    connection.execute(pragma)
+            except BaseException:
+                self._shut(connection)
+                raise
             return connection
 
     def _address(self) -> str:
@@ -157,7 +170,8 @@ class Database:
             try:
                 connection.execute("BEGIN")
                 try:
-                    yield connection
+                    with self._suspecting(connection):
+                        yield connection
                 finally:
                     connection.execute("ROLLBACK")
             except apsw.Error:
@@ -217,10 +231,12 @@ class Database:
         if has_crossed(self.path):
             keep_inherited(self.path, connection)
         else:
-            connection.close()
-            self._count_closed()
+            self._shut(connection)
 
-    def _count_closed(self) -> None:
+    def _shut(self, connection: apsw.Connection) -> None:
+        # What was committed is in the log: a checkpoint that fails here loses nothing.
+        with contextlib.suppress(apsw.Error):
+            connection.close()
         with self._counting:
             self._open_count -= 1
             if not self._open_count:
@@ -241,7 +257,8 @@ class Database:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
                 self._refuse_newer(self._writer)
-                yield self._writer
+                with self._suspecting(self._writer):
+                    yield self._writer
                 change = self.change_mark.last(self._writer)
                 self._writer.execute("COMMIT")
             except BaseException:
@@ -291,9 +308,24 @@ class Database:
             yield
         except apsw.Error as error:
             raise self._explain(error) from error
-        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        except (UnicodeDecodeError, json.JSONDecodeError, DamagedRow) as error:
             # Only what is valid was written: the bytes have changed since.
             raise self._damaged(error) from error
+
+    @contextmanager
+    def _suspecting(self, connection: apsw.Connection) -> Iterator[None]:
+        """Look at the file if something fails that cannot: rows that contradict one another.
+
+        Reading the whole file takes seconds, but only where a program would have failed anyway.
+        """
+        try:
+            yield
+        except (UnicodeDecodeError, json.JSONDecodeError, DamagedRow):
+            raise
+        except (ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+            if (said := _find_damage(connection)) is not None:
+                raise self._damaged(DamagedRow(said)) from error
+            raise
 
     def _explain(self, error: apsw.Error) -> StoreError:
         if isinstance(error, apsw.BusyError | apsw.LockedError):
@@ -413,13 +445,12 @@ class Database:
 
     def _close_unused(self) -> None:
         while (idle := self._take_idle()) is not None:
-            idle.close()
-            self._count_closed()
+            self._shut(idle)
         if self._writing.acquire(blocking=False):  # otherwise a fork has waited long enough
-            if self._writer is not None and not self._writer.in_transaction:
-                self._writer.close()
-                self._count_closed()
+            writer = self._writer
+            if writer is not None and not writer.in_transaction:
                 self._writer = None
+                self._shut(writer)
             self._writing.release()
 
     def close(self) -> None:

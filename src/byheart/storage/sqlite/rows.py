@@ -9,7 +9,7 @@ from typing import Any
 
 from byheart.contracts import FoundChunk
 from byheart.model import Chunk, Heading, Memory, MemoryFields
-from byheart.storage.sqlite.checksums import checksum_of, hash_of
+from byheart.storage.sqlite.checksums import DamagedRow, checksum_of, hash_of
 from byheart.storage.sqlite.times import from_micros
 
 _TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
@@ -60,7 +60,10 @@ def to_chunk(row: Any) -> Chunk:
 
 def to_headings(text: Any) -> tuple[Heading, ...]:
     """Read headings as `headings_json` writes them."""
-    return () if text == "[]" else tuple(Heading(*each) for each in json.loads(text))
+    try:
+        return () if text == "[]" else tuple(Heading(*each) for each in json.loads(text))
+    except TypeError as error:
+        raise DamagedRow(f"{text!r} are no headings") from error
 
 
 def to_found_chunk(row: Any) -> FoundChunk:

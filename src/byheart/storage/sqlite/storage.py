@@ -84,9 +84,13 @@ class SqliteStorage:
         self._database = Database(path, busy_timeout_seconds)
         # Before the store, which may only be newer then.
         known = self._database.change_mark.read()
-        self.schema_version = migrate(self._database)
-        with self._database.reading() as connection:
-            self._database.change_mark.check(connection, known)
+        try:
+            self.schema_version = migrate(self._database)
+            with self._database.reading() as connection:
+                self._database.change_mark.check(connection, known)
+        except BaseException:
+            self._database.close()
+            raise
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, self._database)
         self.generations = Generations(self._database)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from byheart.storage.sqlite.checksums import DamagedRow
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -15,7 +17,10 @@ def to_micros(moment: datetime) -> int:
 
 def from_micros(micros: int) -> datetime:
     """Give the moment, in UTC."""
-    return _EPOCH + timedelta(microseconds=micros)
+    try:
+        return _EPOCH + timedelta(microseconds=micros)
+    except (OverflowError, TypeError) as error:
+        raise DamagedRow(f"{micros!r} is no time") from error
 
 
 def now_micros() -> int:
