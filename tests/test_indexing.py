@@ -888,3 +888,60 @@ def test_status_tells_of_workspaces(store: MemoryStore, root: Path) -> None:
     assert (workspace.root, workspace.files, workspace.watched_by) == (str(root), 3, None)
     assert workspace.indexed_at is not None
     assert workspace.indexed_at > before
+
+
+# --- Secrets ----------------------------------------------------------------------------------
+
+KEY = "-----BEGIN PRIVATE" + " KEY-----\nMIIEabcd\nMIIEefgh\n-----END PRIVATE" + " KEY-----"
+NOTES = "# Notes\n\nThe password for the router is hunt" + f"er2.\n\n{KEY}\n\nThe pump is green.\n"
+
+
+def test_secrets_in_files_are_replaced_and_reported(root: Path, open_store: OpenStore) -> None:
+    write(root, "notes.md", NOTES)
+    store = open_store()
+    report = store.index(root)
+    memory = store.get(str(root / "notes.md"))
+    assert "hunter2" not in memory.content
+    assert "MIIE" not in memory.content
+    assert "is [redacted: password]." in memory.content
+    assert report.secrets_redacted == 2
+    [redacted] = report.redacted_files
+    assert (redacted.path, dict(redacted.secrets)) == (
+        "notes.md",
+        {"password": 1, "private key": 1},
+    )
+    assert not store.search("hunter2", mode="fts").results
+    assert (root / "notes.md").read_text() == NOTES
+    again = store.index(root)
+    assert (again.files_skipped, again.secrets_redacted) == (4, 0)
+
+
+def test_lines_after_a_secret_keep_their_numbers(root: Path, open_store: OpenStore) -> None:
+    write(root, "notes.md", NOTES)
+    store = open_store()
+    store.index(root)
+    lines = store.get(str(root / "notes.md")).content.split("\n")
+    assert lines.index("The pump is green.") == NOTES.split("\n").index("The pump is green.")
+    assert len(lines) == len(NOTES.split("\n"))
+
+
+@pytest.mark.parametrize("level", ["none", "hooks"])
+def test_a_setting_keeps_files_as_they_are(root: Path, open_store: OpenStore, level: str) -> None:
+    write(root, "notes.md", NOTES)
+    store = open_store(redact_secrets=level)
+    report = store.index(root)
+    assert store.get(str(root / "notes.md")).content == NOTES
+    assert (report.secrets_redacted, report.redacted_files) == (0, ())
+
+
+def test_a_file_of_credentials_is_never_indexed_whatever_the_settings_say(
+    root: Path, open_store: OpenStore
+) -> None:
+    write(root, "shop-firebase-adminsdk-x1.json", "{}")
+    write(root, "admin.conf", "kind: Config\nclusters: []\nusers:\n- token: abcdefgh\n")
+    write(root, "passwords.md", "router hunter2\n")
+    store = open_store(redact_secrets="none")
+    assert store.index(root).files_indexed == 3
+    assert {Path(each.path or "").name for each in store.list().memories} == {
+        *("README.md", "setup.md", "app.py")
+    }

@@ -77,7 +77,7 @@ def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
     saved = store.save(REPORT)
     assert set(to_wire(saved)) == {
         *("memory_id", "status", "chunks", "content_hash", "created_at", "pending_vectors"),
-        *("version", "similar", "degraded"),
+        *("version", "similar", "degraded", "secrets_found", "secrets_redacted"),
     }
     assert saved.status == "created"
     assert saved.chunks == store.get(saved.memory_id).chunks > 1

@@ -6,8 +6,12 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
+from typing import TYPE_CHECKING, get_args
 
-from byheart.settings import Settings
+from byheart.settings import RedactSecrets, Settings
+
+if TYPE_CHECKING:
+    from byheart.noticing.secrets import Redacted
 
 # What Byheart itself gave must not come back as something new.
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
@@ -33,12 +37,23 @@ def is_wanted(tool: str, settings: Settings) -> bool:
     return not own and any(fnmatchcase(name, pattern) for pattern in settings.capture_tools)
 
 
+def take_out_secrets(
+    text: str, settings: Settings, level: RedactSecrets, *, keep_lines: bool = False
+) -> Redacted:
+    """Replace the secrets of a text, unless `redact_secrets` is set below this level."""
+    # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
+    from byheart.noticing.secrets import Redacted, redact
+
+    levels = get_args(RedactSecrets)
+    if levels.index(settings.redact_secrets) < levels.index(level):
+        return Redacted(text, {})
+    return redact(text, keep_lines=keep_lines)
+
+
 def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captured:
     """Take secrets out of a text; of a long output keep the beginning and the end."""
-    # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
-    from byheart.noticing.secrets import redact
-
-    redacted = redact(text if text.isascii() else _UNSTORABLE.sub("\ufffd", text))
+    storable = text if text.isascii() else _UNSTORABLE.sub("\ufffd", text)
+    redacted = take_out_secrets(storable, settings, "hooks")
     most = settings.capture_chars if is_output else 0
     if not most or len(redacted.text) <= most:
         return Captured(redacted.text, redacted.count, shortened=False)

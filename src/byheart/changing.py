@@ -16,7 +16,14 @@ from byheart import fields as check
 from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
 from byheart.model import Chunk, Memory, SaveResult, to_wire
-from byheart.saving import Saver, SaveRequest, check_request, notice
+from byheart.saving import (
+    Saver,
+    SaveRequest,
+    check_request,
+    look_for_secrets,
+    notice,
+    tell_secrets,
+)
 from byheart.settings import Settings
 from byheart.vectorizing import Made, Passage, Vectorizer, by_chunk, passages
 
@@ -80,13 +87,14 @@ class Changer:
             raise InvalidInput("nothing to change was given", "name at least one field")
         for attempt in range(_MOST_ATTEMPTS):
             current = self._read(memory_id, space)
-            revision, wanted, made = self._revision(current, given, who)
+            request = self._request(current, given)
+            revision, wanted, made = self._revision(current, request, given, who)
             revision = replace(
                 revision,
                 expected_version=current.version if expected_version is None else expected_version,
             )
             if not revision.changes and revision.expected_version == current.version:
-                return self._unchanged(current)
+                return tell_secrets(request, self._unchanged(current))
             try:
                 result = self._storage.revise(revision, made.model)
             except VersionConflict:
@@ -94,7 +102,7 @@ class Changer:
                     raise
             else:
                 reason = self._saver.note_refused([result], wanted, made)
-                return self._saver.complete([result], wanted, reason)[0]
+                return tell_secrets(request, self._saver.complete([result], wanted, reason)[0])
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
@@ -128,9 +136,8 @@ class Changer:
             )
         return memory
 
-    def _revision(
-        self, current: Memory, given: Mapping[str, Any], who: str
-    ) -> tuple[Revision, Sequence[Passage], Made]:
+    def _request(self, current: Memory, given: Mapping[str, Any]) -> SaveRequest:
+        """Say the whole memory again; secrets are looked for in a text that is given."""
         if current.damaged and "content" not in given:
             raise StoreDamaged(
                 f"the text of {current.memory_id} is not the one that was saved, and stays as it "
@@ -138,7 +145,12 @@ class Changer:
                 "give the whole text anew as content, or put a backup in the store's place",
             )
         request = check_request(_merged(current, given), self._settings)
-        request = replace(request, origin=replace(request, role=current.role).whose)
+        request = look_for_secrets(request, self._settings, tuple(given))
+        return replace(request, origin=replace(request, role=current.role).whose)
+
+    def _revision(
+        self, current: Memory, request: SaveRequest, given: Mapping[str, Any], who: str
+    ) -> tuple[Revision, Sequence[Passage], Made]:
         # The very text that was saved, given again, takes the place of a damaged one.
         changed_text = request.content_hash != current.content_hash or current.damaged
         noticed, derived = _noticed(current, request, given, changed_text)

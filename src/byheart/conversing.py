@@ -18,7 +18,15 @@ from byheart.contracts import Storage
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.filtering import of_session
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
-from byheart.saving import SAVE_FIELDS, OnEmbedded, Saver, SaveRequest, check_request, other_words
+from byheart.saving import (
+    SAVE_FIELDS,
+    OnEmbedded,
+    Saver,
+    SaveRequest,
+    check_request,
+    look_for_secrets,
+    other_words,
+)
 from byheart.settings import Settings
 
 TURN_FIELDS = (
@@ -52,6 +60,11 @@ def check_turn(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
         client_id=check.check_optional_label("client_id", given.get("client_id")),
         created_at=check.check_moment("created_at", given.get("created_at")),
     )
+
+
+def check_logged(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+    """Accept the fields of `log`, and look for secrets in them."""
+    return look_for_secrets(check_turn(given, settings), settings)
 
 
 class Recorder:
@@ -206,6 +219,7 @@ class Recorder:
                 },
                 self._settings,
             )
+            request = look_for_secrets(request, self._settings)
             [result] = self._saver.save([replace(request, client_id=_RUNNING)])
             if result.status == "created":
                 return result

@@ -37,7 +37,7 @@ from byheart.model import (
     TransferProgress,
 )
 from byheart.revising import Outcome, Reviser, Update, from_elsewhere
-from byheart.saving import Saver, SaveRequest, check_request
+from byheart.saving import Saver, SaveRequest, check_request, look_for_secrets
 from byheart.settings import Settings
 from byheart.upkeep import foreign, jsonl, vault
 from byheart.upkeep.exporting import FORMATS
@@ -250,6 +250,7 @@ class Importer:
 
     def _adopt(self, requests: list[SaveRequest]) -> None:
         """Keep what is new, and let what is known by its name follow what it was made from."""
+        requests = self._without_secrets(requests)
         distinct: dict[DedupKey, SaveRequest] = {}
         for request in requests:
             distinct.setdefault(request.key, request)
@@ -446,6 +447,7 @@ class Importer:
         """Save texts, except those that were forgotten for good."""
         if not requests:
             return
+        requests = self._without_secrets(requests)
         erased = self._erased([request.key for request in requests])
         wanted = [request for request in requests if request.key not in erased]
         self._counts.refused += len(requests) - len(wanted)
@@ -460,6 +462,12 @@ class Importer:
             self._counts.imported += result.status == "created"
             self._counts.unchanged += result.status == "unchanged"
         self._report()
+
+    def _without_secrets(self, requests: list[SaveRequest]) -> list[SaveRequest]:
+        """Replace the secrets of what is brought in on purpose, if the settings ask for it."""
+        if self._settings.redact_secrets != "all":
+            return requests
+        return [look_for_secrets(request, self._settings) for request in requests]
 
     def _erased(self, keys: list[DedupKey]) -> set[DedupKey]:
         return set() if self._force else self._storage.tombstoned(keys)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,9 +19,10 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
+from byheart.capturing import take_out_secrets
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.errors import InvalidInput, NotFound
-from byheart.model import FileError, Indexed, IndexProgress, Workspace, client_id_of
+from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
 from byheart.saving import Saver, SaveRequest
 from byheart.settings import Settings
 from byheart.vectorizing import Made, Vectorizer, passages
@@ -85,6 +86,7 @@ class Tally:
     forgotten: int = 0
     chunks: int = 0
     errors: list[FileError] = field(default_factory=list)
+    redacted: list[RedactedFile] = field(default_factory=list)
     emptied: str | None = None
     """Why nothing was removed though all files are gone, and what to do if that is meant."""
 
@@ -127,6 +129,7 @@ class Indexer:
         self._storage = storage
         self._saver = saver
         self._vectorizer = vectorizer
+        self._settings = settings
         self._kept = timedelta(days=settings.prune_after_days)
 
     def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
@@ -195,7 +198,8 @@ class Indexer:
             missing = {}
         changed = [each for each in look.seen if not _is_unchanged(each, look.known)]
         tally.skipped = len(look.seen) - len(changed) - len(failed)
-        run = _Run(self._storage, self._saver, self._vectorizer, place, look.known, missing, tally)
+        parts = (self._storage, self._saver, self._vectorizer, self._settings)
+        run = _Run(*parts, place, look.known, missing, tally)
         run.read(changed, on_progress)
         gone = {path: known.stamp for path, known in run.missing.items()}
         if gone:
@@ -267,6 +271,7 @@ class _Run:
         storage: Storage,
         saver: Saver,
         vectorizer: Vectorizer,
+        settings: Settings,
         place: Place,
         known: dict[str, KnownFile],
         missing: dict[str, KnownFile],
@@ -275,6 +280,7 @@ class _Run:
         self._storage = storage
         self._saver = saver
         self._vectorizer = vectorizer
+        self._settings = settings
         self._place = place
         self._known = known
         self.missing = missing
@@ -363,13 +369,27 @@ class _Run:
         return None, bool(alike)
 
     def _cut(self, file: FileText, look: FileChange, *, reuse: bool) -> _Prepared:
+        file, secrets = self._without_secrets(file)
         request = self._request(file)
         chunks, format_ = self._saver.chunk(request)
         made = Made([() for _ in chunks], None, None)
         if reuse:
             made = self._vectorizer.known_windows(passages(chunks, request.title))
         draft = self._saver.draft(request, chunks, made.windows, format_)
-        return _Prepared(replace(look, draft=draft), len(file.text), len(chunks), made.model)
+        return _Prepared(
+            replace(look, draft=draft), len(file.text), len(chunks), made.model, secrets=secrets
+        )
+
+    def _without_secrets(self, file: FileText) -> tuple[FileText, Mapping[str, int]]:
+        """Take out the secrets of a file: nobody asked for them to be kept.
+
+        Every line keeps its number, so that a passage still says where in the file it stands.
+        """
+        text = take_out_secrets(file.text, self._settings, "captured", keep_lines=True)
+        title = take_out_secrets(file.title or "", self._settings, "captured")
+        if not text.found and not title.found:
+            return file, {}
+        return replace(file, text=text.text, title=title.text or None), text.found
 
     def _request(self, file: FileText) -> SaveRequest:
         path = (self._place.root / file.seen.path).as_posix()
@@ -413,6 +433,8 @@ class _Run:
             if status == "indexed":
                 tally.indexed += 1
                 tally.chunks += prepared.chunks
+                if prepared.secrets:
+                    tally.redacted.append(RedactedFile(change.path, prepared.secrets))
             elif status == "moved":
                 tally.moved += 1
             elif status == "removed":
@@ -442,6 +464,8 @@ class _Prepared:
     model: Model | None = None
     vanished: bool = False
     """Deleted after it was seen, which is nobody's mistake."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """How many secrets of each kind were taken out."""
 
     def of_model(self, model: Model | None) -> FileChange:
         """Leave out vectors of another model: the store switched while the batch was read."""
@@ -469,6 +493,8 @@ def report(
         pending_vectors=pending_vectors,
         degraded=None,
         elapsed_ms=elapsed_ms,
+        secrets_redacted=sum(each.count for each in tally.redacted),
+        redacted_files=tuple(tally.redacted),
     )
 
 

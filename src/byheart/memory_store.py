@@ -17,7 +17,7 @@ from byheart import fields as check
 from byheart.batching import Batcher, Progress
 from byheart.changing import ChangedFields, Changer
 from byheart.contracts import Embedder, Storage
-from byheart.conversing import Recorder, check_turn
+from byheart.conversing import Recorder, check_logged, check_turn
 from byheart.errors import (
     EmbedderUnavailable,
     EmbeddingError,
@@ -78,7 +78,7 @@ from byheart.model import (
 from byheart.observing import Observer
 from byheart.prompting import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.reembedding import Reembedder
-from byheart.saving import SAVE_FIELDS, Saver, check_request
+from byheart.saving import SAVE_FIELDS, Saver, check_saved
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.sessions import Sessions
 from byheart.settings import Settings
@@ -166,7 +166,7 @@ class MemoryStore:
         told how many there are; what an interruption leaves is made when it is saved again.
         """
         given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
-        request = check_request(given, self._settings)
+        request = check_saved(given, self._settings)
         [result] = self._saver.save([request], Progress().while_embedding(on_progress))
         self._observer.saved(request.space, result.status)
         # The memory is safe by now: trouble with older ones must not look like its own.
@@ -197,7 +197,7 @@ class MemoryStore:
         goes on from there without doing anything twice. With `check_first`, a bad item leaves
         nothing saved; all items are then held in memory.
         """
-        batches = self._batcher.check(items, check_request, check_first)
+        batches = self._batcher.check(items, check_saved, check_first)
         return self._batcher.keep(batches, self._saver.save, on_progress)
 
     def embed_pending(
@@ -255,7 +255,7 @@ class MemoryStore:
         The same words again are another turn, the same `client_id` again is the same one.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
-        turn = check_turn(given, self._settings)
+        turn = check_logged(given, self._settings)
         [result] = self._recorder.keep([turn])
         self._observer.saved(turn.space, result.status)
         return result
@@ -271,7 +271,7 @@ class MemoryStore:
         A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
         `client_id` can be given again.
         """
-        batches = self._batcher.check(items, check_turn, check_first)
+        batches = self._batcher.check(items, check_logged, check_first)
         kept = self._recorder.until_other_words(batches)
         sound = list(kept) if check_first else kept
         return self._batcher.keep(sound, self._recorder.keep, on_progress)

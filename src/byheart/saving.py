@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from hashlib import sha256
@@ -70,6 +71,9 @@ class SaveRequest:
     who: str | None = None
     # The stretches of the text that only repeat what was put into the prompt.
     echoes: tuple[tuple[int, int], ...] = ()
+    # How many secrets of each kind were found in it, and whether they were replaced.
+    secrets_found: Mapping[str, int] = field(default_factory=dict)
+    secrets_redacted: bool = False
 
     @property
     def key(self) -> DedupKey:
@@ -164,6 +168,57 @@ def check_request(
     )
 
 
+_TEXTS = ("content", "title", "summary")
+
+
+def look_for_secrets(
+    request: SaveRequest, settings: Settings, names: Sequence[str] = _TEXTS
+) -> SaveRequest:
+    """Note the secrets of what is saved on purpose; replace them if the settings say so.
+
+    `names` are the fields to look at: an update leaves alone what it was not given.
+    """
+    # Imported here: only what saves needs the patterns.
+    from byheart.noticing.secrets import redact
+
+    texts = {name: getattr(request, name) for name in _TEXTS}
+    found: Counter[str] = Counter()
+    for name in _TEXTS:
+        if name in names and texts[name]:
+            redacted = redact(texts[name])
+            texts[name] = redacted.text
+            found.update(redacted.found)
+    if not found:
+        return request
+    request = replace(request, secrets_found=dict(found))
+    if settings.redact_secrets != "all":
+        return request
+    return replace(
+        request,
+        content=texts["content"],
+        content_hash=sha256(texts["content"].encode()).hexdigest(),
+        title=texts["title"],
+        summary=texts["summary"],
+        secrets_redacted=True,
+    )
+
+
+def check_saved(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+    """Accept the fields of `save`, and look for secrets in them."""
+    return look_for_secrets(check_request(given, settings), settings)
+
+
+def tell_secrets(request: SaveRequest, result: SaveResult) -> SaveResult:
+    """Add to a result what was found in its text."""
+    if not request.secrets_found:
+        return result
+    return replace(
+        result,
+        secrets_found=request.secrets_found,
+        secrets_redacted=request.secrets_redacted,
+    )
+
+
 # Told what was written, how many of its missing vectors are made, and how many there are to make.
 OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
 
@@ -206,7 +261,8 @@ class Saver:
         reason = self.note_refused(written, waiting, made)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
-        return self.complete(saved, waiting, reason, on_embedded)
+        complete = self.complete(saved, waiting, reason, on_embedded)
+        return list(map(tell_secrets, requests, complete))
 
     def embed(self, *wanted: Sequence[Passage]) -> Made:
         """Embed the texts that are to be written, except for those that would take long."""

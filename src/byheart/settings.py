@@ -26,6 +26,7 @@ from byheart.private_files import FILE_MODE, make_private_folder
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
 ModelSource = Literal["hub", "wheel"]
+RedactSecrets = Literal["none", "hooks", "captured", "all"]
 
 PREFIX = "BYHEART_"
 CONFIG_VARIABLE = "BYHEART_CONFIG"
@@ -345,6 +346,12 @@ class Settings:
         "How much of such an output is kept, in characters, half from its end; 0 means all.",
         0,
         10_000_000,
+    )
+    redact_secrets: RedactSecrets = _choice(
+        "captured",
+        "Where secrets are replaced: in what hooks and transcripts capture (hooks), in indexed "
+        "files too (captured), in what is saved on purpose too (all), or nowhere (none).",
+        get_args(RedactSecrets),
     )
     hook_timeout_seconds: float = _number(
         2.0, "How long `byheart hook` may keep an agent waiting for an answer.", 0, 600, float

@@ -10,7 +10,8 @@ import random
 import re
 import string
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -21,10 +22,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import byheart
-from byheart.noticing import secrets
-from byheart.noticing.secrets import redact
+from byheart.noticing import secret_blocks, secret_judges, secrets
+from byheart.noticing.secret_blocks import FINDERS
+from byheart.noticing.secret_judges import JUDGES
+from byheart.noticing.secret_rules import Rule, fill_in, load_rules
+from byheart.noticing.secrets import Redacted, redact
+from tests.growth import grows_in_line
 
 _RANDOM = random.Random(7)
+# In an example, ⟦ ⟧ stand around the secret.
+_MARKED = re.compile("⟦[^⟧]*⟧")
+
+
+def without_marks(example: str) -> str:
+    return example.replace("⟦", "").replace("⟧", "")
 
 
 def made_up(length: int, alphabet: str = string.ascii_letters + string.digits) -> str:
@@ -303,29 +314,68 @@ def test_the_code_of_this_project_holds_no_secrets() -> None:
     found = {
         path.name: redacted.found
         for path in source[::5]
-        if path != Path(secrets.__file__)  # it quotes some
         if (redacted := redact(path.read_text(encoding="utf-8"))).count
     }
     assert found == {}
 
 
-def test_every_pattern_says_by_which_letters_it_is_found() -> None:
-    for kind, token in secrets._TOKENS.items():
-        samples = [secret for each, _, secret, _ in SECRETS if each == kind]
-        found = [any(mark in sample for mark in token.marks) for sample in samples]
-        assert all(found) or kind in ("discord", "mailgun", "twilio", "private key"), kind
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_every_rule_finds_its_examples_and_nothing_around_them(rule: Rule) -> None:
+    assert rule.examples
+    for example in map(fill_in, rule.examples):
+        redacted = redact(without_marks(example))
+        assert redacted.text == _MARKED.sub(f"[redacted: {rule.kind}]", example)
+        assert dict(redacted.found) == {rule.kind: 1}
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_no_rule_finds_anything_in_the_counter_examples_of_any(rule: Rule) -> None:
+    assert rule.counter_examples
+    for text in map(fill_in, rule.counter_examples):
+        assert redact(text) == Redacted(text, {})
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_a_rule_is_needed_for_at_least_one_of_its_examples(rule: Rule) -> None:
+    """Without this, an example could pass because of another rule, and the pattern be broken."""
+    texts = [without_marks(fill_in(example)) for example in rule.examples]
+    forms = [secrets._Forms(text) for text in texts]
+    assert any(
+        (keywords := form.keywords_of(rule)) and list(secrets._find(rule, form, keywords))
+        for form in forms
+    )
+
+
+def test_every_rule_names_what_exists() -> None:
+    rules = load_rules()
+    assert len({rule.name for rule in rules}) == len(rules)
+    for rule in rules:
+        assert rule.keywords, rule.name
+        assert (rule.regex is None) == (rule.finder is not None), rule.name
+        assert rule.judge is None or rule.judge in JUDGES, rule.name
+        assert rule.finder is None or rule.finder in FINDERS, rule.name
+        if rule.ignore_case:
+            assert all(each == each.lower() for each in rule.keywords), rule.name
+        if rule.regex is not None:
+            assert set(rule.groups) <= set(rule.pattern.groupindex), rule.name
+    assert set(JUDGES) == {rule.judge for rule in rules if rule.judge}
+
+
+TOKENS = [rule for rule in load_rules() if rule.in_runs and rule.judge is None]
 
 
 @settings(max_examples=300)
 @given(st.data())
-def test_all_that_a_pattern_matches_has_letters_by_which_it_is_found(
+def test_all_that_a_token_pattern_matches_has_a_keyword_where_it_is_looked_for(
     data: st.DataObject,
 ) -> None:
-    kind = data.draw(st.sampled_from(sorted(secrets._TOKENS)))
-    token = secrets._TOKENS[kind]
-    secret = data.draw(st.from_regex(re.compile(token.pattern, re.ASCII), fullmatch=True))
+    rule = data.draw(st.sampled_from(TOKENS))
+    assert rule.regex is not None
+    secret = data.draw(st.from_regex(re.compile(rule.regex, re.ASCII), fullmatch=True))
     runs = "\n".join(secrets._RUN.findall(f"a {secret} b"))
-    assert any(mark in runs for mark in token.marks) or not secrets._pattern_of(kind).search(secret)
+    if rule.pattern.search(secret) is not None:
+        assert any(keyword in runs for keyword in rule.keywords)
+        assert not rule.anchored or secret.startswith(rule.keywords)
 
 
 def _repeats(parsed: Any, inside: bool = False) -> Iterator[str]:
@@ -349,9 +399,16 @@ def _repeats(parsed: Any, inside: bool = False) -> Iterator[str]:
 
 
 def test_nothing_that_repeats_without_a_bound_repeats_inside_another() -> None:
-    patterns = [value for value in vars(secrets).values() if isinstance(value, re.Pattern)]
-    patterns += [secrets._pattern_of(kind) for kind in secrets._TOKENS]
-    assert len(patterns) > 80
+    modules = (secrets, secret_judges, secret_blocks)
+    patterns = [
+        value
+        for module in modules
+        for value in vars(module).values()
+        if isinstance(value, re.Pattern)
+    ]
+    patterns += [rule.pattern for rule in load_rules() if rule.regex is not None]
+    patterns.append(secret_blocks._block_pattern())
+    assert len(patterns) > 120
     parser = sys.modules["re._parser"]
     for pattern in patterns:
         found = list(_repeats(parser.parse(pattern.pattern, pattern.flags & ~re.UNICODE)))
@@ -384,3 +441,42 @@ def test_the_end_of_a_long_hostile_text_is_reached() -> None:
         size = 500_000 if len(piece) > 50 else 60_000
         text = piece * (size // len(piece)) + "\n. " + last
         assert redact(text).text.endswith(". [redacted: aws]"), piece
+
+
+def hostile_texts(rule: Rule) -> Iterator[str]:
+    """Make what a pattern begins with, or almost is, again and again."""
+    yield rule.keywords[0]
+    yield f"{rule.keywords[-1]}: "
+    text = without_marks(fill_in(rule.examples[0]))
+    yield text[: len(text) * 2 // 3]
+    yield f"{text}\n"
+
+
+@pytest.mark.parametrize("rule", load_rules(), ids=lambda rule: rule.name)
+def test_the_time_of_a_rule_grows_in_line_with_a_hostile_text(rule: Rule) -> None:
+    """At 100 kB, a quadratic pattern takes 64 times as long as at an eighth of it."""
+
+    def prepare(piece: str, times: int) -> Callable[[], object]:
+        form = secrets._Forms(piece * (times * 12_500 // len(piece) + 1))
+        keywords = form.keywords_of(rule) or list(rule.keywords)
+        return lambda: list(secrets._find(rule, form, keywords))
+
+    for piece in dict.fromkeys(hostile_texts(rule)):
+        assert grows_in_line(partial(prepare, piece)), piece
+
+
+def test_a_secret_of_several_lines_can_leave_its_line_breaks_behind() -> None:
+    key = f"-----BEGIN PRIVATE{' KEY-----'}\n{KEY_BODY}\n-----END PRIVATE{' KEY-----'}"
+    block = "password: |\n  correct horse" + " 7\n  more\nuser: bob\n"
+    text = f"first\n{key}\nlast\n{block}end"
+    redacted = redact(text, keep_lines=True)
+    lines = redacted.text.split("\n")
+    assert redacted.count == 2
+    assert len(lines) == len(text.split("\n"))
+    for line in ("first", "last", "user: bob", "end"):
+        assert lines.index(line) == text.split("\n").index(line)
+
+
+def test_a_letter_that_grows_in_lower_case_moves_nothing() -> None:
+    text = "İ" * 50 + " DB_PASSWORD=correcthorse " + "İ"
+    assert redact(text).text == "İ" * 50 + " DB_PASSWORD=[redacted: password] " + "İ"

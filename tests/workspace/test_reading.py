@@ -177,6 +177,61 @@ def test_a_private_key_is_no_text_under_any_name(tmp_path: Path, put) -> None:
     assert read(tmp_path, put, "about.txt", about).text == about
 
 
+ACCOUNT = """{
+  "type": "service_account",
+  "project_id": "shop",
+  "private_key": "-----BEGIN PRIVATE KEY-----\\nMIIE\\n-----END PRIVATE KEY-----\\n",
+  "client_email": "robot@shop.example.org"
+}
+"""
+KUBECONFIG = """apiVersion: v1
+kind: Config
+clusters:
+- name: prod
+  cluster:
+    server: https://k8s.example.org
+users:
+- name: anna
+  user:
+    client-key-data: TUlJRQ==
+"""
+REGISTRIES = '{"auths": {"registry.example.org": {"auth": "dXNlcjpodW50ZXIy"}}}'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("shop.json", ACCOUNT, "service account"),
+        ("admin.conf", KUBECONFIG, "kubeconfig"),
+        ("cluster.yaml", f"# Of the cluster\n{KUBECONFIG}", "kubeconfig"),
+        ("config.json", REGISTRIES, "container registries"),
+    ],
+)
+def test_a_file_of_credentials_is_no_text_under_any_name(
+    tmp_path: Path, put, name: str, text: str, reason: str
+) -> None:
+    put(name, text)
+    with pytest.raises(NotText, match=reason):
+        read_file(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("notes.md", f"The account looks like this:\n\n```json\n{ACCOUNT}```\n"),
+        ("notes2.md", f"The file looks like this:\n\n{KUBECONFIG}"),
+        ("cluster.yaml", KUBECONFIG.replace("    client-key-data: TUlJRQ==\n", "")),
+        ("deployment.yaml", "apiVersion: v1\nkind: ConfigMap\nusers: 3\nclusters: 2\ntoken: x\n"),
+        ("package.json", '{"auths": {"mode": "none"}}'),
+        ("types.json", '{"type": "service_account", "private_key": "see the vault"}'),
+    ],
+)
+def test_a_file_that_only_looks_like_credentials_is_text(
+    tmp_path: Path, put, name: str, text: str
+) -> None:
+    assert read(tmp_path, put, name, text).text == text
+
+
 PAGE = """<!DOCTYPE html>
 <html><head><title>Set up &amp; run</title>
 <style>h1 { color: red }</style><script>if (a<b) { write("<h1>no</h1>") }</script></head>

@@ -104,7 +104,14 @@ from byheart.model.upkeep import (
     TransferProgress,
     WrittenFile,
 )
-from byheart.model.workspaces import STALE_SECONDS, FileError, Indexed, IndexProgress, Workspace
+from byheart.model.workspaces import (
+    STALE_SECONDS,
+    FileError,
+    Indexed,
+    IndexProgress,
+    RedactedFile,
+    Workspace,
+)
 
 __all__ = [
     "ACCESSES",
@@ -174,6 +181,7 @@ __all__ = [
     "RecallExplanation",
     "RecalledMemory",
     "RecalledSummary",
+    "RedactedFile",
     "Reembedding",
     "Remark",
     "Removal",

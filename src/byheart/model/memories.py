@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
@@ -176,7 +176,11 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """What became of one saved text; `degraded` is why vectors are missing, if some are."""
+    """What became of one saved text; `degraded` is why vectors are missing, if some are.
+
+    `secrets_found` counts what looks like a secret in it, by kind; `secrets_redacted` says whether
+    the settings had it replaced.
+    """
 
     memory_id: str
     status: SaveStatus
@@ -187,6 +191,8 @@ class SaveResult:
     version: int = 1
     similar: tuple[Similar, ...] = ()
     degraded: str | None = None
+    secrets_found: Mapping[str, int] = field(default_factory=dict)
+    secrets_redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -34,6 +35,19 @@ class FileError:
 
 
 @dataclass(frozen=True, slots=True)
+class RedactedFile:
+    """A file of which secrets were replaced in its memory, and how many of each kind."""
+
+    path: str
+    secrets: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        """Count its secrets."""
+        return sum(self.secrets.values())
+
+
+@dataclass(frozen=True, slots=True)
 class IndexProgress:
     """How far the index of a workspace has come: first files are read, then chunks embedded."""
 
@@ -49,7 +63,8 @@ class Indexed:
     """What became of the files of a workspace.
 
     Skipped are those that had not changed, restored those that were gone and are back, empty those
-    that were found to hold no text.
+    that were found to hold no text. `redacted_files` names the files that were indexed this time
+    with their secrets replaced, `secrets_redacted` counts these secrets.
     """
 
     root: str
@@ -65,3 +80,5 @@ class Indexed:
     pending_vectors: int
     degraded: str | None
     elapsed_ms: float
+    secrets_redacted: int = 0
+    redacted_files: tuple[RedactedFile, ...] = ()

@@ -17,7 +17,7 @@ from byheart.workspace.formats.tables import read_table
 from byheart.workspace.formats.web_pages import read_web_page
 from byheart.workspace.formats.word_files import read_word_file
 from byheart.workspace.regular_file import SeenFile, read_bytes
-from byheart.workspace.rules.secret_files import begins_as_key
+from byheart.workspace.rules.secret_files import find_secret_content
 
 _FROM_TEXT: dict[str, Callable[[str, str], Document]] = {
     "csv": read_table,
@@ -68,8 +68,8 @@ def read_file(root: Path, path: str) -> FileText:
     else:
         decoded = decode(data)
         encoding = decoded.encoding
-        if begins_as_key(decoded.text):
-            raise NotText("is a private key")
+        if (reason := find_secret_content(decoded.text)) is not None:
+            raise NotText(reason)
         read = _FROM_TEXT.get(extension)
         document = read(decoded.text, name) if read else Document(decoded.text)
     return FileText(

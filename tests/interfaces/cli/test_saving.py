@@ -252,3 +252,14 @@ def test_on_a_terminal_a_bar_shows_how_far_the_vectors_of_a_long_text_are(
     assert "chunks/s" in ran.out
     assert " left" in ran.out
     assert "saved" in ran.out
+
+
+def test_a_secret_is_told_on_stderr_and_kept(run: Run, library: byheart.MemoryStore) -> None:
+    said = "The password for the router is hunt" + "er2."
+    ran = run("save", said)
+    assert library.get(ran.out.strip()).content == said
+    assert "1 secret saved as given: 1 password" in ran.err
+    assert f"byheart forget --hard {ran.out.strip()}" in ran.err
+    assert run("save", said, "--json").json["secrets_found"] == {"password": 1}
+    assert "saved as given" in run("log", "s1", "user", said).err
+    assert "secret" not in run("save", "The router is in the hall.").err

@@ -309,3 +309,13 @@ def test_a_watched_folder_that_is_not_there_is_refused(run: Run, notes: Path) ->
     ran = run("watch", "nowhere")
     assert ran.code in (1, 2)
     assert "nowhere is not there" in ran.err
+
+
+def test_index_names_the_files_whose_secrets_were_replaced(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "with-secrets"
+    folder.mkdir()
+    (folder / "notes.md").write_text("The password for the router is hunt" + "er2.\n")
+    ran = run("index", str(folder))
+    assert "1 secret replaced in 1 file:" in ran.out
+    assert "notes.md" in ran.out
+    assert "hunter2" not in ran.out

@@ -351,3 +351,9 @@ def test_a_mounted_app_sees_the_grant_of_the_token(serve: Any) -> None:
     answer = server.client("helper", access="read", session_id="s1", space="work").get("/mcp")
     assert answer.json() == ["read", "work", "s1", "helper"]
     assert httpx2.get(f"{server.url}/mcp", trust_env=False).status_code == 401
+
+
+def test_a_secret_in_what_is_saved_is_reported(client: httpx2.Client) -> None:
+    said = {"content": "The password for the router is hunt" + "er2."}
+    answer = client.post("/memories", json=said).json()
+    assert (answer["secrets_found"], answer["secrets_redacted"]) == ({"password": 1}, False)

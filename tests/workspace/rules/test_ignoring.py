@@ -94,6 +94,9 @@ SECRETS = [
     *["service-account.json.bak", ".netrc.BAK", ".git-credentials.old", "server.key.txt"],
     *["prod-credentials.json.1", "prod.tfvars.json", "secrets.yml.orig~", "shadow.20240101"],
     *["token.json", "auth.json", "jane_accessKeys.csv", "rootkey.csv", "wallet.dat"],
+    *["shop-firebase-adminsdk-ab1c2-0123456789.json", "firebase-adminsdk.json", "kubeconfig.yaml"],
+    *["prod.kubeconfig.yml", "kubeconfig-prod", "kubeconfig_dev.json", "passwords.md"],
+    *["My Passwords.docx", "mots-de-passe.md", "contraseñas.txt", "seed-phrase.md"],
     *["server.key.old", ".ssh/config", ".aws/anything", ".gnupg/x", "a/b/.env", "vpn.ovpn"],
 ]
 ORDINARY = [
@@ -109,6 +112,8 @@ ORDINARY = [
     *["Secretary.java", "monkey.json", "key_value.yaml", "id_generator.rb", "id_rsa.pub", "key.md"],
     *["passwordless.json", "secretary.yaml", "credential_store.go", "how-to-keep-secrets.rst"],
     *["secret.txt", "the-secret.txt", "shadow.txt", "notes.old.txt", "accesskeys.md"],
+    *["kubeconfig.go", "kubeconfig_test.py", "admin.conf", "password.md", "api-keys.md"],
+    *["firebase.json", "how-passwords-work.md", "seed.sql", "recovery.md"],
     *["environments.json", "authentication.yaml", "login.html", "keys.py", "pemberton.txt"],
 ]
 

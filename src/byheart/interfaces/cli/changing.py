@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from byheart.interfaces.cli.importing import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
 from byheart.interfaces.cli.saving import fields, given_fields, read_content, read_file
@@ -72,6 +73,7 @@ def update_command(
         changed["content"] = read_file(invocation, file)
     with open_embedding_store(invocation) as store:
         result = store.update(memory_id, expected_version, who, **changed)
+    warn_of_secrets(invocation, [result])
     if invocation.json:
         print_json(result)
         return

@@ -12,7 +12,12 @@ import click
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli import options
 from byheart.interfaces.cli.changing import who
-from byheart.interfaces.cli.importing import LOGGING, import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.importing import (
+    LOGGING,
+    import_lines,
+    warn_of_missing_vectors,
+    warn_of_secrets,
+)
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
 from byheart.interfaces.cli.saving import given_fields, read_content
@@ -109,6 +114,7 @@ def log_command(
     with open_embedding_store(invocation, create=True) as store:
         result = store.log(session_id, role, content, **about)
     warn_of_missing_vectors(invocation, [result])
+    warn_of_secrets(invocation, [result])
     if invocation.json:
         print_json(result)
     elif sys.stdout.isatty():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -50,6 +51,7 @@ def import_lines(
             size = Path(jsonl).stat().st_size
             results = Import(invocation, Lines(file, jsonl, about), size, way).run()
     warn_of_missing_vectors(invocation, results)
+    warn_of_secrets(invocation, results)
     if invocation.json:
         print_json(results)
         return
@@ -71,6 +73,25 @@ def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult
             f"{waiting} could not be embedded and can be found by keyword only, until "
             f"byheart doctor --fix makes the vectors{f': {reason}' if reason else ''}",
         )
+
+
+def warn_of_secrets(invocation: Invocation, results: Sequence[SaveResult]) -> None:
+    """Say what looks like a secret in what was saved, and what can be done about it."""
+    found: Counter[str] = Counter()
+    for result in results:
+        found.update(result.secrets_found)
+    if not found:
+        return
+    kinds = ", ".join(f"{number} {kind}" for kind, number in found.items())
+    secrets = count(found.total(), "secret")
+    if any(result.secrets_redacted for result in results):
+        warn(invocation, f"{secrets} replaced before saving: {kinds}")
+        return
+    saved = next(result.memory_id for result in results if result.secrets_found)
+    warn(
+        invocation,
+        f"{secrets} saved as given: {kinds}; to erase: byheart forget --hard {saved}",
+    )
 
 
 class Watched:

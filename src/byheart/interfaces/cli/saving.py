@@ -12,7 +12,12 @@ import click
 
 from byheart.errors import ByheartError, InvalidInput
 from byheart.interfaces.cli import options
-from byheart.interfaces.cli.importing import Watched, import_lines, warn_of_missing_vectors
+from byheart.interfaces.cli.importing import (
+    Watched,
+    import_lines,
+    warn_of_missing_vectors,
+    warn_of_secrets,
+)
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
@@ -121,6 +126,7 @@ def read_content(invocation: Invocation, text: Sequence[str]) -> str:
 
 def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object) -> None:
     warn_of_missing_vectors(invocation, results)
+    warn_of_secrets(invocation, results)
     if invocation.json:
         print_json(answer)
         return

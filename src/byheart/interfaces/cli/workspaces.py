@@ -138,6 +138,7 @@ def _show(invocation: Invocation, report: Indexed) -> None:
     screen.line(Part(report.root, "name"), Part(_elapsed(report), "dim"))
     screen.line(_counts(report), indent=1)
     _show_errors(screen, report)
+    _show_redacted(screen, report)
     if report.degraded:
         warn(invocation, report.degraded)
     if report.pending_vectors:
@@ -155,6 +156,20 @@ def _show_errors(screen: Screen, report: Indexed) -> None:
     if len(report.errors) > _SHOWN_ERRORS:
         more = len(report.errors) - _SHOWN_ERRORS
         screen.line(Part(f"and {count(more, 'other')}: see --json", "dim"), indent=1)
+
+
+def _show_redacted(screen: Screen, report: Indexed) -> None:
+    """Name the files whose memories have a mark in the place of each secret."""
+    if not report.redacted_files:
+        return
+    secrets = count(report.secrets_redacted, "secret")
+    screen.line(f"{secrets} replaced in {count(len(report.redacted_files), 'file')}:", indent=1)
+    for each in report.redacted_files[:_SHOWN_ERRORS]:
+        kinds = ", ".join(each.secrets)
+        screen.line(Part(each.path, gives_way=True), Part(kinds, "dim"), indent=2)
+    if len(report.redacted_files) > _SHOWN_ERRORS:
+        more = len(report.redacted_files) - _SHOWN_ERRORS
+        screen.line(Part(f"and {count(more, 'other')}: see --json", "dim"), indent=2)
 
 
 def _elapsed(report: Indexed) -> str:

@@ -37,6 +37,10 @@ def _saved(answer: Wire) -> str:
         lines.append("Its vectors are still to be made: until then it is found by keyword only.")
     if answer.get("degraded"):
         lines.append(f"The reason: {answer['degraded']}")
+    if answer.get("secrets_found"):
+        kinds = ", ".join(answer["secrets_found"])
+        done = "was replaced" if answer.get("secrets_redacted") else "is saved as given"
+        lines.append(f"It holds what looks like a secret ({kinds}), which {done}.")
     if answer.get("similar"):
         lines.append("Almost the same is already saved:")
         lines += [f"- {each['memory_id']}: {each['summary']}" for each in answer["similar"]]

@@ -50,6 +50,8 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
         "version": 1,
         "similar": [],
         "degraded": None,
+        "secrets_found": {},
+        "secrets_redacted": False,
     },
     ("POST", "/search"): {
         "query": "can I ship on Saturday?",

@@ -1,4 +1,7 @@
-"""Secret files: what must never be read, whatever the rules of a folder say, by its name."""
+"""Secret files: files that must never be indexed, whatever the rules of a folder say.
+
+Most are known by their names. Keys and logins under other names are known by their content.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ _COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14
 # What is put behind a whole name to send a file by mail, or to say how it is written.
 _DISGUISES = frozenset({"txt", "json"})
 _SECRET_STEM = re.compile(
-    r"\.env[.\-_ \d].*|env\.(?:local|production|development|staging|prod|dev|test)"
+    r"(?:.*[^a-z0-9])?firebase-adminsdk(?:[^a-z0-9].*)?\.json"
+    r"|(?:.*[^a-z0-9])?kubeconfig(?:[-_.][^.]*)?\.(?:ya?ml|json|conf|config)|kubeconfig[-_][^.]*"
+    r"|\.env[.\-_ \d].*|env\.(?:local|production|development|staging|prod|dev|test)"
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[._-].+"
     r"|\.\w+_history"
 )
@@ -49,6 +54,14 @@ _LISTED = re.compile(
     r"(?:.*[^a-z0-9])?(?:passwords?|passwd|credentials?|logins?|recovery[-_.]?codes?"
     r"|(?:api|access|root)[-_.]?keys?|seed[-_.]?phrase)"
     r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:txt|csv|tsv|text)"
+)
+# The same as notes. Documentation has pages called `credentials.md` and `api-keys.md`: these are
+# ordinary files, of which the secrets are taken out.
+_NOTED = re.compile(
+    r"(?:.*[^a-z0-9])?(?:passwords|passwd|passwörter|kennwörter|mots[-_. ]?de[-_. ]?passe"
+    r"|contraseñas|senhas|密码|密碼|recovery[-_. ]?(?:codes?|phrases?)"
+    r"|seed[-_. ]?(?:phrases?|words))"
+    r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:md|markdown|mdx|rst|adoc|org|docx|txt|csv)"
 )
 _BARE = re.compile(
     r"(?:.*[^a-z0-9])?(?:credentials?|passwords?|secrets?|api[-_.]?keys?|private[-_.]?key)"
@@ -78,7 +91,9 @@ def _holds_secrets(name: str) -> bool:
         return True
     if dot and stem and extension in _VALUE_EXTENSIONS:
         return _SECRET_WORDS.search(_CAMEL.sub("-", name)[: -len(extension)].lower()) is not None
-    return (_LISTED if dot and stem else _BARE).fullmatch(folded) is not None
+    if dot and stem:
+        return any(each.fullmatch(folded) for each in (_LISTED, _NOTED))
+    return _BARE.fullmatch(folded) is not None
 
 
 _ARMOUR = re.compile(
@@ -87,6 +102,34 @@ _ARMOUR = re.compile(
 )
 
 
-def begins_as_key(text: str) -> bool:
-    """Say whether a text is a private key, under whatever name."""
-    return _ARMOUR.match(text) is not None
+# How far into a file its kind is looked for.
+_LOOKED_AT_CHARS = 200_000
+_ACCOUNT_TYPE = re.compile(r"\"type\"\s{0,9}:\s{0,9}\"service_account\"")
+_ACCOUNT_KEY = re.compile(r"\"private_key\"\s{0,9}:\s{0,9}\"-----BEGIN ")
+_KIND_CONFIG = re.compile(
+    r"(?m)(?:^|[,{])[ \t]{0,9}\"?kind\"?[ \t]{0,9}:[ \t]{0,9}\"?Config\"?[ \t\r]{0,9}(?:$|[,}])"
+)
+_CLUSTER_LOGIN = re.compile(
+    r"(?:client-key-data|token|password|auth-provider)\"?[ \t]{0,9}:[ \t]{0,9}\"?[^\s\"{}]"
+)
+_REGISTRY_LOGIN = re.compile(r"\"auth\"\s{0,9}:\s{0,9}\"[A-Za-z0-9+/_-]{4,}")
+
+
+def find_secret_content(text: str) -> str | None:
+    """Say why a text is a secret as a whole, under whatever name, if it is one.
+
+    Notes that quote such a file are ordinary files: their secrets are taken out, and they stay.
+    """
+    if _ARMOUR.match(text) is not None:
+        return "is a private key"
+    head = text[:_LOOKED_AT_CHARS].lstrip("\ufeff \t\r\n")
+    if head.startswith("{"):
+        if "service_account" in head and _ACCOUNT_TYPE.search(head) and _ACCOUNT_KEY.search(head):
+            return "is the key of a service account"
+        if '"auths"' in head and _REGISTRY_LOGIN.search(head):
+            return "holds logins of container registries"
+    is_data = head.startswith(("{", "apiVersion", "kind:", "clusters:", "users:", "---", "#"))
+    is_config = is_data and "clusters" in head and "users" in head and _KIND_CONFIG.search(head)
+    if is_config and _CLUSTER_LOGIN.search(head):
+        return "is a kubeconfig with credentials"
+    return None
