@@ -308,6 +308,7 @@ class Saver:
             format=format_,
             tokens=tokens,
             target_tokens=self._settings.chunk_tokens,
+            max_chunks=self._settings.max_chunks,
         )
         if request.echoes:
             chunks = set_apart(chunks, request.echoes, tokens, self._settings.min_turn_words)
