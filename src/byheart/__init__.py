@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StoreReadOnly,
         StoreTooNew,
         StoreUnreachable,
+        TooManyChunks,
         Unreadable,
         VersionConflict,
     )
@@ -182,6 +183,7 @@ _HOMES = {
     "TransferProgress": "byheart.model",
     "Turn": "byheart.model",
     "Unreadable": "byheart.errors",
+    "TooManyChunks": "byheart.errors",
     "VersionConflict": "byheart.errors",
     "VerdictExplanation": "byheart.model",
     "Workspace": "byheart.model",
@@ -269,6 +271,7 @@ __all__ = [
     "StoreUnreachable",
     "SystemBlock",
     "Token",
+    "TooManyChunks",
     "Transcript",
     "TransferProgress",
     "Turn",

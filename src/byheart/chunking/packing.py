@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 from byheart.chunking.block import Block, lay_end_to_end, no_parts
 from byheart.chunking.prose import cut_sentences, cut_to_size
@@ -22,15 +23,19 @@ _MANY_PIECES, _JOINED_SHARE = 50_000, 8
 _HANDED_ON = 1_000
 
 
-def pack(
-    blocks: Iterable[Block], ruler: Ruler, target_tokens: int, several: int
-) -> Iterator[Sequence[Block]]:
-    """Give the pieces of each chunk, in order: they cover the text, and no chunk is blank.
+class Joining(NamedTuple):
+    """When sections share a chunk: where `several` fit into one, and `in_a_row` are that small."""
 
-    Each section has chunks of its own, except where `several` in a row fit into one chunk.
-    """
+    several: int
+    in_a_row: int
+
+
+def pack(
+    blocks: Iterable[Block], ruler: Ruler, target_tokens: int, joining: Joining
+) -> Iterator[Sequence[Block]]:
+    """Give the pieces of each chunk, in order: they cover the text, and no chunk is blank."""
     sections = _find_sections(blocks, ruler, target_tokens)
-    for group in _join_tiny(sections, ruler, target_tokens, several):
+    for group in _join_tiny(sections, ruler, target_tokens, joining):
         if len(group) > 1:
             yield list(chain.from_iterable(group))
         else:
@@ -168,30 +173,51 @@ def _divide_at_openings(pieces: Sequence[Block]) -> Iterator[Sequence[Block]]:
 
 
 def _join_tiny(
+    sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, joining: Joining
+) -> Iterator[list[Sequence[Block]]]:
+    """Give each section alone, or several together where a long row of them is tiny."""
+    held: list[list[Sequence[Block]]] = []
+    is_long_row = False
+    for group in _group_tiny(sections, ruler, target_tokens, joining.several):
+        if len(group) == 1:
+            yield from _apart(held)
+            yield group
+            held, is_long_row = [], False
+        elif is_long_row:
+            yield group
+        else:
+            held.append(group)
+            if sum(map(len, held)) >= joining.in_a_row:
+                yield from held
+                held, is_long_row = [], True
+    yield from _apart(held)
+
+
+def _apart(groups: Iterable[list[Sequence[Block]]]) -> Iterator[list[Sequence[Block]]]:
+    return ([section] for group in groups for section in group)
+
+
+def _group_tiny(
     sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, several: int
 ) -> Iterator[list[Sequence[Block]]]:
-    """Give each section alone, or together where `several` in a row fit into one chunk."""
+    """Put together sections of which `several` in a row fit into one chunk."""
     waiting: list[Sequence[Block]] = []
     joined = False  # whether the sections before these were joined
     for section in sections:
         waiting.append(section)
-        while waiting[-1][-1].end > ruler.reach(waiting[0][0].start, target_tokens):
+        while waiting and waiting[-1][-1].end > ruler.reach(waiting[0][0].start, target_tokens):
             joined = len(waiting) > several
-            if joined:
-                yield waiting[:-1]
-                waiting = waiting[-1:]
-            else:
-                yield waiting[:1]
-                waiting = waiting[1:]
-            if not waiting:
-                break
-    if waiting and (joined or len(waiting) >= several):
-        size = ruler.count_tokens(waiting[0][0].start, waiting[-1][-1].end)
-        joined = size * several <= target_tokens * len(waiting)
-    if joined and waiting:
+            count = len(waiting) - 1 if joined else 1
+            yield waiting[:count]
+            waiting = waiting[count:]
+    if not waiting:
+        return
+    size = ruler.count_tokens(waiting[0][0].start, waiting[-1][-1].end)
+    is_tiny = size * several <= target_tokens * len(waiting)
+    if is_tiny and (joined or len(waiting) >= several):
         yield waiting
     else:
-        yield from ([section] for section in waiting)
+        yield from ([each] for each in waiting)
 
 
 def _share_out(run: Sequence[Block], ruler: Ruler, target_tokens: int) -> Iterator[Sequence[Block]]:

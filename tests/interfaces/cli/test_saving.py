@@ -252,3 +252,15 @@ def test_on_a_terminal_a_bar_shows_how_far_the_vectors_of_a_long_text_are(
     assert "chunks/s" in ran.out
     assert " left" in ran.out
     assert "saved" in ran.out
+
+
+def test_a_file_of_too_many_chunks_is_refused_with_advice(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_MAX_CHUNKS", "3")
+    file = home / "long.txt"
+    file.write_text("Plain words fill this passage. " * 300)
+    ran = run("save", "--file", str(file))
+    assert ran.code == 2
+    assert "more than 3 chunks" in ran.err
+    assert "save it in parts, or raise max_chunks" in ran.err
