@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         StoreReadOnly,
         StoreTooNew,
         StoreUnreachable,
+        TooManyChunks,
         Unreadable,
         VersionConflict,
     )
@@ -184,6 +185,7 @@ _HOMES = {
     "TransferProgress": "byheart.model",
     "Turn": "byheart.model",
     "Unreadable": "byheart.errors",
+    "TooManyChunks": "byheart.errors",
     "VersionConflict": "byheart.errors",
     "VerdictExplanation": "byheart.model",
     "Workspace": "byheart.model",
@@ -272,6 +274,7 @@ __all__ = [
     "StoreUnreachable",
     "SystemBlock",
     "Token",
+    "TooManyChunks",
     "Transcript",
     "TransferProgress",
     "Turn",

@@ -12,7 +12,7 @@ from typing import Any
 
 from byheart import fields as check
 from byheart.contracts import Storage
-from byheart.errors import ByheartError, StoreError
+from byheart.errors import ByheartError, StoreError, TooManyChunks
 from byheart.model import SaveResult
 from byheart.observing import Observer
 from byheart.saving import OnEmbedded, Saver, SaveRequest
@@ -108,7 +108,14 @@ class Batcher:
         results: list[SaveResult] = []
         progress, unrefreshed = Progress(), 0
         for batch in batches:
-            saved = keep(batch, progress.while_embedding(on_progress))
+            try:
+                saved = keep(batch, progress.while_embedding(on_progress))
+            except TooManyChunks as error:
+                # As with any bad item: the items before it are kept.
+                at = [each.content_hash for each in batch].index(error.content_hash)
+                self.keep([batch[:at]], keep, on_progress)
+                error.message = f"item {len(results) + at}: {error.message}"
+                raise
             for request, result in zip(batch, saved, strict=True):
                 self._observer.saved(request.space, result.status)
             results += saved

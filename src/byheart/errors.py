@@ -3,7 +3,8 @@
 ByheartError                     what happened, and what to do next
 ├── InvalidInput                 the caller's value is not allowed; nothing was written
 │   ├── QuerySyntaxError         a raw query is not valid FTS5 syntax
-│   └── SettingsError            a setting is unknown or has a bad value
+│   ├── SettingsError            a setting is unknown or has a bad value
+│   └── TooManyChunks            a text becomes more chunks than one text may have
 ├── NotFound                     no such memory, chunk or session
 ├── Conflict                     another memory stands in the way; nothing was written
 │   └── VersionConflict          somebody else changed the memory since it was read
@@ -50,6 +51,14 @@ class QuerySyntaxError(InvalidInput):
 
 class SettingsError(InvalidInput):
     """Refuse a setting."""
+
+
+class TooManyChunks(InvalidInput):
+    """Refuse a text that becomes more chunks than one text may have; `content_hash` says which."""
+
+    def __init__(self, message: str, hint: str = "", content_hash: str = "") -> None:
+        super().__init__(message, hint)
+        self.content_hash = content_hash
 
 
 class NotFound(ByheartError):

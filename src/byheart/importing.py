@@ -28,6 +28,7 @@ from byheart.errors import (
     NotFound,
     StoreBusy,
     StoreFull,
+    TooManyChunks,
 )
 from byheart.model import (
     Imported,
@@ -108,6 +109,8 @@ class Importer:
         self._counts = _Counts()
         self._tally = Tally()
         self._met: set[DedupKey] = set()
+        # Where the texts of a batch come from, by their hashes.
+        self._places: dict[str, str] = {}
         self._done = 0
         self._total: int | None = None
 
@@ -280,11 +283,31 @@ class Importer:
     def _keep_new(self, requests: list[SaveRequest]) -> None:
         turns = [request for request in requests if request.role is not None]
         others = [request for request in requests if request.role is None]
-        created = self._keep_new_turns(turns)
-        results = self._saver.save(others) if others else []
-        created += sum(result.status == "created" for result in results)
-        self._counts.imported += created
-        self._counts.unchanged += len(requests) - created
+        self._count_kept(turns, self._keep_new_turns)
+        self._count_kept(others, self._save_new)
+
+    def _save_new(self, requests: list[SaveRequest]) -> int:
+        return sum(result.status == "created" for result in self._saver.save(requests))
+
+    def _count_kept(
+        self, requests: list[SaveRequest], keep: Callable[[list[SaveRequest]], int]
+    ) -> None:
+        """Keep texts and count the new ones; one that becomes too many chunks is left out."""
+        while requests:
+            at = len(requests)
+            try:
+                created = keep(requests)
+            except TooManyChunks as error:
+                at = [each.content_hash for each in requests].index(error.content_hash)
+                created = keep(requests[:at]) if at else 0
+                failure: TooManyChunks | None = error
+            else:
+                failure = None
+            self._counts.imported += created
+            self._counts.unchanged += at - created
+            if failure is not None:
+                self._complain(self._places.get(failure.content_hash, "a text"), failure)
+            requests = requests[at + 1 :]
 
     def _keep_new_turns(self, turns: list[SaveRequest]) -> int:
         """Keep turns and count them, whatever others log meanwhile."""
@@ -368,6 +391,10 @@ class Importer:
                 batch, chars = [], 0
                 self._complain(place, error)
                 continue
+            if not batch:
+                self._places.clear()
+            if isinstance(item, SaveRequest):
+                self._places[item.content_hash] = place
             if item is not None:
                 batch.append(item)
                 chars += _chars(item)
@@ -458,9 +485,7 @@ class Importer:
             self._counts.imported += len(keys) - len(there)
             self._counts.unchanged += len(wanted) - len(keys) + len(there)
             return
-        for result in self._saver.save(wanted):
-            self._counts.imported += result.status == "created"
-            self._counts.unchanged += result.status == "unchanged"
+        self._count_kept(wanted, self._save_new)
         self._report()
 
     def _without_secrets(self, requests: list[SaveRequest]) -> list[SaveRequest]:

@@ -21,7 +21,7 @@ from threading import Lock
 
 from byheart.capturing import take_out_secrets
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import InvalidInput, NotFound, TooManyChunks
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
 from byheart.saving import Saver, SaveRequest
 from byheart.settings import Settings
@@ -351,7 +351,12 @@ class _Run:
             source, reuse = self._find_alike(file.file_hash)
         if source is not None:
             return _Prepared(replace(look, moved_from=source))
-        return self._cut(file, look, reuse=reuse)
+        try:
+            return self._cut(file, look, reuse=reuse)
+        except TooManyChunks as error:
+            # It is tried again at the next run, since max_chunks may have been raised.
+            hint = "divide the file, leave it out, or raise max_chunks"
+            return _Prepared(replace(look, trouble=f"{error.message} ({hint})", may_pass=True))
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
         """Say where a new file came from, if it was moved, and whether its text was known."""

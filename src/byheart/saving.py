@@ -20,7 +20,7 @@ from typing import Any
 
 from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
-from byheart.errors import Conflict, InvalidInput, StoreError
+from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.forking import renew_after_fork
 from byheart.identity import new_memory_id
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
@@ -359,12 +359,17 @@ class Saver:
             return list(keep_aside(request.content)), "text"
         format_ = request.format or guess_format(request.content, request.path)
         tokens = (give_tokens or self._vectorizer.tokens)()
-        chunks = split(
-            request.content,
-            format=format_,
-            tokens=tokens,
-            target_tokens=self._settings.chunk_tokens,
-        )
+        try:
+            chunks = split(
+                request.content,
+                format=format_,
+                tokens=tokens,
+                target_tokens=self._settings.chunk_tokens,
+                max_chunks=self._settings.max_chunks,
+            )
+        except TooManyChunks as error:
+            error.content_hash = request.content_hash
+            raise
         if request.echoes:
             chunks = set_apart(chunks, request.echoes, tokens, self._settings.min_turn_words)
         return chunks, format_

@@ -308,6 +308,7 @@ class Settings:
     max_content_bytes: int = _number(
         10_000_000, "The largest text that can be saved, in bytes.", 1, 1_000_000_000
     )
+    max_chunks: int = _number(20_000, "The most chunks that one text may become.", 1, 1_000_000)
     busy_timeout_seconds: float = _seconds(
         30.0, "How long to wait for another process's write.", 0, 3600
     )

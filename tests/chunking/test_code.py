@@ -174,7 +174,7 @@ def test_code_of_an_unknown_language_is_split_at_unindented_lines(chunk):
 
 
 def test_without_its_grammar_a_language_is_still_split(chunk, check, monkeypatch):
-    monkeypatch.setattr(grammars, "parse", lambda source, language: None)
+    monkeypatch.setattr(grammars, "parse", lambda *_: None)
     chunks = chunk(PYTHON, format="code:python", target_tokens=45)
     check(PYTHON, chunks, 45)
     assert len(chunks) > 1

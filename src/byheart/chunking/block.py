@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from byheart.model import Heading
@@ -11,7 +10,8 @@ from byheart.model import Heading
 Grain = Literal["sentences", "lines", "whole"]
 
 
-def _no_parts() -> Sequence[Block]:
+def no_parts() -> Iterable[Block]:
+    """Say that a block cannot be divided by its format."""
     return ()
 
 
@@ -26,7 +26,7 @@ class Block(NamedTuple):
     kind: str
     headings: tuple[Heading, ...] = ()
     grain: Grain = "sentences"
-    parts: Callable[[], Sequence[Block]] = _no_parts
+    parts: Callable[[], Iterable[Block]] = no_parts
     opens: bool = False
     """Begins a new chunk, whatever room the one before has left."""
     encloses: bool = False
@@ -37,10 +37,14 @@ class Block(NamedTuple):
     """Set by `lay_end_to_end`."""
 
 
-def lay_end_to_end(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
+def lay_end_to_end(blocks: Iterable[Block], start: int, end: int) -> Iterator[Block]:
     """Let the blocks cover a slice: each reaches to the next, the first and last to the edges."""
-    bounds = [start, *(block.start for block in blocks[1:]), end]
-    return [
-        block._replace(start=begin, end=after)
-        for block, (begin, after) in zip(blocks, pairwise(bounds), strict=True)
-    ]
+    last: Block | None = None
+    for block in blocks:
+        if last is None:
+            last = block._replace(start=start)
+        else:
+            yield last._replace(end=block.start)
+            last = block
+    if last is not None:
+        yield last._replace(end=end)

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
+from typing import NamedTuple
 
 from byheart.chunking.block import Block
 from byheart.chunking.code import find_code_blocks
-from byheart.chunking.markdown import find_markdown_blocks
-from byheart.chunking.packing import pack
+from byheart.chunking.markdown import Titles, find_markdown_blocks
+from byheart.chunking.packing import Joining, pack
 from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.restructured_text import find_rst_blocks
 from byheart.chunking.ruler import Ruler
 from byheart.contracts import TokenCounter
-from byheart.errors import InvalidInput
-from byheart.model import Chunk, Heading
+from byheart.errors import InvalidInput, TooManyChunks
+from byheart.model import Chunk, Heading, section_of
+
+# Sections share a chunk only where hundreds in a row have fewer tokens than this on average: the
+# entries of a glossary stay apart. No document among 2,924 has such a row (decision 0004).
+_TINY_TOKENS, _TINY_IN_A_ROW = 12, 200
+# In a text of many chunks, sections that are as small as this share chunks.
+_SMALL_TOKENS, _MANY_CHUNKS = 50, 2_000
+
+
+class _Slice(NamedTuple):
+    """A chunk as far as it is known before the whole text was read."""
+
+    start: int
+    end: int
+    chunk_type: str
+    headings: tuple[Heading, ...]
 
 
 def split(
-    content: str, *, format: str, tokens: TokenCounter, target_tokens: int = 400
+    content: str,
+    *,
+    format: str,
+    tokens: TokenCounter,
+    target_tokens: int = 400,
+    max_chunks: int = 20_000,
 ) -> list[Chunk]:
     """Split a text into chunks that, joined, give exactly the text.
 
@@ -28,28 +49,66 @@ def split(
     """
     if target_tokens < 1:
         raise InvalidInput(f"target_tokens is {target_tokens}", "use 1 or more; the default is 400")
+    _check_format(format)
+    if not content:
+        return []
     ruler = Ruler(content, tokens.token_starts(content))
-    groups = pack(_find_blocks(ruler, format), ruler, target_tokens) if content else ()
-    return [_chunk(index, pieces, ruler) for index, pieces in enumerate(groups)]
+    tiny = Joining(max(2, target_tokens // _TINY_TOKENS), _TINY_IN_A_ROW)
+    small = Joining(max(2, target_tokens // _SMALL_TOKENS), 2)
+    # If there are still more chunks than are allowed, sections share chunks as paragraphs do.
+    for joining in (tiny, small, Joining(2, 2)):
+        titles = Titles()
+        groups = pack(_find_blocks(ruler, format, titles), ruler, target_tokens, joining)
+        slices = list(islice(map(_slice, groups), _MANY_CHUNKS))
+        if joining is tiny and _are_small(slices, ruler):
+            continue
+        slices.extend(islice(map(_slice, groups), max(0, max_chunks + 1 - len(slices))))
+        if len(slices) <= max_chunks:
+            read_titles = titles.read if format == "markdown" else tuple
+            return [
+                _chunk(index, each._replace(headings=read_titles(each.headings)), ruler)
+                for index, each in enumerate(slices)
+            ]
+    raise TooManyChunks(
+        f"this text becomes more than {max_chunks:,} chunks, the most that one text may have",
+        "save it in parts, or raise max_chunks",
+    )
 
 
-def _find_blocks(ruler: Ruler, format: str) -> Sequence[Block]:
+def _are_small(slices: Sequence[_Slice], ruler: Ruler) -> bool:
+    """Say whether these are many chunks, and of few tokens."""
+    if len(slices) < _MANY_CHUNKS:
+        return False
+    return ruler.count_tokens(0, slices[-1].end) < len(slices) * _SMALL_TOKENS
+
+
+def _check_format(format: str) -> None:
+    kind, _, language = format.partition(":")
+    if format not in ("markdown", "text", "rst") and (kind != "code" or not language):
+        raise InvalidInput(
+            f"unknown format {format!r}", 'use "markdown", "rst", "text" or "code:<language>"'
+        )
+
+
+def _find_blocks(ruler: Ruler, format: str, titles: Titles) -> Iterable[Block]:
     if format == "markdown":
-        return find_markdown_blocks(ruler)
+        return find_markdown_blocks(ruler, titles)
     if format == "text":
         return find_paragraphs(ruler)
     if format == "rst":
         return find_rst_blocks(ruler)
-    kind, _, language = format.partition(":")
-    if kind != "code" or not language:
-        raise InvalidInput(
-            f"unknown format {format!r}", 'use "markdown", "rst", "text" or "code:<language>"'
-        )
-    return find_code_blocks(ruler, language)
+    return find_code_blocks(ruler, format.partition(":")[2])
 
 
-def _chunk(index: int, pieces: Sequence[Block], ruler: Ruler) -> Chunk:
-    start, end = pieces[0].start, pieces[-1].end
+def _slice(pieces: Sequence[Block]) -> _Slice:
+    end = pieces[-1].end
+    # Of headings joined to one another, the first may be cut off before the next begins.
+    headings = tuple(each for each in _headings_of(pieces) if each.start_char < end)
+    return _Slice(pieces[0].start, end, _type_of(pieces), headings)
+
+
+def _chunk(index: int, slice_: _Slice, ruler: Ruler) -> Chunk:
+    start, end, chunk_type, headings = slice_
     return Chunk(
         index=index,
         content=ruler.content[start:end],
@@ -57,9 +116,8 @@ def _chunk(index: int, pieces: Sequence[Block], ruler: Ruler) -> Chunk:
         end_char=end,
         start_line=ruler.line_at(start),
         end_line=ruler.line_at(end - 1),
-        chunk_type=_type_of(pieces),
-        # Of headings joined to one another, the first may be cut off before the next begins.
-        headings=tuple(each for each in _common_headings(pieces) if each.start_char < end),
+        chunk_type=chunk_type,
+        headings=headings,
         token_count=ruler.count_tokens(start, end),
     )
 
@@ -73,6 +131,18 @@ def _type_of(pieces: Sequence[Block]) -> str:
         shares[piece.kind] += piece.end - piece.start
     kind, share = shares.most_common(1)[0]
     return kind if 2 * share > pieces[-1].end - pieces[0].start else "text"
+
+
+def _headings_of(pieces: Sequence[Block]) -> tuple[Heading, ...]:
+    """Give the headings that all pieces stand under; sections that share a chunk, the first's.
+
+    Without that, `granularity=medium` would join them to any text that stands above all headings.
+    """
+    common = _common_headings(pieces)
+    if any(piece.opens for piece in pieces[1:]):
+        first = section_of(pieces[0].headings)
+        return first if len(common) < len(first) else common
+    return common
 
 
 def _common_headings(pieces: Sequence[Block]) -> tuple[Heading, ...]:

@@ -7,11 +7,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from byheart.chunking import grammars
-from byheart.chunking.block import Block
+from byheart.chunking.block import Block, no_parts
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
 
@@ -40,32 +40,61 @@ _BLANK_LINE = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\S\r\n]
 _MAX_TITLE_CHARS = 200
 _MAX_DEPTH = 6
 _MAX_DIVISIONS = 64
+# A definition is looked for inside of so many wrappers, such as `template <class T>`.
+_MAX_WRAPPERS = 16
+_PIECE_CHARS = 500_000
 
 
-def find_code_blocks(ruler: Ruler, language: str) -> list[Block]:
+def find_code_blocks(ruler: Ruler, language: str) -> Iterator[Block]:
     """Divide source code into its definitions and the statements between them."""
-    source = _LONE_CR.sub("\n", ruler.content).encode("utf-8", "replace")
-    tree = grammars.parse(source, language)
-    if tree is None:
-        return _divide_at(ruler, _UNINDENTED, 0, len(ruler.content))
-    rows = _Rows(source, [0, *(match.end() for match in _NEWLINE.finditer(source))])
-    return _Stretch(ruler, rows, (tree.root_node,), -1).divide()
-
-
-def _divide_at(ruler: Ruler, seam: re.Pattern[str], start: int, end: int) -> list[Block]:
-    """Divide at unindented lines after a blank one; those blocks, in turn, at any blank line."""
-    bounds = [start, *(match.end() for match in seam.finditer(ruler.content, start, end)), end]
-    if seam is _BLANK_LINE:
-        return [Block(begin, "code_block", grain="lines") for begin in bounds[:-1]]
-    return [
-        Block(
-            begin,
-            "code_block",
-            grain="lines",
-            parts=partial(_divide_at, ruler, _BLANK_LINE, begin, after),
+    budget = grammars.Budget(len(ruler.content))
+    for start, end in _pieces(ruler.content):
+        source = _LONE_CR.sub("\n", ruler.content[start:end]).encode("utf-8", "replace")
+        tree = grammars.parse(source, language, budget) if end - start <= _PIECE_CHARS else None
+        if tree is None:
+            yield from _divide_at(ruler, _UNINDENTED, start, end)
+            continue
+        rows = _Rows(source, [0, *(match.end() for match in _NEWLINE.finditer(source))])
+        # The rows of a piece are the lines of the text from the piece's first on.
+        first_line = ruler.line_at(start) - 1
+        blocks = _Stretch(ruler, rows, (tree.root_node,), -1, first_line).divide()
+        # Blocks reach back to where their piece begins, not into the piece before it.
+        yield from (
+            block._replace(start=start) if at == 0 else block for at, block in enumerate(blocks)
         )
-        for begin, after in pairwise(bounds)
-    ]
+        if not blocks:
+            yield Block(start, "code_block", grain="lines")
+
+
+def _pieces(content: str) -> Iterator[tuple[int, int]]:
+    """Give the bounds of what is parsed at once: all of it, or a long text up to unindented lines.
+
+    A tree takes up to 600 times the memory of its source.
+    """
+    start = 0
+    while len(content) - start > _PIECE_CHARS:
+        cut = 0
+        for match in _UNINDENTED.finditer(content, start + 1):
+            if cut and match.end() - start > _PIECE_CHARS:
+                break
+            cut = match.end()
+            if cut - start > _PIECE_CHARS:
+                break
+        if not cut:
+            break
+        yield start, cut
+        start = cut
+    yield start, len(content)
+
+
+def _divide_at(ruler: Ruler, seam: re.Pattern[str], start: int, end: int) -> Iterator[Block]:
+    """Divide at unindented lines after a blank one; those blocks, in turn, at any blank line."""
+    seams = (match.end() for match in seam.finditer(ruler.content, start, end))
+    for begin, after in pairwise(chain((start,), seams, (end,))):
+        parts = no_parts
+        if seam is _UNINDENTED:
+            parts = partial(_divide_at, ruler, _BLANK_LINE, begin, after)
+        yield Block(begin, "code_block", grain="lines", parts=parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +128,7 @@ class _Stretch:
     rows: _Rows
     nodes: tuple[Node, ...]
     row: int
+    first_line: int
     path: tuple[Heading, ...] = ()
     depth: int = 0
 
@@ -109,7 +139,7 @@ class _Stretch:
         blocks = [self._block(group) for group in self._group(self._later_nodes())]
         if blocks and self.row >= 0:
             kind = "definition" if self.path else "code_block"
-            start = self.ruler.line_start(self.row)
+            start = self.ruler.line_start(self.first_line + self.row)
             blocks.insert(0, Block(start, kind, self.path, grain="lines", clings=True))
         return blocks
 
@@ -143,7 +173,7 @@ class _Stretch:
         return trails or row == self.rows.first_of(last)
 
     def _block(self, nodes: tuple[Node, ...]) -> Block:
-        start = self.ruler.line_start(self.rows.first_of(nodes[0]))
+        start = self.ruler.line_start(self.first_line + self.rows.first_of(nodes[0]))
         definition = next(filter(None, map(_definition_of, nodes)), None)
         path = self.path
         if definition is not None and len(path) < _MAX_DEPTH:
@@ -176,12 +206,13 @@ def _is_bare_container(node: Node) -> bool:
     return node.named_children[0].start_byte == node.start_byte
 
 
-def _definition_of(node: Node) -> Node | None:
+def _definition_of(node: Node, wrappers: int = 0) -> Node | None:
     """Give the definition that a node is or wraps."""
     if _DEFINITION.fullmatch(node.type):
         return node
-    if _WRAPPER.fullmatch(node.type):
-        return next(filter(None, map(_definition_of, node.named_children)), None)
+    if _WRAPPER.fullmatch(node.type) and wrappers < _MAX_WRAPPERS:
+        inside = (_definition_of(child, wrappers + 1) for child in node.named_children)
+        return next(filter(None, inside), None)
     if _BINDING.fullmatch(node.type):
         for declarator in node.named_children:
             value = declarator.child_by_field_name("value")

@@ -42,15 +42,40 @@ _GRAMMARS = {
 # longer one: up to four times in real code, though never by 2 microseconds a byte.
 _STRETCH_BYTES, _PARTS = 2_000, 4
 _LEAST_SECONDS, _SECONDS_PER_BYTE = 0.05, 10e-6
+# Memory goes with time, some 300 bytes a microsecond: 600 kB of `a<` are 6 s and 1.9 GB as C++.
+# Code takes 0.1 to 0.4 microseconds a byte and 20 to 80 bytes. Long stretches may take five times
+# that; all of a text, tried and parsed, as much again.
+_LONG_STRETCH_BYTES, _SECONDS_PER_LONG_BYTE = 32_000, 2e-6
+_BUDGET_SECONDS, _BUDGET_SECONDS_PER_BYTE = 3.0, 2e-6
 _GROWTH, _NOISE_SECONDS, _SLACK_SECONDS_PER_BYTE = 1.5, 0.02, 2e-6
 
 
-def parse(source: bytes, language: str) -> Tree | None:
+class Budget:
+    """The processor time that grammars may take for one text, so that no text takes minutes."""
+
+    def __init__(self, size: int) -> None:
+        self._seconds = _BUDGET_SECONDS + _BUDGET_SECONDS_PER_BYTE * size
+
+    @property
+    def is_spent(self) -> bool:
+        """Say whether the rest of the text is to be divided without its grammar."""
+        return self._seconds <= 0
+
+    def spend(self, seconds: float) -> None:
+        """Note how long something took."""
+        self._seconds -= seconds
+
+
+def parse(source: bytes, language: str, budget: Budget | None = None) -> Tree | None:
     """Parse source code, or give nothing when its grammar is not installed or gets lost in it."""
     grammar = _load(language)
-    if grammar is None or not _keeps_up(grammar, source):
+    budget = budget or Budget(len(source))
+    if grammar is None or not _keeps_up(grammar, source, budget):
         return None
-    return _parse(grammar, source)
+    started = time.thread_time()
+    tree = _parse(grammar, source)
+    budget.spend(time.thread_time() - started)
+    return tree
 
 
 def _parse(grammar: Language, source: bytes) -> Tree:
@@ -59,22 +84,24 @@ def _parse(grammar: Language, source: bytes) -> Tree:
     return Parser(grammar).parse(source)
 
 
-def _keeps_up(grammar: Language, source: bytes) -> bool:
+def _keeps_up(grammar: Language, source: bytes, budget: Budget) -> bool:
     """Say whether ever longer stretches of a text are parsed in about the time of their parts."""
     size = _STRETCH_BYTES
     usual: Iterable[float] = repeat(inf)
     while size < len(source):
+        per_byte = _SECONDS_PER_BYTE if size < _LONG_STRETCH_BYTES else _SECONDS_PER_LONG_BYTE
         spent: list[float] = []
         for at, seconds in zip(range(0, len(source), size), usual, strict=False):
-            allowed = min(seconds, _LEAST_SECONDS + _SECONDS_PER_BYTE * size)
+            allowed = min(seconds, _LEAST_SECONDS + per_byte * size)
             spent.append(_seconds_to_parse(grammar, source[at : at + size], allowed))
-            if spent[-1] > allowed:
+            budget.spend(spent[-1])
+            if spent[-1] > allowed or budget.is_spent:
                 return False
         parts = (spent[at : at + _PARTS] for at in range(0, len(spent), _PARTS))
         size *= _PARTS
         slack = _NOISE_SECONDS + _SLACK_SECONDS_PER_BYTE * size
         usual = [slack + _GROWTH * sum(each) for each in parts]
-    return True
+    return not budget.is_spent
 
 
 def _seconds_to_parse(grammar: Language, stretch: bytes, allowed: float) -> float:

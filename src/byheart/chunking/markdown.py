@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -13,10 +15,11 @@ from markdown_it.token import Token
 
 from byheart.chunking.block import Block, Grain
 from byheart.chunking.headings import place_under_headings
+from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.ruler import Ruler
+from byheart.model import Heading
 
 _KINDS: dict[str, tuple[str, Grain]] = {
-    "heading_open": ("heading", "sentences"),
     "fence": ("code_block", "whole"),
     "code_block": ("code_block", "lines"),
     "table_open": ("table", "lines"),
@@ -24,7 +27,7 @@ _KINDS: dict[str, tuple[str, Grain]] = {
     "ordered_list_open": ("list", "sentences"),
     "html_block": ("text", "lines"),
 }
-_STRUCTURE = {*_KINDS} - {"code_block", "html_block"}
+_STRUCTURE = {"heading_open", *_KINDS} - {"code_block", "html_block"}
 
 # A title goes into the path of every chunk below it: without a bound, a heading of a megabyte
 # would be stored a thousand times. Inline parsing also takes 45 µs for each `![` of a long run.
@@ -52,6 +55,15 @@ _BEGINNING_CHARS = 20_000
 _HEADING_BEHIND_BLANK = re.compile(r"\n[ \t]*+\r?\n {0,3}#{1,6}[ \t]++\S")
 _FENCE_MARK = re.compile(r"\n {0,3}(?:```|~~~)")
 
+# A piece to be read at once is so long. It grows while it holds only the beginning of one block.
+_PIECE_LINES, _MOST_LINES, _LONG_LINE_CHARS = 4_000, 32_000, 64
+_MOST_TOKENS = 100_000
+# Ten megabytes of `- a` are 12 million tokens: two minutes, and five gigabytes at once. Documents
+# have 35 characters a token, the densest of 315 had 6; a token and a line take about 8 µs each.
+_LEAST_WORK, _CHARS_PER_WORK = 100_000, 4
+_MOST_LINKS = 10_000
+_BLANK_LINE = re.compile(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
+
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
@@ -75,17 +87,13 @@ def has_markdown_structure(content: str) -> bool:
     return len(_FENCE_MARK.findall(content, _BEGINNING_CHARS - 1)) > 1
 
 
-def find_markdown_blocks(ruler: Ruler) -> list[Block]:
-    """Divide Markdown into its top-level blocks, each under its headings."""
+def find_markdown_blocks(ruler: Ruler, titles: Titles) -> Iterator[Block]:
+    """Divide Markdown into its top-level blocks, each under its headings, whose titles are raw."""
     body = _front_matter_end(ruler.content)
-    blocks = [Block(0, "front_matter", grain="lines")] if body else []
-    environment: dict[str, Any] = {}
-    tokens = _parser().parse(ruler.content[body:], environment)
-    first_line = ruler.line_at(body) - 1
-    outline = _Outline(ruler, first_line, tokens)
-    found = outline.divide(0, len(tokens), (first_line, len(ruler.line_starts)), "text")
-    titles = outline.titles(environment)
-    return blocks + place_under_headings(found, titles, opens=bool(body))
+    if body:
+        yield Block(0, "front_matter", grain="lines")
+    found = _Reader(ruler, titles.environment).read(ruler.line_at(body) - 1)
+    yield from place_under_headings(found, opens=bool(body))
 
 
 def _front_matter_end(content: str) -> int:
@@ -94,13 +102,145 @@ def _front_matter_end(content: str) -> int:
     return match.end() if match else 0
 
 
+class Titles:
+    """The titles of headings, read as plain text once the whole text is known.
+
+    A link in a title may be defined further down. In a text with a million headings, sections
+    share chunks, and most titles are never asked for.
+    """
+
+    def __init__(self) -> None:
+        self.environment: dict[str, Any] = {}
+        self._plain: dict[str, str] = {}
+
+    def read(self, headings: Sequence[Heading]) -> tuple[Heading, ...]:
+        """Give headings by the plain text of their titles."""
+        return tuple(replace(each, title=self._read(each.title)) for each in headings)
+
+    def _read(self, source: str) -> str:
+        if source not in self._plain:
+            self._plain[source] = _plain_title(source, self.environment)
+        return self._plain[source]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads Markdown a few thousand lines at a time: its tokens may take 500 times its memory.
+
+    A block at the top level does not depend on what stands before it, and its last line is where
+    the next begins. So the last block of a piece, which may go on, is read again with the next.
+    """
+
+    ruler: Ruler
+    environment: dict[str, Any]
+    work: int = 0
+
+    def read(self, line: int) -> Iterator[Block]:
+        """Give the blocks from a line on; those that would take too long to find, as paragraphs."""
+        lines = _PIECE_LINES
+        allowed = max(_LEAST_WORK, len(self.ruler.content) // _CHARS_PER_WORK)
+        while line < len(self.ruler.line_starts):
+            if self.work > allowed:
+                yield from find_paragraphs(self.ruler, self.ruler.line_start(line))
+                return
+            outline = self._parse(line, self._piece_end(line, lines))
+            piece = outline.complete()
+            if piece is None and lines < _MOST_LINES and len(outline.tokens) < _MOST_TOKENS:
+                lines *= 2
+                continue
+            blocks, line = piece or outline.everything()
+            yield from blocks
+            lines = _PIECE_LINES
+
+    def _piece_end(self, line: int, lines: int) -> int:
+        """Give the line to read to: so many further, or fewer if they are long."""
+        starts = self.ruler.line_starts
+        limit = starts[line] + lines * _LONG_LINE_CHARS
+        if limit < len(self.ruler.content):
+            lines = min(lines, max(1, bisect_right(starts, limit) - 1 - line))
+        return min(line + lines, len(starts))
+
+    def _parse(self, line: int, end_line: int) -> _Outline:
+        start, end = self.ruler.line_start(line), self.ruler.line_start(end_line)
+        tokens = _parser().parse(self.ruler.content[start:end], self.environment)
+        self.work += len(tokens) + end_line - line
+        # Definitions of links are kept for titles alone, and hardly any is used there.
+        self.environment.pop("duplicate_refs", None)
+        links = self.environment.get("references", {})
+        for label in list(islice(links, _MOST_LINKS, None)):
+            del links[label]
+        return _Outline(self.ruler, line, end_line, tokens)
+
+
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """The parser's tokens over the text they were read from."""
+    """The parser's tokens over the lines they were read from."""
 
     ruler: Ruler
     first_line: int
+    end_line: int
     tokens: Sequence[Token]
+
+    def everything(self) -> tuple[list[Block], int]:
+        """Give all blocks, whether or not the last one goes on, and the line behind them."""
+        return self._up_to(len(self.tokens), self.end_line), self.end_line
+
+    def complete(self) -> tuple[list[Block], int] | None:
+        """Give the blocks that have ended and the line behind them, or nothing if none has."""
+        if self.end_line >= len(self.ruler.line_starts):
+            return self.everything()
+        tops = [index for index, _ in self._siblings(0, len(self.tokens))]
+        if not tops:  # definitions of links alone
+            return self.everything()
+        last = tops[-1]
+        if len(tops) > 1:
+            return self._up_to(last, self._line_of(last)), self._line_of(last)
+        if self.tokens[last].type == "fence":
+            return self._fence(last)
+        if self.tokens[last].type == "table_open":
+            return self._table(last)
+        if self.tokens[last].type.endswith("_list_open"):
+            return self._list(last)
+        return None
+
+    def _up_to(self, last: int, end_line: int) -> list[Block]:
+        return self.divide(0, last, (self.first_line, end_line), "text")
+
+    def _fence(self, index: int) -> tuple[list[Block], int]:
+        """Find the end of a fence without reading what is in it."""
+        mark, content = self.tokens[index].markup, self.ruler.content
+        closing = re.compile(
+            rf"[\r\n] {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*+(?=[\r\n]|\Z)"
+        )
+        begin = self._line_of(index)
+        match = closing.search(content, self.ruler.line_start(begin))
+        end = self.ruler.line_at(match.end() - 1) if match else len(self.ruler.line_starts)
+        fence = self._block(index, index, (begin, end), "text")
+        return [*self._unseen(self.first_line, begin, "text"), fence], end
+
+    def _table(self, index: int) -> tuple[list[Block], int]:
+        """Take a long table to go on until the next blank line."""
+        begin = self._line_of(index)
+        match = _BLANK_LINE.search(self.ruler.content, self.ruler.line_start(self.end_line))
+        end = self.ruler.line_at(match.end()) if match else len(self.ruler.line_starts)
+        table = self._block(index, index, (begin, end), "text")
+        return [*self._unseen(self.first_line, begin, "text"), table], end
+
+    def _list(self, index: int) -> tuple[list[Block], int] | None:
+        """Give the items of a long list but the last, with which a list is taken to begin."""
+        items = [item for item, _ in self._siblings(index + 1, len(self.tokens) - 1)]
+        if len(items) < 2:
+            return None
+        begin, end = self._line_of(index), self._line_of(items[-1])
+        parts = partial(self.divide, index + 1, items[-1], (begin, end), "list")
+        start = self.ruler.line_start(begin)
+        return [
+            *self._unseen(self.first_line, begin, "text"),
+            Block(start, "list", parts=parts),
+        ], end
+
+    def _line_of(self, index: int) -> int:
+        return (self.tokens[index].map or (0, 0))[0] + self.first_line
 
     def divide(self, first: int, last: int, lines: tuple[int, int], kind: str) -> list[Block]:
         """Give the blocks in a range of lines that the tokens from `first` to `last` open."""
@@ -118,13 +258,6 @@ class _Outline:
         line = self.ruler.skip_blank_lines(line, end_line) if line < end_line else end_line
         return [Block(self.ruler.line_start(line), kind, grain="lines")] if line < end_line else []
 
-    def titles(self, environment: dict[str, Any]) -> Iterator[tuple[int, str]]:
-        """Give the level and the plain title of each section heading."""
-        for index, token in enumerate(self.tokens):
-            if token.type == "heading_open" and token.level == 0:
-                source = self.tokens[index + 1].content
-                yield int(token.tag[1:]), _plain_title(source, environment)
-
     def _siblings(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Give the index of each outermost token and of the token that closes it."""
         index = first
@@ -139,20 +272,22 @@ class _Outline:
 
     def _block(self, index: int, close: int, lines: tuple[int, int], kind: str) -> Block:
         token, start = self.tokens[index], self.ruler.line_start(lines[0])
-        if token.type in ("paragraph_open", "hr") or (token.type == "heading_open" and token.level):
+        if token.type == "heading_open" and not token.level:
+            title = self.tokens[index + 1].content[: _MAX_TITLE_CHARS + 1]
+            return Block(start, "heading", (Heading(int(token.tag[1:]), title, start),))
+        if token.type in ("paragraph_open", "hr", "heading_open"):
             return Block(start, kind)
         kind, grain = _KINDS.get(token.type, (kind, "sentences"))
         if token.type == "table_open":
             return Block(start, kind, grain=grain, parts=partial(self._rows, lines))
-        if token.nesting and token.type != "heading_open":
+        if token.nesting:
             return Block(start, kind, parts=partial(self.divide, index + 1, close, lines, kind))
         return Block(start, kind, grain=grain)
 
-    def _rows(self, lines: tuple[int, int]) -> list[Block]:
+    def _rows(self, lines: tuple[int, int]) -> Iterator[Block]:
         """Divide a table into its rows; the first keeps the header."""
-        first_row, end = lines[0] + 2, lines[1]
-        starts = map(self.ruler.line_start, range(first_row, end))
-        return [Block(start, "table", grain="lines") for start in starts]
+        for row in range(lines[0] + 2, lines[1]):
+            yield Block(self.ruler.line_start(row), "table", grain="lines")
 
 
 def _plain_title(source: str, environment: dict[str, Any]) -> str:

@@ -1,26 +1,62 @@
-"""Packing: blocks that are too long are taken apart, short neighbours share a chunk."""
+"""Packing: blocks that are too long are taken apart, short neighbours share a chunk.
+
+Blocks come one after another and chunks leave one after another, so that neither a million of
+list items nor a million of headings is ever in memory at once.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
+from typing import NamedTuple
 
-from byheart.chunking.block import Block, lay_end_to_end
+from byheart.chunking.block import Block, lay_end_to_end, no_parts
 from byheart.chunking.prose import cut_sentences, cut_to_size
 from byheart.chunking.ruler import Ruler
 
+# So many pieces are kept as they are found. Of more than that, neighbours are joined up to this
+# part of a chunk: the chunks still end at the same seams, only fewer of them.
+_MANY_PIECES, _JOINED_SHARE = 50_000, 8
+# How many pieces come together before finished sections are handed on.
+_HANDED_ON = 1_000
 
-def pack(blocks: Sequence[Block], ruler: Ruler, target_tokens: int) -> Iterator[Sequence[Block]]:
+
+class Joining(NamedTuple):
+    """When sections share a chunk: where `several` fit into one, and `in_a_row` are that small."""
+
+    several: int
+    in_a_row: int
+
+
+def pack(
+    blocks: Iterable[Block], ruler: Ruler, target_tokens: int, joining: Joining
+) -> Iterator[Sequence[Block]]:
     """Give the pieces of each chunk, in order: they cover the text, and no chunk is blank."""
+    sections = _find_sections(blocks, ruler, target_tokens)
+    for group in _join_tiny(sections, ruler, target_tokens, joining):
+        if len(group) > 1:
+            yield list(chain.from_iterable(group))
+        else:
+            yield from _share_out(group[0], ruler, target_tokens)
+
+
+def _find_sections(
+    blocks: Iterable[Block], ruler: Ruler, target_tokens: int
+) -> Iterator[Sequence[Block]]:
+    """Give the pieces from one that opens a chunk to the next."""
     apart = _Apart(ruler, target_tokens)
-    for block in lay_end_to_end(blocks or [Block(0, "text")], 0, len(ruler.content)):
+    for block in lay_end_to_end(_one_at_least(blocks), 0, len(ruler.content)):
         apart.add(block)
-    pieces = _absorb_blanks(apart.pieces, ruler)
-    opening = [0, *(at for at, piece in enumerate(pieces) if piece.opens and at), len(pieces)]
-    for first, last in pairwise(opening):
-        yield from _share_out(pieces[first:last], ruler, target_tokens)
+        yield from apart.finished()
+    yield from apart.finished(everything=True)
+
+
+def _one_at_least(blocks: Iterable[Block]) -> Iterator[Block]:
+    found = iter(blocks)
+    yield next(found, Block(0, "text"))
+    yield from found
 
 
 @dataclass(slots=True)
@@ -31,6 +67,8 @@ class _Apart:
     target_tokens: int
     pieces: list[Block] = field(default_factory=list)
     next_opens: bool = False
+    looked_at: int = _HANDED_ON
+    full: int = _MANY_PIECES
 
     def add(self, block: Block) -> None:
         """Append a block whole if it fits, or else its parts, or else cuts of it."""
@@ -41,22 +79,65 @@ class _Apart:
         )
         if block.grain == "whole" or block.end <= room:
             self._append(block._replace(opens=opens), clinging)
-        elif parts := block.parts():
+            return
+        parts = iter(block.parts())
+        first_part = next(parts, None)
+        if first_part is not None:
             self.next_opens = opens or (block.encloses and not clinging)
-            for part in lay_end_to_end(parts, block.start, block.end):
-                self.add(part)
+            for part in lay_end_to_end(chain((first_part,), parts), block.start, block.end):
+                self.add(part._replace(headings=part.headings or block.headings))
             self.next_opens = block.encloses
-        else:
-            first, *others = self._cut(block, room)
-            self._append(first._replace(opens=opens), clinging and first.end <= room)
-            self.pieces.extend(others)
+            return
+        for cut in self._cut(block, room):
+            first = cut.start == block.start
+            self._append(
+                cut._replace(opens=opens and first), first and clinging and cut.end <= room
+            )
 
     def _append(self, piece: Block, joins: bool) -> None:
         self.next_opens = False
         if joins:
             last = self.pieces.pop()
             piece = last._replace(end=piece.end, clings=piece.clings)
-        self.pieces.append(piece)
+        # It is not divided any more: what its parser read may be let go of.
+        self.pieces.append(piece._replace(parts=no_parts))
+        if len(self.pieces) > self.full:
+            self.pieces = self._join_small()
+            self.full = 2 * max(len(self.pieces), _MANY_PIECES)
+
+    def _join_small(self) -> list[Block]:
+        """Join neighbours of one section that together are a small part of a chunk."""
+        limit = max(1, self.target_tokens // _JOINED_SHARE)
+        joined = [self.pieces[0]]
+        reach = self.ruler.reach(joined[0].start, limit)
+        for piece in self.pieces[1:]:
+            last = joined[-1]
+            if piece.end <= reach and not piece.opens and piece.headings == last.headings:
+                longer = max(last, piece, key=lambda each: each.end - each.start)
+                joined[-1] = last._replace(end=piece.end, kind=longer.kind, clings=piece.clings)
+            else:
+                joined.append(piece)
+                reach = self.ruler.reach(piece.start, limit)
+        return joined
+
+    def finished(self, *, everything: bool = False) -> Iterator[Sequence[Block]]:
+        """Give the sections that nothing can be added to any more, and let go of them."""
+        if everything:
+            yield from _divide_at_openings(_absorb_blanks(self.pieces, self.ruler))
+            return
+        if len(self.pieces) < self.looked_at:
+            return
+        # White space joins what stands before it, so nothing before a visible opening changes.
+        at = next(filter(self._opens_visibly, range(len(self.pieces) - 1, 0, -1)), 0)
+        before = _absorb_blanks(self.pieces[:at], self.ruler)
+        if before and not self.ruler.is_blank(before[0].start, before[-1].end):
+            yield from _divide_at_openings(before)
+            self.pieces = self.pieces[at:]
+        self.looked_at = 2 * len(self.pieces) + _HANDED_ON
+
+    def _opens_visibly(self, at: int) -> bool:
+        piece = self.pieces[at]
+        return piece.opens and not self.ruler.is_blank(piece.start, piece.end)
 
     def _cut(self, block: Block, room: int) -> Iterator[Block]:
         """Cut a block without parts at sentences, and what is still too long wherever it must."""
@@ -83,6 +164,60 @@ def _absorb_blanks(pieces: Sequence[Block], ruler: Ruler) -> list[Block]:
         else:
             kept.append(piece)
     return kept
+
+
+def _divide_at_openings(pieces: Sequence[Block]) -> Iterator[Sequence[Block]]:
+    opening = [0, *(at for at, piece in enumerate(pieces) if piece.opens and at), len(pieces)]
+    for first, last in pairwise(opening):
+        yield pieces[first:last]
+
+
+def _join_tiny(
+    sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, joining: Joining
+) -> Iterator[list[Sequence[Block]]]:
+    """Give each section alone, or several together where a long row of them is tiny."""
+    held: list[list[Sequence[Block]]] = []
+    is_long_row = False
+    for group in _group_tiny(sections, ruler, target_tokens, joining.several):
+        if len(group) == 1:
+            yield from _apart(held)
+            yield group
+            held, is_long_row = [], False
+        elif is_long_row:
+            yield group
+        else:
+            held.append(group)
+            if sum(map(len, held)) >= joining.in_a_row:
+                yield from held
+                held, is_long_row = [], True
+    yield from _apart(held)
+
+
+def _apart(groups: Iterable[list[Sequence[Block]]]) -> Iterator[list[Sequence[Block]]]:
+    return ([section] for group in groups for section in group)
+
+
+def _group_tiny(
+    sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, several: int
+) -> Iterator[list[Sequence[Block]]]:
+    """Put together sections of which `several` in a row fit into one chunk."""
+    waiting: list[Sequence[Block]] = []
+    joined = False  # whether the sections before these were joined
+    for section in sections:
+        waiting.append(section)
+        while waiting and waiting[-1][-1].end > ruler.reach(waiting[0][0].start, target_tokens):
+            joined = len(waiting) > several
+            count = len(waiting) - 1 if joined else 1
+            yield waiting[:count]
+            waiting = waiting[count:]
+    if not waiting:
+        return
+    size = ruler.count_tokens(waiting[0][0].start, waiting[-1][-1].end)
+    is_tiny = size * several <= target_tokens * len(waiting)
+    if is_tiny and (joined or len(waiting) >= several):
+        yield waiting
+    else:
+        yield from ([each] for each in waiting)
 
 
 def _share_out(run: Sequence[Block], ruler: Ruler, target_tokens: int) -> Iterator[Sequence[Block]]:

@@ -28,13 +28,14 @@ _LAST_SPACE = re.compile(r".*\s", re.DOTALL)
 _LONGEST_CLUSTER = 64
 
 
-def find_paragraphs(ruler: Ruler) -> list[Block]:
-    """Divide plain text at its blank lines."""
+def find_paragraphs(ruler: Ruler, start: int = 0) -> Iterator[Block]:
+    """Divide plain text, from `start` on, at its blank lines."""
     content = ruler.content
-    breaks = (match.end() for match in _PARAGRAPH_BREAK.finditer(content))
-    # A paragraph keeps the indentation of its first line.
-    starts = (ruler.line_start(ruler.line_at(end) - 1) for end in breaks if end < len(content))
-    return [Block(start, "text") for start in (0, *starts)]
+    yield Block(start, "text")
+    for match in _PARAGRAPH_BREAK.finditer(content, start):
+        if match.end() < len(content):
+            # A paragraph keeps the indentation of its first line.
+            yield Block(ruler.line_start(ruler.line_at(match.end()) - 1), "text")
 
 
 def cut_sentences(ruler: Ruler, start: int, end: int) -> Iterator[int]:

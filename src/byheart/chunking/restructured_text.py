@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from byheart.chunking.block import Block
 from byheart.chunking.headings import place_under_headings
 from byheart.chunking.ruler import Ruler
+from byheart.model import Heading
 
 # One sign, repeated: which one, and whether above too, tells the level.
 _DRAWN = re.compile(r"([!-/:-@\[-`{-~])\1*")
@@ -32,35 +32,60 @@ class _Title:
     text: str
 
 
-def find_rst_blocks(ruler: Ruler) -> list[Block]:
+class _Lines:
+    """The lines of a text without the white space at their ends, read when they are asked for."""
+
+    def __init__(self, ruler: Ruler) -> None:
+        self._ruler = ruler
+
+    def __len__(self) -> int:
+        return len(self._ruler.line_starts)
+
+    def __getitem__(self, number: int) -> str:
+        start, end = self._ruler.line_start(number), self._ruler.line_start(number + 1)
+        return self._ruler.content[start:end].rstrip()
+
+
+def find_rst_blocks(ruler: Ruler) -> Iterator[Block]:
     """Divide reStructuredText into paragraphs, each under its headings."""
-    bounds = pairwise([*ruler.line_starts, len(ruler.content)])
-    lines = [ruler.content[start:end].rstrip() for start, end in bounds]
-    titles = {title.first_line: title for title in _find_titles(lines)}
-    blocks: list[Block] = []
-    after_line, begins = 0, True
-    for number, line in enumerate(lines):
-        if number in titles:
-            blocks.append(Block(ruler.line_start(number), "heading"))
-            after_line = titles[number].after_line
+    return place_under_headings(_find_blocks(ruler))
+
+
+def _find_blocks(ruler: Ruler) -> Iterator[Block]:
+    lines = _Lines(ruler)
+    titles = _with_levels(_find_titles(lines))
+    title, level = next(titles, (None, 0))
+    after_line, begins, found = 0, True, False
+    for number in range(len(lines)):
+        line = lines[number]
+        start = ruler.line_start(number)
+        if title is not None and number == title.first_line:
+            found = True
+            yield Block(start, "heading", (Heading(level, _plain(title.text), start),))
+            after_line = title.after_line
+            title, level = next(titles, (None, 0))
         elif number >= after_line and line and begins:
-            blocks.append(Block(ruler.line_start(number), "text"))
+            found = True
+            yield Block(start, "text")
         # Below a title a text may begin without a blank line.
         begins = not line or number < after_line
-    return place_under_headings(blocks or [Block(0, "text")], _levels(titles.values()))
+    if not found:
+        yield Block(0, "text")
 
 
-def _levels(titles: Iterable[_Title]) -> Iterator[tuple[int, str]]:
-    """Give the level of each title: that of a style is where it first appears."""
+def _with_levels(titles: Iterable[_Title]) -> Iterator[tuple[_Title | None, int]]:
+    """Give each title with its level: that of a style is where it first appears."""
     levels: dict[tuple[str, bool], int] = {}
     for title in titles:
         level = levels.setdefault(title.style, len(levels) + 1)
-        yield min(_MAX_LEVEL, level), _plain(title.text)
+        yield title, min(_MAX_LEVEL, level)
 
 
-def _find_titles(lines: Sequence[str]) -> Iterator[_Title]:
+def _find_titles(lines: _Lines) -> Iterator[_Title]:
     free = 0
-    for number, (text, below) in enumerate(pairwise(lines)):
+    below = lines[0]
+    for number in range(len(lines) - 1):
+        text, below = below, lines[number + 1]
         drawn = _DRAWN.fullmatch(below)
         if number < free or not drawn or not text or _DRAWN.fullmatch(text):
             continue

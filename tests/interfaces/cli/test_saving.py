@@ -263,3 +263,15 @@ def test_a_secret_is_told_on_stderr_and_kept(run: Run, library: byheart.MemorySt
     assert run("save", said, "--json").json["secrets_found"] == {"password": 1}
     assert "saved as given" in run("log", "s1", "user", said).err
     assert "secret" not in run("save", "The router is in the hall.").err
+
+
+def test_a_file_of_too_many_chunks_is_refused_with_advice(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_MAX_CHUNKS", "3")
+    file = home / "long.txt"
+    file.write_text("Plain words fill this passage. " * 300)
+    ran = run("save", "--file", str(file))
+    assert ran.code == 2
+    assert "more than 3 chunks" in ran.err
+    assert "save it in parts, or raise max_chunks" in ran.err

@@ -339,3 +339,15 @@ def test_nothing_of_the_engine_is_loaded_before_it_is_needed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
     assert done.stdout.split() == []
+
+
+def test_a_text_of_too_many_chunks_is_a_tool_error_with_advice(connect: Connect) -> None:
+    async def run() -> None:
+        async with connect(BYHEART_MAX_CHUNKS="3") as session:
+            text = "Plain words fill this passage. " * 300
+            answer = await session.call_tool("memory_save", {"content": text})
+            assert answer.is_error
+            assert "more than 3 chunks" in text_of(answer)
+            assert "max_chunks" in text_of(answer)
+
+    anyio.run(run)

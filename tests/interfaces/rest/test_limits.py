@@ -85,6 +85,19 @@ def test_a_text_over_max_content_bytes_is_422(serve: Serve) -> None:
     assert answer.status_code == 422
 
 
+def test_a_text_of_too_many_chunks_is_422_with_advice(serve: Serve) -> None:
+    text = "Plain words fill this passage. " * 300
+    client = serve(max_chunks=3).client()
+    for path, body in (
+        ("/memories", {"content": text}),
+        ("/sessions/s/turns", {"role": "user", "content": text}),
+    ):
+        answer = client.post(path, json=body)
+        assert answer.status_code == 422, path
+        assert "more than 3 chunks" in answer.json()["detail"]
+        assert "max_chunks" in answer.json()["hint"]
+
+
 def test_a_token_that_asks_too_often_is_429_and_told_how_long_to_wait(serve: Serve) -> None:
     server = serve(max_requests_per_minute=5)
     first, second = server.client("first"), server.client("second")

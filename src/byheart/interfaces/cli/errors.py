@@ -28,6 +28,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    TooManyChunks,
     Unreadable,
     VersionConflict,
 )
@@ -39,6 +40,7 @@ EXIT_CODES: dict[type[ByheartError], int] = {
     InvalidInput: USAGE,
     QuerySyntaxError: USAGE,
     SettingsError: USAGE,
+    TooManyChunks: USAGE,
     NotFound: FAILURE,
     Conflict: FAILURE,
     VersionConflict: FAILURE,

@@ -29,6 +29,7 @@ from byheart.errors import (
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    TooManyChunks,
     Unreadable,
     VersionConflict,
 )
@@ -42,6 +43,7 @@ STATUSES: Mapping[type[ByheartError], int] = {
     InvalidInput: 422,
     QuerySyntaxError: 422,
     SettingsError: 500,
+    TooManyChunks: 422,
     NotFound: 404,
     Conflict: 409,
     VersionConflict: 409,
