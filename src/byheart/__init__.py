@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from byheart.batching import Progress
+    from byheart.context import unquote
     from byheart.errors import (
         ByheartError,
         Conflict,
@@ -193,6 +194,7 @@ _HOMES = {
     "load_settings": "byheart.settings",
     "open": "byheart.opening",
     "to_wire": "byheart.model",
+    "unquote": "byheart.context",
 }
 
 __all__ = [
@@ -286,6 +288,7 @@ __all__ = [
     "load_settings",
     "open",
     "to_wire",
+    "unquote",
 ]
 
 

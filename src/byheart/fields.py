@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import json
 import re
@@ -76,11 +77,15 @@ def check_name(name: str, value: object) -> str:
 
 def check_path(name: str, value: str | Path) -> Path:
     """Accept what a user calls a file or folder, `~` and all, whether or not it is there."""
+    if not isinstance(value, str | Path):
+        raise InvalidInput(f"{name} must be a path, not {type(value).__name__}", "give it as text")
     if "\0" in str(value):
         raise InvalidInput(f"{name} {str(value)!r} holds a NUL, as no path can", "check the path")
     try:
         path = Path(value).expanduser()
-        path.exists()  # a name may be too long, or in a folder that is closed to us
+        # A name may be too long, in a folder that is closed to us, or a link to itself.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
         return path
     except OSError as error:
         raise InvalidInput(

@@ -8,6 +8,7 @@ publishing it takes more memory than all the rest.
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from byheart.errors import (
     StoreFull,
     TooManyChunks,
 )
+from byheart.file_opening import open_to_read
 from byheart.model import (
     Imported,
     Remark,
@@ -123,7 +125,7 @@ class Importer:
         """Take everything in and count what became of it."""
         path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
         if path is not None and path.is_fifo():
-            with path.open("rb") as stream:
+            with _readable(path) as stream:
                 return self.run(stream, format)
         chosen = format or ("jsonl" if path is None else _guess(path))
         found = _find_foreign(path_or_file, format)
@@ -562,14 +564,15 @@ def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str
     if not isinstance(path_or_file, str | Path):
         yield path_or_file, _name_of(path_or_file)
         return
-    try:
-        stream = Path(path_or_file).expanduser().open("rb")
-    except OSError as error:
-        raise InvalidInput(
-            f"{path_or_file} cannot be read: {error.strerror}", "check the path"
-        ) from error
-    with stream:
+    with _readable(Path(path_or_file).expanduser()) as stream:
         yield as_utf8(stream, stream.peek(MARK_BYTES)), str(path_or_file)
+
+
+def _readable(path: Path) -> io.BufferedReader:
+    try:
+        return open_to_read(path)
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}", "check the path") from error
 
 
 def _size(stream: BinaryIO) -> int | None:

@@ -823,7 +823,8 @@ class MemoryStore:
         """Write a memory to a file, under front matter that names it unless told not to."""
         check.check_bool("include_metadata", include_metadata)
         check.check_bool("overwrite", overwrite)
-        return write_document(self.get(memory_id, space), output_path, include_metadata, overwrite)
+        path = check.check_path("output_path", output_path)
+        return write_document(self.get(memory_id, space), path, include_metadata, overwrite)
 
     def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
         """Name the session of each memory, text, chunk or file; what is unknown is left out."""
@@ -1082,7 +1083,7 @@ class MemoryStore:
         chosen = check.check_choice("format", format, GROWING)
         self._refuse_itself(path)
         importer = self._importer(on_error="skip")
-        result = importer.go_on(Path(path).expanduser().absolute(), chosen)
+        result = importer.go_on(check.check_path("path", path).absolute(), chosen)
         self._observe(result)
         return replace(result, pending_vectors=self._storage.count_pending())
 
@@ -1119,6 +1120,7 @@ class MemoryStore:
         from byheart.upkeep.whole_files import refuse_existing
 
         target = check.check_path("path", path).resolve()
+        check.check_text("path", str(target), longest=1 << 16)  # SQLite names files in UTF-8
         refuse_existing(target, check.check_bool("overwrite", overwrite))
         self._refuse_itself(target)
         self._storage.back_up(target)
@@ -1126,7 +1128,7 @@ class MemoryStore:
 
     def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
         """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
-        if isinstance(path_or_file, str | Path):
+        if not hasattr(path_or_file, "read") and not hasattr(path_or_file, "write"):
             path, store = check.check_path("path", path_or_file), Path(self._storage.location)
             if path.exists() and store.exists() and path.samefile(store):
                 raise InvalidInput(f"{path} is the store itself", "choose another name")

@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import platformdirs
 
 from byheart.errors import SettingsError
+from byheart.file_opening import read_to_end
 from byheart.private_files import FILE_MODE, make_private_folder
 
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
@@ -850,7 +851,7 @@ def _read_text(path: Path) -> str:
     """Read the config file; one that does not exist is empty."""
     try:
         # utf-8-sig: Windows editors like to begin a file with a byte order mark.
-        return path.read_bytes().decode("utf-8-sig")
+        return read_to_end(path).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
     except UnicodeDecodeError as error:

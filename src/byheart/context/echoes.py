@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from byheart import particulars
+from byheart.context.control_marks import unquote
 from byheart.context.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
 
 # How much of a sentence must be known, by runs of so many words. Two people who say one fact in
@@ -61,7 +62,7 @@ class _Sentence(NamedTuple):
 
 
 def find_quotations(text: str) -> list[tuple[Span, str]]:
-    """Find what stands between our delimiters: where, with them, and the text inside."""
+    """Find what stands between our delimiters: where, with them, and the original text."""
     found: list[tuple[Span, str]] = []
     unclosed: set[str] = set()
     at = 0
@@ -77,7 +78,7 @@ def find_quotations(text: str) -> list[tuple[Span, str]]:
                 break
             inside, after = text[opens.end() + 1 : end], end + len(closes)
             at = after + text.startswith("\n", after)
-            found.append((Span(opens.start(), at), inside))
+            found.append((Span(opens.start(), at), unquote(inside)))
         at = max(at, start + 1)
     return found
 
@@ -141,7 +142,8 @@ def _sentences(text: str) -> Iterator[_Sentence]:
     """Cut a text after each sentence and each line; what has no words is none."""
     ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     for start, end in pairwise(ends):
-        said = _CITATION.sub(" ", text[start:end])
+        # A reply may repeat a broken control mark as it was shown.
+        said = _CITATION.sub(" ", unquote(text[start:end]))
         words = tuple(word.casefold() for word in _WORD.findall(said))
         if words:
             yield _Sentence(Span(start, end), said, words)

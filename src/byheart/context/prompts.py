@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from byheart.context.delimiting import broken
 from byheart.context.entries import Entry
 from byheart.model import AnthropicPrompt, PromptMessage, SystemBlock
 
@@ -53,6 +54,6 @@ def _said(recent: Iterable[Entry]) -> Iterator[PromptMessage]:
         if not entry.text.strip():
             continue
         if role in _SPEAKERS:
-            yield PromptMessage(role, entry.text)
+            yield PromptMessage(role, broken(entry.text))
         else:
             yield PromptMessage("user", entry.written.rstrip())

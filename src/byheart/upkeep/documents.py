@@ -12,10 +12,9 @@ _CHARS_PER_TOKEN = 4
 
 
 def write_document(
-    memory: Memory, output_path: str | Path, include_metadata: bool, overwrite: bool
+    memory: Memory, path: Path, include_metadata: bool, overwrite: bool
 ) -> WrittenFile:
     """Write a memory's text, under YAML front matter if wanted."""
-    path = Path(output_path).expanduser()
     text = (_front_matter(memory) if include_metadata else "") + memory.content
     with written_whole(path, overwrite) as out:
         out.write(text.encode())

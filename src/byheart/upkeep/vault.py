@@ -19,6 +19,7 @@ from typing import Any
 from byheart import fields as check
 from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
+from byheart.file_opening import read_to_end
 from byheart.model import ORIGINS, Memory, to_wire
 from byheart.private_files import make_private_folder, open_private
 from byheart.upkeep.text import decode, find_encoding
@@ -265,7 +266,7 @@ def read(path: Path, folder: Path) -> VaultFile:
     """Read one file: one of ours, or any Markdown with or without front matter."""
     place = place_of(path, folder)
     try:
-        data = path.read_bytes()
+        data = read_to_end(path)
         text = decode(data, "it", find_encoding(data)).removeprefix("\ufeff")
     except OSError as error:
         raise InvalidInput(f"it cannot be read: {error.strerror}") from error

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from byheart.errors import ByheartError, InvalidInput
+from byheart.file_opening import open_to_write
 from byheart.private_files import open_private
 
 
@@ -23,7 +24,7 @@ def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
     """
     refuse_existing(path, overwrite, ordinary=False)
     if path.exists() and not path.is_file():
-        with explained(path), path.open("wb") as out:
+        with explained(path), open_to_write(path) as out:
             yield out
         return
     target = path.resolve()

@@ -103,6 +103,31 @@ def test_a_damaged_byte_does_not_spoil_the_rest() -> None:
     assert decoded.text.endswith("\ufffdSchluß")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"zebrafish\0\1\2",
+        b"zebrafish\0",
+        b"zebrafish\0\0\0",
+        b"a line\nof text\0and more of it.\n",
+        b"\x7fELF\2\1\1" + bytes(9),
+        b"key\0value\0key\0value\0",
+        "only UTF-32, without a mark".encode("utf-32-le"),
+    ],
+)
+def test_a_short_file_with_zeros_is_no_text(data: bytes) -> None:
+    with pytest.raises(NotText):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    "text", ["a", "ab\n", "x = 1", "日本 語", "中 文 字", "Привет, мир", "한국어 말"]
+)
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32"])
+def test_short_utf16_and_marked_utf32_stay_text(text: str, encoding: str) -> None:
+    assert decode(text.encode(encoding)).text == text
+
+
 def test_text_and_zeros_far_down_is_still_text() -> None:
     assert decode(b"line\n" * 4000 + b"\0\0\nmore").text.endswith("\ufffd\ufffd\nmore")
 

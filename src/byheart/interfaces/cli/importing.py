@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from byheart.errors import ByheartError, InvalidInput
+from byheart.file_opening import open_to_read
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
@@ -160,7 +161,7 @@ class Watched:
 
 def _open(jsonl: str) -> BinaryIO:
     try:
-        return Path(jsonl).open("rb")
+        return open_to_read(jsonl)
     except OSError as error:
         raise InvalidInput(f"{jsonl} cannot be read: {error.strerror}", "check the path") from error
 

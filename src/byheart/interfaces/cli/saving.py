@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from byheart.errors import ByheartError, InvalidInput
+from byheart.file_opening import open_to_read
 from byheart.interfaces.cli import options
 from byheart.interfaces.cli.importing import (
     Watched,
@@ -179,7 +180,7 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
 def read_file(invocation: Invocation, name: str) -> str:
     """Read a file as UTF-8 text."""
     try:
-        with Path(name).open("rb") as file:
+        with open_to_read(name) as file:
             return _read(invocation, file, name)
     except IsADirectoryError as error:
         raise InvalidInput(f"{name} is a folder", f"name its files: --file {name}/…") from error

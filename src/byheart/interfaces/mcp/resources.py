@@ -1,6 +1,7 @@
 """Resources: memories and sessions under addresses that a client can keep.
 
 `memory://{memory_id}` is one memory, `memory://sessions/{session_id}` what a session saved.
+A client puts a resource into the prompt, so its control marks are broken.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
+from byheart.context import break_marks
 from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.memory_store import MemoryStore
@@ -22,6 +24,7 @@ _PER_PAGE = 50
 _MARKDOWN = "text/markdown"
 # How much of each memory a session shows; the rest is at the memory's own address.
 _LONGEST_ENTRY = 2_000
+_LONGEST_SIZED = 20_000
 
 
 def memory_uri(memory_id: str) -> str:
@@ -87,8 +90,13 @@ def _memory(memory: dict[str, Any]) -> types.Resource:
         title=memory["title"] or memory["summary"],
         description=f"{memory['kind']} of {memory['created_at'][:10]}",
         mime_type=_MARKDOWN,
-        size=len(memory["content"].encode()),
+        size=_size(memory["content"]),
     )
+
+
+def _size(text: str) -> int | None:
+    """Give the bytes of a text as it is read; of a long one that takes too long for a list."""
+    return len(break_marks(text).encode()) if len(text) <= _LONGEST_SIZED else None
 
 
 def read_resource(store: MemoryStore, grant: Grant, uri: str) -> types.ReadResourceResult:
@@ -100,7 +108,7 @@ def read_resource(store: MemoryStore, grant: Grant, uri: str) -> types.ReadResou
         text = _read_session(store, grant, unquote(name.removeprefix(_SESSIONS)))
     else:
         memory = perform(store, OPERATIONS["get"], {"memory_id": memory_at(uri)}, grant)
-        text = memory["content"]
+        text = break_marks(memory["content"])
     contents = types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=text)
     return types.ReadResourceResult(contents=[contents])
 
@@ -118,10 +126,10 @@ def _read_session(store: MemoryStore, grant: Grant, session_id: str) -> str:
 
 def _entry(memory: dict[str, Any]) -> str:
     said = memory["role"] or memory["kind"]
-    title = f": {memory['title']}" if memory["title"] else ""
+    title = f": {break_marks(memory['title'])}" if memory["title"] else ""
     return (
         f"## {said}{title}\n\n{memory['created_at'][:16]}, {memory_uri(memory['memory_id'])}\n\n"
-        f"{_beginning(memory['content'])}"
+        f"{break_marks(_beginning(memory['content']))}"
     )
 
 

@@ -1,10 +1,15 @@
-"""Answers as text that a model or a person reads: no more words than needed."""
+"""Answers as text that a model or a person reads: no more words than needed.
+
+Control marks in what was found are broken. The text of one memory is exact, because a model may
+change a part of it and save it again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from byheart.context import break_marks
 from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]
@@ -43,7 +48,9 @@ def _saved(answer: Wire) -> str:
         lines.append(f"It holds what looks like a secret ({kinds}), which {done}.")
     if answer.get("similar"):
         lines.append("Almost the same is already saved:")
-        lines += [f"- {each['memory_id']}: {each['summary']}" for each in answer["similar"]]
+        lines += [
+            f"- {each['memory_id']}: {break_marks(each['summary'])}" for each in answer["similar"]
+        ]
     return "\n".join(lines)
 
 
@@ -72,7 +79,8 @@ def _hit(number: int, hit: Wire) -> str:
     text = hit.get("chunk_content") or hit.get("section_content") or hit.get("content") or ""
     near = [f"similarity {hit['similarity']:.2f}"] if "similarity" in hit else []
     about = ", ".join([*_about(hit), *near, *_explained(hit.get("explanation"))])
-    return f"{number}. [{name}] {title}\n({about})\n{text.strip()}".replace("] \n", "]\n")
+    shown = f"{number}. [{name}] {title}\n({about})\n{text.strip()}".replace("] \n", "]\n")
+    return break_marks(shown)
 
 
 def _about(entry: Wire) -> list[str]:
@@ -106,13 +114,17 @@ def _recalled(answer: Wire) -> str:
             return f"{matches} memories match, but none fits in max_tokens: ask for more."
         return "Nothing to recall about that."
     full = [
-        f"[{each['id']}] {each.get('title') or ''}\n({', '.join(_about(each))})\n"
-        f"{each['content'].strip()}".replace("] \n", "]\n")
+        break_marks(
+            f"[{each['id']}] {each.get('title') or ''}\n({', '.join(_about(each))})\n"
+            f"{each['content'].strip()}".replace("] \n", "]\n")
+        )
         for each in answer["details"]
     ]
     given = {each["id"] for each in answer["details"]}
     rest = [
-        f"- {each['id']}: {each['summary']}" for each in answer["index"] if each["id"] not in given
+        f"- {each['id']}: {break_marks(each['summary'])}"
+        for each in answer["index"]
+        if each["id"] not in given
     ]
     if rest:
         full.append("\n".join(["Also (read with memory_get):", *rest]))

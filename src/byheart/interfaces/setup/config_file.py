@@ -9,6 +9,7 @@ import stat
 from pathlib import Path
 
 from byheart.errors import ByheartError
+from byheart.file_opening import read_to_end
 
 # Read by its owner alone: a client keeps keys of other servers in the same file.
 _PRIVATE, _SHARED = 0o600, 0o644
@@ -27,7 +28,7 @@ def backup_of(path: Path) -> Path:
 def read_text(path: Path) -> str | None:
     """Read a file with its own line ends; `None` if there is none."""
     try:
-        return path.read_bytes().decode()
+        return read_to_end(path).decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:

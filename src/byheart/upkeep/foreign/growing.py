@@ -15,6 +15,7 @@ from typing import Any, BinaryIO, Protocol
 
 from byheart.agents import CLAUDE_CODE
 from byheart.errors import InvalidInput
+from byheart.file_opening import open_to_read
 from byheart.upkeep.foreign.claude_code import Transcript
 from byheart.upkeep.foreign.formats import FORMATS
 from byheart.upkeep.foreign.pieces import Item
@@ -115,7 +116,7 @@ class Growing:
 
     def _open(self) -> BinaryIO:
         try:
-            return self._path.open("rb")
+            return open_to_read(self._path, only_files=True)
         except OSError as error:
             raise InvalidInput(
                 f"{self._path} cannot be read: {error.strerror}", "check the path"

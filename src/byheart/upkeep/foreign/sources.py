@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, BinaryIO
 
 from byheart.errors import InvalidInput
+from byheart.file_opening import open_to_read
 from byheart.upkeep import vault
 from byheart.upkeep.foreign.pieces import printable
 from byheart.upkeep.text import MARK_BYTES, as_utf8
@@ -250,7 +251,7 @@ def _refuse(error: InvalidInput) -> AbstractContextManager[BinaryIO]:
 @contextmanager
 def _open_file(path: Path) -> Iterator[BinaryIO]:
     try:
-        stream = path.open("rb")
+        stream = open_to_read(path)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
     with stream:

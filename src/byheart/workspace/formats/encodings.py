@@ -124,7 +124,7 @@ def _decode_utf16(data: bytes) -> Decoded:
     """Read UTF-16 without a mark: the zero bytes of its spaces stand on one side only."""
     head = data[: _HEAD_BYTES & ~1]
     at_even, at_odd = head[::2].count(0), head[1::2].count(0)
-    if len(data) % 2 or (at_even and at_odd):
+    if len(data) % 2 or (at_even and at_odd) or _is_utf8_with_zeros(head):
         raise NotText(_BINARY)
     encoding = "utf-16-be" if at_even else "utf-16-le"
     try:
@@ -133,6 +133,21 @@ def _decode_utf16(data: bytes) -> Decoded:
         raise NotText(_BINARY) from error
     _check_letters(text)
     return Decoded(text, encoding)
+
+
+def _is_utf8_with_zeros(head: bytes) -> bool:
+    """Tell text with a few zeros in it from UTF-16, which takes any two bytes for a character.
+
+    Every other byte of Latin text in UTF-16 is zero, and of Greek, Cyrillic, Hebrew or Arabic a
+    control character of UTF-8; most other text in it is not valid UTF-8.
+    """
+    if len(_CONTROL.findall(head)) >= len(head) / 3 or head.count(0) >= len(head) / 4:
+        return False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _check_letters(text: str) -> None:

@@ -1,0 +1,137 @@
+"""File opening: files and pipes can be read and written; devices and silent pipes are refused.
+
+A device such as /dev/zero never ends, and the open of a pipe waits for its other end for ever.
+Failures are `OSError`s with words that can follow a file's name, as the system's own can.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from byheart.errors import InvalidInput
+
+# How long the other end of a pipe is waited for.
+PIPE_SECONDS = 3.0
+_STEP_SECONDS = 0.05
+_BINARY, _CLOSE = getattr(os, "O_BINARY", 0), getattr(os, "O_CLOEXEC", 0)
+_DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_to_read(path: str | Path, *, only_files: bool = False) -> io.BufferedReader:
+    """Open a file, or a pipe that somebody writes into, to be read from its beginning.
+
+    A read that fails later raises InvalidInput, wherever the stream has been handed to.
+    """
+    if "\0" in str(path):
+        raise OSError(errno.EINVAL, "its name holds a NUL, as no path can")
+    mode = Path(path).stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+    if stat.S_ISSOCK(mode):
+        raise OSError(errno.ENXIO, "it is a socket, not a file")
+    if stat.S_ISFIFO(mode) and not only_files:
+        return io.BufferedReader(_wait_for_writer(str(path)))
+    # Not to be waited for, should it have become a pipe or be one of those files in /proc.
+    raw = _File(os.open(path, os.O_RDONLY | _BINARY | _CLOSE | _DO_NOT_WAIT), str(path))
+    if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
+        if only_files or not raw.isatty():
+            raw.close()
+            raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
+        os.set_blocking(raw.fileno(), True)  # a terminal is read until its end of input is typed
+    return io.BufferedReader(raw)
+
+
+def read_to_end(path: str | Path) -> bytes:
+    """Read a file, or a pipe that somebody writes into, as a whole."""
+    with open_to_read(path) as stream:
+        return stream.read()
+
+
+def open_to_write(path: Path) -> BinaryIO:
+    """Open what is there already to be written to: a device, or a pipe that somebody reads."""
+    if not path.is_fifo():
+        return path.open("wb")
+    until = time.monotonic() + PIPE_SECONDS
+    while True:
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK | _CLOSE)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            if time.monotonic() > until:
+                raise OSError(errno.ENXIO, "nobody reads from this pipe") from error
+            time.sleep(_STEP_SECONDS)
+        else:
+            os.set_blocking(handle, True)
+            return os.fdopen(handle, "wb")
+
+
+class _File(io.FileIO):
+    """A file of which a failing read is told as what it is: the fault of what was given."""
+
+    def __init__(self, handle: int, called: str, first: bytes = b"") -> None:
+        super().__init__(handle, "rb")
+        self._called = called
+        self._first = first
+
+    def readinto(self, buffer: Any) -> int:
+        """Read what there is."""
+        if self._first:
+            buffer[:1], self._first = self._first, b""
+            return 1
+        with self._explained():
+            count: int | None = super().readinto(buffer)
+            if count is None:
+                raise BlockingIOError(errno.EAGAIN, "it has nothing to give now")
+            return count
+
+    def readall(self) -> bytes:
+        """Read until the end."""
+        first, self._first = self._first, b""
+        with self._explained():
+            return first + (super().readall() or b"")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidInput(
+                f"{self._called} cannot be read: {error.strerror}", "check the path"
+            ) from error
+
+
+def _wait_for_writer(path: str) -> _File:
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | _CLOSE)
+    try:
+        first = _await_bytes(handle)
+        os.set_blocking(handle, True)
+        return _File(handle, path, first)
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _await_bytes(handle: int) -> bytes:
+    """Wait until a pipe has a writer, and give the byte that was read to find out."""
+    until = time.monotonic() + PIPE_SECONDS
+    pipe = select.poll()
+    pipe.register(handle, select.POLLIN)
+    while not pipe.poll(1000 * _STEP_SECONDS):
+        try:
+            if first := os.read(handle, 1):
+                return first
+        except BlockingIOError:  # a writer is there, and has said nothing so far
+            return b""
+        if time.monotonic() > until:
+            raise OSError(errno.EAGAIN, "nobody writes into this pipe")
+    return b""
