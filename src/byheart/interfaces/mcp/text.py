@@ -98,7 +98,6 @@ def _place(rank: int | None) -> str:
     return "beyond the first places" if rank is None else f"in place {rank + 1}"
 
 
-
 def _recalled(answer: Wire) -> str:
     if not answer["index"]:
         matches = answer["total_count"]
