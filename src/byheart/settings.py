@@ -413,6 +413,21 @@ class Settings:
     max_waiting_requests: int = _number(
         256, "How many more of each may wait until they are refused.", 0, 100_000
     )
+    max_connections: int = _number(
+        500,
+        "How many connections the server keeps open, at most half of what the system allows it; "
+        "one more closes the connection that is idle the longest, or is refused.",
+        1,
+        1_000_000,
+    )
+    client_timeout_seconds: float = _number(
+        20.0,
+        "How long a client may take to send the head of a request, or stop while it sends a body "
+        "or reads an answer.",
+        1,
+        86_400,
+        float,
+    )
     files_dir: Path = _path(
         _files_folder,
         "The only folder that the server writes files to, when a caller asks for one.",

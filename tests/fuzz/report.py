@@ -1,13 +1,13 @@
-"""What a fuzz target reports."""
+"""The result of a fuzzer's run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 
-@dataclass
+@dataclass(slots=True)
 class Report:
-    """How many cases were tried, and which failed: one line each, enough to repeat it."""
+    """How many inputs were tried, and which of them failed, in words that let one repeat it."""
 
     tried: int = 0
     failures: list[str] = field(default_factory=list)

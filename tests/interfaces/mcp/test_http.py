@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import threading
 import time
@@ -16,6 +17,7 @@ from typing import Any
 import anyio
 import apsw
 import httpx2
+import psutil
 import pytest
 from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
@@ -340,3 +342,108 @@ def test_the_status_tells_a_token_of_its_space_alone(served: Served) -> None:
             assert "the whole space" in answer.content[0].text
 
     anyio.run(run)
+
+
+def post(served: Served, secret: str, body: bytes, version: str) -> httpx2.Response:
+    headers = {
+        "Authorization": f"Bearer {secret}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+        "MCP-Protocol-Version": version,
+    }
+    return httpx2.post(
+        f"{served.url}/mcp", content=body, headers=headers, trust_env=False, timeout=60
+    )
+
+
+def search_with(extra: bytes) -> bytes:
+    """Write a search with an argument that has any JSON as its value."""
+    return (
+        b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "memory_search", '
+        b'"arguments": {"query": "x", "tags": ' + extra + b"}}}"
+    )
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+@pytest.mark.parametrize("access", ["read", "write"])
+def test_a_body_that_would_take_long_to_parse_is_refused_before_it_is_parsed(
+    served: Served, access: str, version: str
+) -> None:
+    secret = served.token("hostile", access=access)
+    process = psutil.Process(served.process.pid)
+    before = process.memory_info().rss
+    lists = b"[" + b"[]," * 6_000_000 + b"[]]"
+    for body, status, reason in (
+        (search_with(lists), 413, "bytes" if access == "read" else "values"),
+        (search_with(b"[" * 100 + b"]" * 100), 400, "64 levels"),
+        (search_with(b"[1" + b",1" * 60_000 + b"]"), 413, "values"),
+        (search_with(b'["a"]').decode().encode("utf-16"), 400, "UTF-8"),
+    ):
+        answer = post(served, secret, body, version)
+        assert (answer.status_code, answer.json()["jsonrpc"]) == (status, "2.0"), answer.text
+        assert reason in answer.json()["error"]["message"]
+    assert process.memory_info().rss - before < 200_000_000  # parsed, they take 500 MB
+
+
+def test_a_long_text_can_be_saved_by_a_key_that_may_write(served: Served) -> None:
+    text = "x" * 1_100_000
+    answer = call_save(served, served.token("writer"), text)
+    assert not answer.json()["result"]["isError"], answer.text[:500]
+    refused = call_save(served, served.token("reader", access="read"), text)
+    assert refused.status_code == 413
+    assert "1,000,000 bytes" in refused.json()["error"]["message"]
+
+
+def test_a_call_whose_client_hung_up_while_it_waited_is_not_carried_out(serve: Serve) -> None:
+    served = serve(BYHEART_MAX_CONCURRENT_WRITES="1", BYHEART_BUSY_TIMEOUT_SECONDS="60")
+    secret = served.token("impatient")
+    other = apsw.Connection(served.store.status().store)
+    other.execute("BEGIN IMMEDIATE")
+    first = threading.Thread(target=call_save, args=(served, secret, "First."))
+    first.start()
+    wait_for_save(served, secret)
+    host, _, port = served.url.removeprefix("http://").partition(":")
+    connections = []
+    for version in ("2025-06-18", "2026-07-28") * 5:
+        connections.append(socket.create_connection((host, int(port))))
+        connections[-1].sendall(save_bytes(secret, "Never.", version))
+    wait_for_writes(served, secret, 11)
+    for each in connections:
+        each.close()
+    wait_for_writes(served, secret, 1)
+    other.execute("ROLLBACK")
+    other.close()
+    first.join()
+    wait_for_writes(served, secret, 0)
+    assert [each.content for each in served.store.list().memories] == ["First."]
+
+
+def save_bytes(secret: str, content: str, version: str) -> bytes:
+    """Write the whole request that saves a text."""
+    name = "io.modelcontextprotocol"
+    meta = {f"{name}/protocolVersion": version, f"{name}/clientCapabilities": {}}
+    params = {"name": "memory_save", "arguments": {"content": content}, "_meta": meta}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    body = json.dumps(call)
+    head = (
+        "POST /mcp HTTP/1.1",
+        "Host: 127.0.0.1",
+        f"Authorization: Bearer {secret}",
+        "Accept: application/json, text/event-stream",
+        "Content-Type: application/json",
+        f"MCP-Protocol-Version: {version}",
+        "Mcp-Method: tools/call",
+        "Mcp-Name: memory_save",
+        f"Content-Length: {len(body)}",
+    )
+    return "\r\n".join((*head, "", body)).encode()
+
+
+def wait_for_writes(served: Served, secret: str, count: int) -> None:
+    headers = {"Authorization": f"Bearer {secret}"}
+    for _ in range(600):
+        told = httpx2.get(f"{served.url}/metrics", headers=headers, trust_env=False, verify=False)
+        if f'byheart_requests_under_way{{lane="write"}} {count}\n' in told.text:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"never were {count} writes under way")

@@ -18,6 +18,7 @@ import uvicorn
 from starlette.routing import BaseRoute
 
 from byheart.interfaces.rest import create_app
+from byheart.interfaces.rest.serving import make_config
 from byheart.memory_store import MemoryStore
 from byheart.settings import Settings, load_settings
 from tests.conftest import OpenStore
@@ -84,10 +85,7 @@ def running(
         listener.bind(("127.0.0.1", 0))
         listener.listen(512)
         app = create_app(store, settings, mounts=mounts)
-        config = uvicorn.Config(
-            app, log_config=None, access_log=False, ws="none", lifespan="off", proxy_headers=False
-        )
-        server = PromptServer(config)
+        server = PromptServer(make_config(app, settings, lifespan="off"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:

@@ -38,7 +38,9 @@ _COMMAND = re.compile(rf"byheart ({'|'.join(tool.verb for tool in TOOLS)})\b(?: 
 class Run(Protocol):
     """How work gets a thread: reads and writes apart, and as much at once as the door allows."""
 
-    async def __call__(self, lane: Access, task: Callable[[], Result], /) -> Result:
+    async def __call__(
+        self, lane: Access, task: Callable[[], Result], context: Context, /
+    ) -> Result:
         """Run a task in a thread; a `ByheartError` of its own says that there is none for it."""
 
 
@@ -85,7 +87,7 @@ class _Door:
             )
         lane: Access = "read" if BY_NAME[params.name].reads_only else "write"
         try:
-            return await self._run(lane, partial(self._call, context, params))
+            return await self._run(lane, partial(self._call, context, params), context)
         except ByheartError as error:
             return _failure(_told(error))
 
@@ -181,7 +183,7 @@ class _Door:
             return read(self._store.get().store, self._grant_of(context))
 
         try:
-            return await self._run("read", run)
+            return await self._run("read", run, context)
         except ByheartError as error:
             raise MCPError(types.INVALID_PARAMS, _told(error)) from None
 

@@ -60,7 +60,7 @@ class _Threads:
             "write": anyio.CapacityLimiter(_MOST_WRITES_AT_ONCE),
         }
 
-    async def run(self, lane: Access, task: Callable[[], Result]) -> Result:
+    async def run(self, lane: Access, task: Callable[[], Result], _context: object) -> Result:
         """Run a task in a thread of its lane."""
         # Abandoned, not awaited, when the client is gone: what it wrote is whole or not there.
         return await anyio.to_thread.run_sync(

@@ -104,7 +104,12 @@ def _explained(explanation: Wire | None) -> list[str]:
     if explanation is None:
         return []
     legs = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
-    return [f"{leg} in place {place['rank'] + 1}" for leg, place in legs.items() if place]
+    return [f"{leg} {_place(found.get('rank'))}" for leg, found in legs.items() if found]
+
+
+def _place(rank: int | None) -> str:
+    """Name the place of a hit; a retriever knows only those of its first hits."""
+    return "beyond the first places" if rank is None else f"in place {rank + 1}"
 
 
 def _recalled(answer: Wire) -> str:

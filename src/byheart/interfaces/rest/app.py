@@ -26,7 +26,7 @@ from byheart.interfaces.rest.journal import REQUEST_ID, Journal
 from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
 from byheart.interfaces.rest.openapi import describe_api
 from byheart.interfaces.rest.problems import Problem, answer_error
-from byheart.interfaces.rest.work import Work
+from byheart.interfaces.rest.work import Caller, Work
 from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
 from byheart.settings import Settings
@@ -55,7 +55,7 @@ def create_app(
         ),
     )
     inner.router.redirect_slashes = False  # a redirect would carry a token to whoever Host names
-    app: ASGIApp = BodyLimit(inner, settings.max_body_bytes)
+    app: ASGIApp = BodyLimit(inner, settings.max_body_bytes, settings.client_timeout_seconds)
     app = RateLimit(app, Rate(settings.max_requests_per_minute))
     app = TokenGuard(app, store, settings, Rate(settings.max_requests_per_minute))
     if settings.allowed_origins:
@@ -86,7 +86,8 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
     async def figures(request: Request) -> Response:
         grant: Grant = request.state.grant
         # Whole, with the sizes that `stats` withholds: whoever watches a server needs them.
-        found = await work.run("read", partial(carry_out, store, OPERATIONS["stats"], {}, grant))
+        ask = partial(carry_out, store, OPERATIONS["stats"], {}, grant)
+        found = await work.run("read", ask, Caller.of(request))
         text = counted.render(found.space, found, work.under_way())
         return Response(text, media_type=metrics.MEDIA_TYPE)
 

@@ -14,6 +14,8 @@ from starlette.requests import Request
 from byheart.errors import InvalidInput
 from byheart.fields import check_names
 from byheart.interfaces.operations import Parameter
+from byheart.interfaces.rest.json_shape import MOST_VALUES, MOST_VALUES_OF_CALL, JsonShape
+from byheart.interfaces.rest.limits import MOST_BYTES_OF_CALL, limit_body
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.routes import RouteEntry
 
@@ -40,12 +42,15 @@ class Asked:
 
     def read(self) -> Given:
         """Gather it all, in the types that the verb takes."""
-        decoder = _PATIENT if self.is_large else _QUICK
-        said = parse_object(self.body, decoder) if self.body else self.in_query
+        said = self._parse() if self.body else self.in_query
         for name in self.in_path:
             if name in said:
                 raise InvalidInput(f"{name} stands in the path already", f"leave {name} out")
         return {**said, **self.in_path}
+
+    def _parse(self) -> Given:
+        JsonShape(MOST_VALUES if self.route.takes_text else MOST_VALUES_OF_CALL).feed(self.body)
+        return parse_object(self.body, _PATIENT if self.is_large else _QUICK)
 
 
 async def take(request: Request, route: RouteEntry) -> Asked:
@@ -53,7 +58,7 @@ async def take(request: Request, route: RouteEntry) -> Asked:
     in_path = {name: unquote(request.path_params[name]) for name in route.in_path}
     if not route.has_body:
         return Asked(route, in_path, _read_query(request, route), b"")
-    body = await _take_body(request)
+    body = await _take_body(request, route)
     if request.query_params:
         raise InvalidInput(
             f"{request.method} {route.path} takes no query string",
@@ -62,8 +67,10 @@ async def take(request: Request, route: RouteEntry) -> Asked:
     return Asked(route, in_path, {}, body)
 
 
-async def _take_body(request: Request) -> bytes:
+async def _take_body(request: Request, route: RouteEntry) -> bytes:
     """Take the bytes of a JSON object; no body at all is an empty one."""
+    if not route.takes_text:
+        request = Request(request.scope, limit_body(request.receive, MOST_BYTES_OF_CALL))
     body = await request.body()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not body and not media_type:

@@ -25,7 +25,7 @@ from byheart.interfaces.operations import (
 from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
-from byheart.interfaces.rest.work import Work
+from byheart.interfaces.rest.work import Caller, Work
 from byheart.memory_store import MemoryStore
 
 # What the metrics tell apart, as the answer names it.
@@ -65,7 +65,7 @@ class Desk:
             entry = entries["GET" if request.method == "HEAD" else request.method]
             asked = await take(request, entry)
             grant: Grant = request.state.grant
-            outcome = await self._carry_out(asked, grant)
+            outcome = await self._carry_out(asked, grant, Caller.of(request))
             request.state.mode = outcome.mode
             return Response(
                 outcome.body,
@@ -76,14 +76,16 @@ class Desk:
 
         return endpoint
 
-    async def _carry_out(self, asked: Asked, grant: Grant) -> Outcome:
+    async def _carry_out(self, asked: Asked, grant: Grant, caller: Caller) -> Outcome:
         entry = asked.route
         if asked.is_large:
             lane = entry.lane_for(None)
-            return await self._work.run(lane, lambda: self._answer(entry, asked.read(), grant))
+            return await self._work.run(
+                lane, lambda: self._answer(entry, asked.read(), grant), caller
+            )
         given = asked.read()
         return await self._work.run(
-            entry.lane_for(given), partial(self._answer, entry, given, grant)
+            entry.lane_for(given), partial(self._answer, entry, given, grant), caller
         )
 
     def _answer(self, entry: RouteEntry, given: Given, grant: Grant) -> Outcome:

@@ -18,6 +18,12 @@ from byheart.interfaces.rest.problems import Problem
 _MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS = 256_000_000, 5.0
 _MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS = 1_000_000, 1.0
 _MINUTE_SECONDS = 60.0
+_TOO_SLOW = 408
+# A slower body counts as one that stopped.
+_LEAST_BYTES_PER_SECOND = 1_000
+# For calls that carry no text to keep: the longest question and all the filters there are fit.
+MOST_BYTES_OF_CALL = 1_000_000
+_SEND_IN_PARTS = "send it in parts, or raise max_body_bytes"
 
 
 class Rate:
@@ -84,39 +90,68 @@ class RateLimit:
             await self._app(scope, receive, send)
 
 
-class BodyLimit:
-    """Answer 413 to a body that is too large, whether it says so or comes in pieces."""
+def limit_body(receive: Receive, most_bytes: int, hint: str = "send less") -> Receive:
+    """Count the bytes of a request as they are read; raise `Problem` 413 at one too many."""
+    counted = 0
 
-    def __init__(self, app: ASGIApp, max_bytes: int) -> None:
+    async def receive_counted() -> Message:
+        nonlocal counted
+        message = await receive()
+        counted += len(message.get("body", b""))
+        if counted > most_bytes:
+            raise too_large(most_bytes, hint)
+        return message
+
+    return receive_counted
+
+
+def too_large(most_bytes: int, hint: str) -> Problem:
+    """Say how large a body may be."""
+    return Problem(413, f"the body has more than {most_bytes:,} bytes", hint)
+
+
+def hurry_body(receive: Receive, seconds: float) -> Receive:
+    """Raise `Problem` 408 when a body is waited for so long, and too few bytes came meanwhile."""
+    waited, counted, ended = 0.0, 0, False
+
+    async def receive_in_time() -> Message:
+        nonlocal waited, counted, ended
+        if ended:  # then it is the end of the connection that is waited for
+            return await receive()
+        began = anyio.current_time()
+        with anyio.move_on_after(seconds + counted / _LEAST_BYTES_PER_SECOND - waited):
+            message = await receive()
+            waited += anyio.current_time() - began
+            counted += len(message.get("body", b""))
+            ended = not message.get("more_body", False)
+            return message
+        raise Problem(
+            _TOO_SLOW,
+            f"the body stopped for {seconds:g} seconds, or comes too slowly",
+            "send it faster, or raise client_timeout_seconds",
+        )
+
+    return receive_in_time
+
+
+class BodyLimit:
+    """Answer 413 to a body that is too large, 408 to one that is too slow."""
+
+    def __init__(self, app: ASGIApp, max_bytes: int, timeout_seconds: float) -> None:
         self._app = app
         self._most = max_bytes
+        self._timeout_seconds = timeout_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Count the bytes of a request as they are read."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        counted = 0
-
-        async def receive_counted() -> Message:
-            nonlocal counted
-            message = await receive()
-            counted += len(message.get("body", b""))
-            if counted > self._most:
-                raise self._too_large()
-            return message
-
-        if _announced(scope) > self._most:
-            await self._too_large().send(scope, receive, send)
+        if announced_bytes(scope) > self._most:
+            await too_large(self._most, _SEND_IN_PARTS).send(scope, receive, send)
         else:
-            await self._app(scope, receive_counted, send)
-
-    def _too_large(self) -> Problem:
-        return Problem(
-            413,
-            f"the body has more than {self._most:,} bytes",
-            "send it in parts, or raise max_body_bytes",
-        )
+            in_time = hurry_body(receive, self._timeout_seconds)
+            await self._app(scope, limit_body(in_time, self._most, _SEND_IN_PARTS), send)
 
 
 class Patience:
@@ -140,7 +175,9 @@ class Patience:
 
         async def send_late(message: Message) -> None:
             if message["type"] == "http.response.start" and not ended:
-                if scope["state"].get("grant") is not None:
+                if message["status"] == _TOO_SLOW:
+                    pass  # it has been waited for already
+                elif scope["state"].get("grant") is not None:
                     await drain(_MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS)
                 else:
                     await drain(
@@ -159,7 +196,8 @@ class Patience:
         await self._app(scope, receive_watched, send_late)
 
 
-def _announced(scope: Scope) -> int:
+def announced_bytes(scope: Scope) -> int:
+    """Read how many bytes a request says its body has."""
     text = Headers(scope=scope).get("content-length", "0")
     return int(text) if text.isdecimal() else 0
 
@@ -168,4 +206,4 @@ def _is_sending(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     if headers.get("expect", "").lower() == "100-continue":
         return False  # it waits to be told before it sends
-    return "transfer-encoding" in headers or _announced(scope) > 0
+    return "transfer-encoding" in headers or announced_bytes(scope) > 0

@@ -40,6 +40,14 @@ class RouteEntry:
         """Say whether the other parameters are a JSON body, not the query string."""
         return self.method in ("POST", "PATCH")
 
+    @property
+    def takes_text(self) -> bool:
+        """Say whether a caller may send a text to keep, which may be as large as the settings say.
+
+        The metadata of a memory is always sent with its text.
+        """
+        return bool({"content", "text"} & self.parameters.keys())
+
     def lane_for(self, given: Mapping[str, Any] | None) -> Access:
         """Say with whom it shares its threads: what takes long is not to be in a search's way.
 

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
-from typing import TextIO
+from typing import Literal, TextIO
 
 import anyio
 import uvicorn
 from starlette.routing import BaseRoute
+from starlette.types import ASGIApp
 
 from byheart.errors import ByheartError, SettingsError
 from byheart.interfaces.caretaking import (
@@ -26,6 +27,7 @@ from byheart.interfaces.caretaking import (
     unload_when_idle,
 )
 from byheart.interfaces.rest.app import Lifespan, create_app
+from byheart.interfaces.rest.connection import connection_class
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
 from byheart.memory_store import MemoryStore
@@ -75,18 +77,7 @@ def serve(
         app = create_app(
             store, settings, mounts=mounts, lifespan=lifespan, journal=lines, work=work
         )
-        config = uvicorn.Config(
-            app,
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            ws="none",
-            lifespan="on" if lifespan else "off",
-            proxy_headers=False,
-            backlog=_BACKLOG,
-            timeout_graceful_shutdown=_LAST_SECONDS,
-        )
-        server = _Server(config, work)
+        server = _Server(make_config(app, settings, lifespan="on" if lifespan else "off"), work)
 
         def started() -> None:
             on_listening(_describe(store, settings, listener))
@@ -95,6 +86,24 @@ def serve(
 
         server.on_started = started
         server.run(sockets=[listener])
+
+
+def make_config(
+    app: ASGIApp, settings: Settings, *, lifespan: Literal["on", "off"]
+) -> uvicorn.Config:
+    """Say how uvicorn serves the app."""
+    return uvicorn.Config(
+        app,
+        http=connection_class(settings),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan=lifespan,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        timeout_graceful_shutdown=_LAST_SECONDS,
+    )
 
 
 class _Server(uvicorn.Server):
