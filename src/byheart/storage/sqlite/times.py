@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from byheart import clock
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -20,4 +22,4 @@ def from_micros(micros: int) -> datetime:
 
 def now_micros() -> int:
     """Give the present moment."""
-    return to_micros(datetime.now(UTC))
+    return to_micros(clock.now())
