@@ -354,7 +354,6 @@ def test_two_processes_log_to_one_session_at_once(open_store: OpenStore, path: P
     assert [process.wait(120) for process in processes] == [0, 0]
     turns = store.transcript("s1", limit=1000).turns
     assert len(turns) == 2 * count
-    assert list(turns) == sorted(turns, key=lambda turn: (turn.created_at, turn.memory_id))
     for name in names:
         own = [turn.content for turn in turns if turn.content.startswith(name)]
         assert own == [f"{name} says number {number}." for number in range(count)]

@@ -5,7 +5,7 @@ import random
 import string
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from byheart.memory_store import MemoryStore
 from byheart.model import GRANULARITIES, MODES
 from byheart.storage.sqlite import life
 from byheart.storage.sqlite.database import Database
+from tests.clocks import Machine, on_machine
 from tests.conftest import WatchedEmbedder
 from tests.storage.test_processes import OPEN, finish, start
 
@@ -798,22 +799,28 @@ def test_ttl_days_is_exact(store: MemoryStore) -> None:
     assert store.get(saved.memory_id).expires_at == saved.created_at + timedelta(days=1.5)
 
 
-def test_saves_take_out_what_ran_out_long_enough_ago(open_store: Open, path: Path) -> None:
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    with on_machine(Machine()) as each:
+        yield each
+
+
+def test_saves_take_out_what_ran_out_long_enough_ago(
+    open_store: Open, path: Path, machine: Machine
+) -> None:
     store = open_store(prune_after_days=10)
     ids = [store.save(f"quokka {number}", ttl_days=0).memory_id for number in range(40)]
-    recent = store.save("recent quokka", ttl_days=0).memory_id
     store.update(ids[0], content="quokka changed")
+    store.save("one more quokka", ttl_days=0)
+    machine.wait(days=5)
+    recent = store.save("recent quokka", ttl_days=0).memory_id
+    machine.wait(days=6)
     connection = apsw.Connection(str(path))
-    connection.execute(
-        "UPDATE memories SET expires_at = expires_at - ?1, updated_at = updated_at - ?1 "
-        "WHERE memory_id != ?2",
-        (11 * 86400 * 1000000, recent),
-    )
     left = [len(store.list(limit=100, include_expired=True).memories)]
     for number in range(4):
         store.save(f"something new {number}")
         left.append(len(store.list(limit=100, include_expired=True).memories) - number - 1)
-    assert left[0] == 41
+    assert left[0] == 42
     assert left == sorted(left, reverse=True)
     assert left[0] - left[1] < 20, "a save takes out a few, not all"
     assert left[-1] == 1
@@ -836,16 +843,14 @@ def test_what_a_search_still_finds_is_named(
 
 @pytest.mark.parametrize("how", ["save", "save_many", "unchanged"])
 def test_what_ran_out_is_taken_out_also_while_no_vectors_can_be_made(
-    open_store: Open, path: Path, how: str
+    open_store: Open, machine: Machine, how: str
 ) -> None:
     away = WatchedEmbedder()
     away.down = True
     store = open_store(embedder=away, prune_after_days=1)
     store.save("The quokka smiles", ttl_days=0)
     store.save("something known")
-    apsw.Connection(str(path)).execute(
-        "UPDATE memories SET expires_at = 1, updated_at = 1 WHERE expires_at IS NOT NULL"
-    )
+    machine.wait(days=2)
     if how == "save_many":
         store.save_many([{"content": "something new"}])
     else:

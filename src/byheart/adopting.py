@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
@@ -51,13 +52,24 @@ class Adopter:
         check_turn: CheckTurn,
         tally: Tally | None = None,
         said: Mapping[str, int] | None = None,
+        latest: Mapping[str, str] | None = None,
     ) -> None:
         self._format = format_
         self._settings = settings
         self._check_turn = check_turn
         # How often the same words were said before, in the part of the file that was read already.
         self.said: Counter[str] = Counter(said)
+        # The latest time that a turn of each session had so far: a clock that was set back while
+        # the file was written does not change the order of its turns.
+        self._latest = {
+            session_id: datetime.fromisoformat(at) for session_id, at in (latest or {}).items()
+        }
         self.tally = Tally() if tally is None else tally
+
+    @property
+    def latest(self) -> dict[str, str]:
+        """Give the latest time of each session so far, in the form a bookmark can hold."""
+        return {session_id: at.isoformat() for session_id, at in self._latest.items()}
 
     def adopt(self, piece: Piece) -> SaveRequest | None:
         """Say what to keep of a piece, if anything."""
@@ -109,7 +121,18 @@ class Adopter:
             self.said[known] += 1
         self.tally.turns += 1
         self.tally.sessions.add((request.space, request.session_id))
-        return replace(request, client_id=name, source=self._format.name)
+        return self._in_order(replace(request, client_id=name, source=self._format.name))
+
+    def _in_order(self, turn: SaveRequest) -> SaveRequest:
+        """Keep a turn behind those that come before it in the file, whatever its time is."""
+        assert turn.session_id is not None, "a turn belongs to one"
+        latest = self._latest.get(turn.session_id)
+        created_at = turn.created_at or latest
+        if created_at is None:
+            return turn
+        placed_at = created_at if latest is None else max(created_at, latest)
+        self._latest[turn.session_id] = placed_at
+        return replace(turn, created_at=created_at, placed_at=placed_at)
 
     def _memory(self, piece: Piece) -> SaveRequest:
         fields = {"source": self._format.name, **piece.fields}

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
+from byheart import clock
 from byheart.contracts import FoundChunk, Storage
 from byheart.model import (
     ECHO,
@@ -149,7 +149,7 @@ class Bencher:
         known = make_questions(passages, questions, seed)
         modes: tuple[Mode, ...] = MODES if self._vectorizer.unavailable() is None else ("fts",)
         figures = tuple(self._measure(mode, where, known, k) for mode in modes if known)
-        run = BenchRun(datetime.now(UTC), space, state.chunks, state.model, seed, k, figures)
+        run = BenchRun(clock.now(), space, state.chunks, state.model, seed, k, figures)
         runs = self._ledger.runs(space) if self._ledger is not None else []
         before = runs[-1] if runs else None
         findings += compare(run, before)

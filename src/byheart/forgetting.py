@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from byheart import clock
 from byheart import fields as check
 from byheart.contracts import Reader, Storage
 from byheart.errors import InvalidInput, NotFound
@@ -70,7 +71,7 @@ class Forgetter:
         """Forget what nobody has changed or recalled for so many days, and what has run out."""
         days = check.check_number("days_old", days_old, 0, _LONGEST_DAYS)
         where = self._restrict(given)
-        now = datetime.now(UTC)
+        now = clock.now()
         with self._storage.reading() as reader:
             current = set(reader.ids(where))
             every = reader.ids(replace(where, include_expired=True))
@@ -92,7 +93,7 @@ class Forgetter:
         if older_than is not None:
             if where.created_before is not None:
                 raise InvalidInput("older_than and created_before were both given", "give one")
-            now = datetime.now(UTC)
+            now = clock.now()
             where = replace(where, created_before=_before(now, check_age("older_than", older_than)))
         return where
 

@@ -210,12 +210,17 @@ class Importer:
         space, bookmarks = self._settings.space, self._storage.bookmarks
         growing = foreign.Growing(path, name, bookmarks.find(place, space))
         adopter = Adopter(
-            growing.format, self._settings, self._check_turn, self._tally, growing.said
+            growing.format,
+            self._settings,
+            self._check_turn,
+            self._tally,
+            growing.said,
+            growing.latest,
         )
         clean = partial(capture_title, settings=self._settings)
         for items in growing.parts():
             self._gather(items, partial(self._take_item, adopter, growing.source), self._adopt)
-            bookmarks.put(place, space, growing.bookmark(adopter.said, clean))
+            bookmarks.put(place, space, growing.bookmark(adopter.said, adopter.latest, clean))
         return self._result({name: 1})
 
     @property

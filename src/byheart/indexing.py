@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
+from byheart import clock
 from byheart.capturing import take_out_secrets
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.errors import InvalidInput, NotFound, TooManyChunks
@@ -205,14 +206,13 @@ class Indexer:
         if gone:
             tally.removed += self._storage.workspaces.hide(place.workspace_no, gone)
         if "" in chosen:
-            now = datetime.now(UTC)
-            self._storage.workspaces.finish(place.workspace_no, now)
-            self._storage.workspaces.purge(now - self._kept, _PURGED_PER_RUN)
+            self._storage.workspaces.finish(place.workspace_no, clock.now())
+            self._storage.workspaces.purge(self._kept, _PURGED_PER_RUN)
         return tally
 
     def _note_unseen(self, place: Place, look: _Look) -> None:
         """Note what could not be looked at, so that it is counted until it can be, or is gone."""
-        at = datetime.now(UTC)
+        at = clock.now()
         taken = {each.path for each in look.seen}  # a name may look like another one, escaped
         changes = []
         for path, reason in {each.path: each.reason for each in look.unseen}.items():
@@ -329,7 +329,7 @@ class _Run:
                 pool.shutdown(wait=False, cancel_futures=True)
 
     def _prepare(self, seen: SeenFile) -> _Prepared:
-        at = datetime.now(UTC)
+        at = clock.now()
         look = FileChange(seen.path, _stamp(seen), at)
         try:
             file = read_file(self._place.root, seen.path)
@@ -398,7 +398,7 @@ class _Run:
 
     def _request(self, file: FileText) -> SaveRequest:
         path = (self._place.root / file.seen.path).as_posix()
-        at = datetime.now(UTC)
+        at = clock.now()
         modified = datetime.fromtimestamp(file.seen.mtime_ns / 1e9, UTC)
         return SaveRequest(
             content=file.text,

@@ -7,12 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
+from byheart import clock
 from byheart import fields as check
 from byheart.batching import Batcher, Progress
 from byheart.changing import ChangedFields, Changer
@@ -699,7 +700,7 @@ class MemoryStore:
         tokens.token_starts(question.query)
         with self._asking(question) as (question, asked):
             request = replace(request, question=question)
-            now = datetime.now(UTC)
+            now = clock.now()
             answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
             state = asked.reader.state(question.where.space)
         if question.where.as_of is None and answer.details:

@@ -12,12 +12,13 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from itertools import chain
 from typing import Any
 
+from byheart import clock
 from byheart import fields as check
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
@@ -63,6 +64,8 @@ class SaveRequest:
     # What comes back from where it was exported to keeps its name and its age.
     memory_id: str | None = None
     created_at: datetime | None = None
+    # The time that decides its place in the session, if that is not `created_at`.
+    placed_at: datetime | None = None
     role: str | None = None
     client_id: str | None = None
     origin: Origin | None = None
@@ -137,7 +140,7 @@ def check_request(
         )
     check.check_names(given, SAVE_FIELDS, "field")
     value = given.get
-    at = datetime.now(UTC)
+    at = clock.now()
     content = check.check_text(
         "content", value("content"), longest=settings.max_content_bytes, blank=blank
     )
@@ -409,7 +412,8 @@ class Saver:
             **noticed,
         )
         who = request.who or request.agent_id or request.source
-        return Draft(memory, tuple(chunks), tuple(windows), derived, who)
+        placed_at = request.placed_at or request.created_at
+        return Draft(memory, tuple(chunks), tuple(windows), derived, who, placed_at)
 
     def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:
         if request.expires_at is not None or not self._settings.retention_policy:
@@ -475,9 +479,8 @@ class Saver:
         self._refused.clear()
 
     def prune(self) -> None:
-        """Take out a few memories that ran out long enough ago: a little with every save."""
-        kept = timedelta(days=self._settings.prune_after_days)
-        self._storage.prune(datetime.now(UTC) - kept, _PRUNED_PER_SAVE)
+        """Erase a few memories that expired long enough ago: a little with every save."""
+        self._storage.prune(timedelta(days=self._settings.prune_after_days), _PRUNED_PER_SAVE)
 
 
 def _passage(pending: PendingChunk) -> Passage:

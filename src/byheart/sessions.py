@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import islice
 
+from byheart import clock
 from byheart.contracts import DedupKey, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
 from byheart.filtering import of_session
@@ -160,7 +160,7 @@ def _named(
                 f"{memory_id} is a {memory.kind}, not a {' or '.join(kinds)}; nothing was promoted",
                 "leave kind out, or name memories of that kind",
             )
-        if memory.expires_at is not None and memory.expires_at <= datetime.now(UTC):
+        if memory.expires_at is not None and memory.expires_at <= clock.now():
             raise InvalidInput(
                 f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",
                 f"keep it first: byheart update {memory_id} --clear ttl-days",
@@ -214,7 +214,7 @@ def _copied(memory: Memory, who: str) -> SaveRequest:
             "promoted_session": memory.session_id,
         },
         space=memory.space,
-        at=datetime.now(UTC),
+        at=clock.now(),
         created_at=memory.created_at,
         origin=memory.origin,
         who=who,

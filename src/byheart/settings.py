@@ -319,7 +319,10 @@ class Settings:
     similar_threshold: float = _number(0.9, "How alike that must be: 1 is the same.", 0, 1, float)
     retention_policy: bool = _flag(False, "Whether memories expire by importance.")
     prune_after_days: float = _seconds(
-        30.0, "Days after which memories that have run out are taken out.", 0, 365_000
+        30.0,
+        "Days that an expired memory is hidden but not erased yet.",
+        0,
+        365_000,
     )
     identity_files: tuple[str, ...] = _paths(
         "Files such as USER.md and IDENTITY.md that stand first in every context of this space."

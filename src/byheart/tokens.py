@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
+from byheart import clock
 from byheart import fields as check
 from byheart.contracts import Tokens
 from byheart.errors import InvalidInput, NotFound
@@ -30,7 +31,7 @@ class Doorkeeper:
         self, name: object, access: object, space: str, session_id: object, ttl_days: object
     ) -> CreatedToken:
         """Make a token with a secret that nobody can guess."""
-        now = datetime.now(UTC)
+        now = clock.now()
         token = Token(
             token_id=new_token_id(),
             name=_check_name(name),
@@ -68,7 +69,7 @@ class Doorkeeper:
         if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
             return None
         token = self._tokens.find(_hash(secret))
-        now = datetime.now(UTC)
+        now = clock.now()
         if token is None or (token.expires_at is not None and token.expires_at <= now):
             return None
         if token.last_used_at is None or now - token.last_used_at >= _NOTED_EVERY:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -529,15 +530,18 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
     said = [
         draft("again", kind="message", session_id="s", role="user", created_at=now),
         draft("again", kind="message", session_id="s", role="user", created_at=now),
-        draft("first", session_id="s", role="tool", created_at=now - timedelta(hours=1)),
+        draft("last", session_id="s", role="tool", created_at=now - timedelta(hours=1)),
     ]
     assert [each.status for each in storage.write(said, None)] == ["created"] * 3
     storage.write([draft("again", kind="message", session_id="s")], None)  # saved, not said
+    hour_ago = now - timedelta(hours=1)
+    first = draft("first", session_id="s", role="tool", created_at=hour_ago)
+    storage.write([replace(first, placed_at=now - timedelta(hours=2))], None)
     where = Filter("space", session_id="s", include_global=False)
     with storage.reading() as reader:
         listed = [each.content for each in reader.turns(where, (), 9, 0, latest=False)]
-        assert listed == ["first", "again", "again"]
-        last = reader.turns(where, (), 1, 2, latest=True)
+        assert listed == ["first", "again", "again", "last"]
+        last = reader.turns(where, (), 1, 3, latest=True)
         assert [each.content for each in last] == ["first"]
         assert reader.count_turns(where, ("user",)) == 2
         assert reader.count_turns(Filter("other", session_id="s"), ()) == 0

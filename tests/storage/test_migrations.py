@@ -251,10 +251,13 @@ def test_a_store_of_schema_4_goes_on(
 
 
 def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
-    open_store: Callable[..., MemoryStore], path: Path
+    open_store: Callable[..., MemoryStore], path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with open_store() as store:
         store.save("Release🧠done")
+    # Later changes are in the file already: they are not applied a second time.
+    known = [each for each in migrations.known_migrations() if each[0] <= 8]
+    monkeypatch.setattr(migrations, "known_migrations", lambda: known)
     connection = apsw.Connection(str(path))
     connection.execute("DELETE FROM chunk_words")
     connection.execute("INSERT INTO chunk_words (rowid, content) VALUES (1, 'Release🧠done')")

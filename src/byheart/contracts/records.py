@@ -54,6 +54,8 @@ class Draft:
     windows: tuple[tuple[Window, ...], ...]
     derived: tuple[str, ...]
     who: str
+    # The time that decides its place in the session; without one it goes behind all others there.
+    placed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +101,17 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """One text of a memory as the store keeps it; `vectors` has each chunk's, by model name."""
+    """One text of a memory as the store keeps it; `vectors` has each chunk's, by model name.
+
+    `turn_no` says where in its session it belongs, among those of the same store.
+    """
 
     memory: Memory
     since_at: datetime
     superseded_at: datetime | None
     chunks: tuple[Chunk, ...]
     vectors: tuple[Mapping[str, tuple[Window, ...]], ...]
+    turn_no: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -214,8 +214,12 @@ class Storage(Protocol):
         """Take memories out for good with every trace of them, and look whether any is left."""
         ...
 
-    def prune(self, expired_before: datetime, limit: int) -> int:
-        """Take out memories that ran out before some moment, and count them."""
+    def prune(self, grace: timedelta, limit: int) -> int:
+        """Erase some of the memories that were noticed to be expired a grace period ago.
+
+        Count them. Time counts as far as the store has seen it pass: a wall clock that jumps ahead
+        ends no grace period.
+        """
         ...
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:

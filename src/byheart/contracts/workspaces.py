@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model
@@ -90,8 +90,11 @@ class Workspaces(Protocol):
         """Hide the memories of files that are gone, if they still are as known; count them."""
         ...
 
-    def purge(self, gone_before: datetime, limit: int) -> int:
-        """Take out memories whose files have been gone since before some moment; count them."""
+    def purge(self, grace: timedelta, limit: int) -> int:
+        """Erase some memories whose files were noticed to be gone a grace period ago; count them.
+
+        Time counts as it does for `Storage.prune`.
+        """
         ...
 
     def finish(self, workspace_no: int, at: datetime) -> None:

@@ -50,8 +50,8 @@ _COLUMNS = (
     *("version", "created_at", "updated_at", "since_at", "replaced_at", "expires_at"),
     *("forgotten_at", "superseded_by", "superseded_at", "accessed_at", "access_count"),
 )
-# What only turns, the running summary and pinned memories have stands there only for them.
-_SELDOM = ("role", "client_id", "pinned_at")
+# Only turns, the running summary, pinned memories and memories of a session have these.
+_SELDOM = ("role", "client_id", "pinned_at", "turn_no")
 # Only times need to be made into what JSON can carry.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=to_wire)
 _MOST = 2**53  # larger whole numbers are not the same in every JSON reader
@@ -125,10 +125,18 @@ def _write_entry(entry: HistoryEntry) -> dict[str, Any]:
 
 def _write_text(text: StoredText) -> dict[str, Any]:
     memory = text.memory
-    own = {"since_at": text.since_at, "superseded_at": text.superseded_at}
+    own = {
+        "since_at": text.since_at,
+        "superseded_at": text.superseded_at,
+        "turn_no": text.turn_no,
+    }
     return {
         **{name: own.get(name) or getattr(memory, name, None) for name in _COLUMNS},
-        **{name: value for name in _SELDOM if (value := getattr(memory, name)) is not None},
+        **{
+            name: value
+            for name in _SELDOM
+            if (value := own[name] if name in own else getattr(memory, name)) is not None
+        },
         "content_hash": memory.content_hash,
         "content": memory.content,
         "chunks": [
@@ -322,6 +330,7 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         superseded_at=fields.optional_moment("superseded_at"),
         chunks=tuple(chunks),
         vectors=tuple(vectors),
+        turn_no=fields.optional_whole("turn_no"),
     )
 
 
@@ -467,6 +476,11 @@ class _Fields:
     def whole(self, field: str, low: int = 0) -> int:
         """Take a whole number."""
         return check.check_int(self.name(field), self.take(field, int), low, _MOST)
+
+    def optional_whole(self, field: str) -> int | None:
+        """Take a whole number, negative or not, or none."""
+        value = self.optional(field, int)
+        return None if value is None else check.check_int(self.name(field), value, -_MOST, _MOST)
 
     def texts(self, field: str) -> tuple[str, ...]:
         """Take a list of texts."""

@@ -11,11 +11,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from byheart import clock
 from byheart import fields as check
 from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
@@ -130,7 +131,7 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
             "overwrite=True",
         )
     there, taken = _files_by_id(folder) if used else {}, set[str]()
-    now = datetime.now(UTC)
+    now = clock.now()
     for record in dump.records():
         if not isinstance(record, MemoryRecord):
             continue

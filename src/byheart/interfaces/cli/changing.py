@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
+from byheart import clock
 from byheart.interfaces.cli.importing import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
@@ -169,7 +169,7 @@ def restore_command(invocation: Invocation, memory_id: str, who: str) -> None:
     """
     with open_store(invocation) as store:
         memory = store.restore(memory_id, who)
-    if memory.expires_at is not None and memory.expires_at <= datetime.now(UTC):
+    if memory.expires_at is not None and memory.expires_at <= clock.now():
         ended = f"{memory.expires_at:%Y-%m-%d}"
         message = f"it expired on {ended}; to find it: byheart update {memory_id} --clear ttl-days"
         warn(invocation, message)

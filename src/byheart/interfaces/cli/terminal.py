@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.style import Style as RichStyle
 from rich.text import Text
 
+from byheart import clock
 from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable, unbroken
 
 STYLES: dict[Style, str] = {
@@ -81,7 +82,7 @@ class TerminalScreen:
         """Give the age, or the date of what is older than a month."""
         if moment is None:
             return ""
-        seconds = (datetime.now(UTC) - moment).total_seconds()
+        seconds = (clock.now() - moment).total_seconds()
         if seconds < 1:
             return "just now" if seconds > -60 else f"{moment.astimezone():%Y-%m-%d %H:%M}"
         for below, unit, name in _AGES:

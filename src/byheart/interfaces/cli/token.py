@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 
 import byheart
+from byheart import clock
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import open_store, settings_of
@@ -135,5 +135,5 @@ def _bounds(token: Token) -> str:
 def _expiry(screen: Screen, token: Token) -> str:
     if token.expires_at is None:
         return "never"
-    gone = "expired " if token.expires_at <= datetime.now(UTC) else ""
+    gone = "expired " if token.expires_at <= clock.now() else ""
     return gone + screen.moment(token.expires_at)

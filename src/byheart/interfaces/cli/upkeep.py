@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
 
+from byheart import clock
 from byheart.errors import ByheartError
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import get_missing_model
@@ -75,9 +75,9 @@ def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
     parts: list[Part | str] = [workspace.root, count(workspace.files, "file") + failed, looked]
     if workspace.watched_by is None or workspace.beat_at is None:
         return [*parts, Part("not watched", "dim")]
-    age = (datetime.now(UTC) - workspace.beat_at).total_seconds()
+    age = (clock.now() - workspace.beat_at).total_seconds()
     who = workspace.watched_by.rsplit("/", 2)[1]
-    if age > STALE_SECONDS:
+    if abs(age) > STALE_SECONDS:  # the clock may have been set back since
         heard = screen.moment(workspace.beat_at)
         return [*parts, Part(f"not watched: process {who} was last heard of {heard}", "bad")]
     behind = f", {count(workspace.behind, 'file')} behind" if workspace.behind else ""

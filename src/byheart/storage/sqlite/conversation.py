@@ -35,8 +35,8 @@ def turns(
     # Picked by number first: SQLite would put together every text in order to sort it.
     rows: Any = connection.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
-        f"FROM memories m WHERE {clause} ORDER BY m.created_at {order}, m.memory_id {order} "
-        "LIMIT ? OFFSET ?) ORDER BY m.created_at, m.memory_id",
+        f"FROM memories m WHERE {clause} ORDER BY m.turn_no {order}, m.memory_no {order} "
+        "LIMIT ? OFFSET ?) ORDER BY m.turn_no, m.memory_no",
         [*values, limit, offset],
     )
     return [to_memory(row) for row in rows]
@@ -54,9 +54,9 @@ def salient_turns(
     """Pick the first turn and those that matter most, in order."""
     clause, values = _turns(where, roles, now)
     rows: list[Any] = connection.execute(
-        "SELECT role, summary FROM (SELECT role, summary, created_at, memory_id, row_number() "
-        "OVER (ORDER BY created_at, memory_id) AS place, row_number() "
-        "OVER (ORDER BY importance DESC, created_at, memory_id) AS rank "
+        "SELECT role, summary FROM (SELECT role, summary, row_number() "
+        "OVER (ORDER BY turn_no, memory_no) AS place, row_number() "
+        "OVER (ORDER BY importance DESC, turn_no, memory_no) AS rank "
         f"FROM memories m WHERE {clause} AND EXISTS (SELECT 1 FROM chunks c "
         "WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN ('aside', 'echo'))) "
         "WHERE place = 1 OR rank <= ? ORDER BY place",

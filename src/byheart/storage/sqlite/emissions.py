@@ -54,6 +54,7 @@ class Emissions:
 
 
 def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
+    waiting = _after_the_last(connection, waiting)
     # In one statement: a search waits for it.
     connection.execute(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
@@ -76,6 +77,20 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
                 (*place, MOST_REMEMBERED),
             )
+
+
+def _after_the_last(
+    connection: apsw.Connection, waiting: Mapping[_Emitted, int]
+) -> dict[_Emitted, int]:
+    """Date notes after those of their session, even if the clock was set back since."""
+    places = {(key.space, key.session_id) for key in waiting}
+    last = {
+        place: connection.execute(
+            "SELECT max(at) FROM emitted WHERE space = ? AND session_id = ?", place
+        ).get
+        for place in places
+    }
+    return {key: max(at, (last[key.space, key.session_id] or 0) + 1) for key, at in waiting.items()}
 
 
 def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) -> list[str]:

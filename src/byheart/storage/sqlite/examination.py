@@ -413,7 +413,7 @@ def _expired(connection: apsw.Connection) -> Checked:
         return Checked(Finding(name, True, "in order"))
     message = (
         f"{count:,} have run out, the first on {from_micros(first):%Y-%m-%d}; they are found no "
-        "longer, and saves take them out little by little (setting prune_after_days)"
+        "longer, and saves erase them little by little (setting prune_after_days)"
     )
     return Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
 

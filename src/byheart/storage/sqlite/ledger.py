@@ -104,10 +104,11 @@ class SqliteLedger:
             )
             connection.executemany(
                 # One that was asked before the queries were cleared must not come back.
-                "INSERT INTO slowest SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?4 > "
+                # Neither must one that was asked before the clock was set back: nobody can tell.
+                "INSERT INTO slowest SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?4 <= ?6 AND ?4 > "
                 "ifnull((SELECT at FROM moments WHERE space = '' AND name = 'cleared'), 0)",
                 (
-                    (space, each.kind, each.elapsed_ms, to_micros(each.at), each.query)
+                    (space, each.kind, each.elapsed_ms, to_micros(each.at), each.query, now)
                     for space, queries in tally.slowest.items()
                     for each in queries
                 ),

@@ -16,7 +16,7 @@ import apsw
 from byheart.contracts import DedupKey, Model, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
-from byheart.storage.sqlite import writing
+from byheart.storage.sqlite import turn_order, writing
 from byheart.storage.sqlite.rows import CHUNK, CONTENT, to_chunk
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
@@ -101,12 +101,15 @@ def replace_text(
     memory, at = revision.memory, to_micros(revision.memory.updated_at)
     # The clock may have gone back: an earlier text was still there before this one.
     connection.execute(
-        "UPDATE memories SET memory_id = ?, version_of = ?, replaced_at = max(?, since_at + 1) "
-        "WHERE memory_no = ?",
+        "UPDATE memories SET memory_id = ?, version_of = ?, replaced_at = max(?, since_at + 1), "
+        "lapsed_at = NULL WHERE memory_no = ?",
         (text_id(memory.memory_id, version), memory.memory_id, at, memory_no),
     )
     assert revision.text is not None
-    fresh_no, _ = writing.insert_text(connection, memory, revision.derived, *revision.text, model)
+    turn_no = _place(connection, memory_no, memory)
+    fresh_no, _ = writing.insert_text(
+        connection, memory, turn_no, revision.derived, *revision.text, model
+    )
     connection.execute(
         "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
         "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "
@@ -120,11 +123,24 @@ def replace_text(
     return fresh_no
 
 
+def _place(connection: apsw.Connection, memory_no: int, changed: Memory) -> int | None:
+    """Keep the place of a memory in its session; in another session, choose one by its time."""
+    session_id, turn_no = connection.execute(
+        "SELECT session_id, turn_no FROM memories WHERE memory_no = ?", (memory_no,)
+    ).get
+    if session_id == changed.session_id:
+        return turn_no  # type: ignore[no-any-return]
+    at = to_micros(changed.created_at)
+    return turn_order.place(connection, changed.space, changed.session_id, at)
+
+
 def amend(
     connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None = None
 ) -> None:
     """Change a memory's fields in place; its text stays."""
     columns = writing.columns_of(revision.memory, revision.derived)
+    columns["turn_no"] = _place(connection, memory_no, revision.memory)
+    columns["lapsed_at"] = None  # whoever changes a memory wants it kept for a while
     connection.execute(
         f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} WHERE memory_no = ?",
         (*columns.values(), memory_no),
@@ -246,7 +262,8 @@ def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -
 
 def _set_forgotten(connection: apsw.Connection, rows: Sequence[int], at: int | None) -> None:
     connection.executemany(
-        "UPDATE memories SET forgotten_at = ? WHERE memory_no = ?", ((at, row) for row in rows)
+        "UPDATE memories SET forgotten_at = ?, lapsed_at = NULL WHERE memory_no = ?",
+        ((at, row) for row in rows),
     )
     writing.record_change(connection, rows)
 
@@ -281,26 +298,16 @@ _BELONGINGS = {
 }
 
 
-def expired_before(connection: apsw.Connection, before: int, limit: int) -> list[tuple[str, str]]:
-    """List memories (space, id) that ran out before some moment, longest ago first.
-
-    One that was saved since with a date long past is left alone as well: somebody wanted it kept.
-    """
-    return connection.execute(  # type: ignore[return-value]
-        "SELECT space, memory_id FROM memories WHERE expires_at <= ?1 AND updated_at <= ?1 "
-        "AND version_of IS NULL ORDER BY expires_at LIMIT ?2",
-        (before, limit),
-    ).fetchall()
-
-
 def count_accesses(
     connection: apsw.Connection, counts: Mapping[tuple[str, str], tuple[int, int]]
 ) -> None:
     """Add to how often memories were given out, and when last: (space, id) → times, moment."""
+    now = now_micros()
     connection.executemany(
-        "UPDATE memories SET access_count = access_count + ?, "
-        "accessed_at = max(ifnull(accessed_at, 0), ?) WHERE space = ? AND memory_id = ?",
-        ((times, at, space, memory_id) for (space, memory_id), (times, at) in counts.items()),
+        # A time in the future was noted while the clock was wrong.
+        "UPDATE memories SET access_count = access_count + ?1, accessed_at = "
+        "iif(accessed_at <= ?2, max(accessed_at, ?3), ?3) WHERE space = ?4 AND memory_id = ?5",
+        ((times, now, at, space, memory_id) for (space, memory_id), (times, at) in counts.items()),
     )
 
 

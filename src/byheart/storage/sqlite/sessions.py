@@ -19,7 +19,7 @@ from byheart.storage.sqlite.times import from_micros
 # The running summary is of the session: it counts as the work of whoever spoke last.
 _AGENT = (
     "CASE WHEN m.client_id = '' THEN (SELECT o.agent_id FROM memories o WHERE o.space = m.space "
-    "AND o.session_id = m.session_id AND o.client_id IS NOT '' ORDER BY o.created_at DESC LIMIT 1) "
+    "AND o.session_id = m.session_id AND o.client_id IS NOT '' ORDER BY o.turn_no DESC LIMIT 1) "
     "ELSE m.agent_id END"
 )
 # A turn was active when it was said, not when it was imported; a summary is made by itself.
@@ -116,7 +116,7 @@ def latest(
     if task_code is not None:
         clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
         values.append(task_code)
-    order = "ORDER BY m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC"
+    order = "ORDER BY m.session_iter DESC NULLS LAST, m.turn_no DESC, m.memory_no DESC"
     # Sorted by number first: SQLite would put together every text in order to sort it.
     rows: Any = connection.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
@@ -146,8 +146,10 @@ def restore(connection: apsw.Connection, session_id: str, space: str, who: str) 
     """
     rows: list[Any] = connection.execute(
         "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "
-        "AND version_of IS NULL AND forgotten_at = (SELECT max(forgotten_at) FROM memories "
-        "WHERE space = ?1 AND session_id = ?2 AND version_of IS NULL) ORDER BY memory_no",
+        "AND version_of IS NULL AND forgotten_at = (SELECT forgotten_at FROM memories "
+        "JOIN history USING (memory_no) WHERE space = ?1 AND session_id = ?2 "
+        "AND version_of IS NULL AND forgotten_at IS NOT NULL AND operation = 'forget' "
+        "ORDER BY history_no DESC LIMIT 1) ORDER BY memory_no",
         (space, session_id),
     ).fetchall()
     restored = []

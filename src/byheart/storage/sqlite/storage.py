@@ -7,7 +7,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,7 @@ from byheart.storage.sqlite import (
     life,
     mending,
     merging,
+    pruning,
     sessions,
     transfer,
     writing,
@@ -55,7 +56,6 @@ from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK
-from byheart.storage.sqlite.times import to_micros
 from byheart.storage.sqlite.tokens import SqliteTokens
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
@@ -218,17 +218,9 @@ class SqliteStorage:
         """Take memories out for good with every trace of them, and look whether any is left."""
         return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
 
-    def prune(self, expired_before: datetime, limit: int) -> int:
-        """Take out memories that ran out before some moment, and count them."""
-        before = to_micros(expired_before)
-        with self._database.reading() as connection:
-            if not life.expired_before(connection, before, 1):
-                return 0
-        with self._database.writing() as connection:
-            expired = life.expired_before(connection, before, limit)
-            for space, memory_id in expired:
-                life.remove(connection, [memory_id], space, tombstones=False)
-        return len(expired)
+    def prune(self, grace: timedelta, limit: int) -> int:
+        """Erase some of the memories that were noticed to be expired a grace period ago."""
+        return len(pruning.prune(self._database, pruning.EXPIRED, grace, limit))
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
         """Count that memories were given out; cheap, and made up for later while others write."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+from byheart import clock
 from byheart.storage.sqlite.checksums import DamagedRow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -25,4 +26,4 @@ def from_micros(micros: int) -> datetime:
 
 def now_micros() -> int:
     """Give the present moment."""
-    return to_micros(datetime.now(UTC))
+    return to_micros(clock.now())

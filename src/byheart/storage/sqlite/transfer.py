@@ -25,11 +25,11 @@ from byheart.contracts import (
 )
 from byheart.identity import new_memory_id
 from byheart.model import UNEMBEDDED, HistoryEntry, Memory, text_id, to_wire
-from byheart.storage.sqlite import life, writing
+from byheart.storage.sqlite import life, turn_order, writing
 from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
-_TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, {MEMORY} FROM memories m"
+_TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, {MEMORY} FROM memories m"
 _CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (?1 IS NULL OR m.space = ?1) ORDER BY memory_no"
 _EARLIER = f"{_TEXT} WHERE m.version_of = ? AND m.space = ? ORDER BY m.version"
 _CHUNKS = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index"
@@ -105,7 +105,7 @@ class SqliteDump:
             yield MemoryRecord(text, tuple(earlier), tuple(self._history(row[0])))
 
     def _text(self, row: Any) -> StoredText:
-        memory_no, since_at, superseded_at = row[:3]
+        memory_no, since_at, superseded_at, turn_no = row[:4]
         chunk_rows: Any = self._connection.execute(_CHUNKS, (memory_no,)).fetchall()
         vectors: dict[int, dict[str, tuple[Window, ...]]] = {each[0]: {} for each in chunk_rows}
         if self._vectors:
@@ -114,11 +114,12 @@ class SqliteDump:
                 made = vectors[chunk_no]
                 made[model] = (*made.get(model, ()), window)
         return StoredText(
-            memory=to_memory(row[3:]),
+            memory=to_memory(row[4:]),
             since_at=from_micros(since_at),
             superseded_at=None if superseded_at is None else from_micros(superseded_at),
             chunks=tuple(to_chunk(each[1:]) for each in chunk_rows),
             vectors=tuple(vectors.values()),
+            turn_no=turn_no,
         )
 
     def _vector_rows(self, memory_no: int) -> Any:
@@ -201,10 +202,12 @@ class Loader:
             memory = record.text.memory
         # The oldest goes in first: the order of numbers is the order of an export.
         erased = [each.memory.version for each in record.earlier if self._is_erased(each.memory)]
+        turn_no = self._place(record.text)
         for each in record.earlier:
             if each.memory.version not in erased:
-                self._insert(each)
-        number = self._insert(record.text)
+                stayed = each.memory.session_id == memory.session_id
+                self._insert(each, turn_no if stayed else each.turn_no)
+        number = self._insert(record.text, turn_no)
         self._connection.executemany(
             "INSERT INTO history (memory_no, operation, at, who, version, reason, changes) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -244,8 +247,15 @@ class Loader:
         )
         return False
 
-    def _insert(self, text: StoredText) -> int:
-        row = _columns(text)
+    def _place(self, text: StoredText) -> int | None:
+        memory = text.memory
+        at = to_micros(memory.created_at)
+        return turn_order.keep_place(
+            self._connection, memory.space, memory.session_id, text.turn_no, at
+        )
+
+    def _insert(self, text: StoredText, turn_no: int | None) -> int:
+        row = {**_columns(text), "turn_no": turn_no}
         self._connection.execute(
             f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
             tuple(row.values()),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import apsw
@@ -26,7 +26,7 @@ from byheart.contracts import (
 )
 from byheart.errors import NotFound
 from byheart.model import Memory, Workspace, client_id_of
-from byheart.storage.sqlite import life, writing
+from byheart.storage.sqlite import life, pruning, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.rows import MEMORY, to_memory
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
@@ -51,6 +51,7 @@ _FILE = "memory_id, size, mtime_ns, inode, file_hash, trouble, may_pass, gone_at
 _HIDDEN_BY_US = f"""forgotten_at IS NOT NULL AND (SELECT who FROM history h
     WHERE h.memory_no = m.memory_no AND operation = 'forget'
     ORDER BY history_no DESC LIMIT 1) = '{WHO}'"""
+_GONE = pruning.Cause(f"m.kind = 'file' AND m.version_of IS NULL AND m.{_HIDDEN_BY_US}")
 # Everything in a folder: "0" is what follows "/".
 _UNDER = "workspace_no = ?1 AND (?2 = '' OR path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
 
@@ -131,22 +132,15 @@ class SqliteWorkspaces:
                 )
         return hidden
 
-    def purge(self, gone_before: datetime, limit: int) -> int:
-        """Take out memories whose files have been gone since before some moment; count them."""
-        find = (
-            "SELECT space, memory_id FROM memories m WHERE kind = 'file' AND version_of IS NULL "
-            f"AND forgotten_at < ? AND {_HIDDEN_BY_US} LIMIT ?"
-        )
-        values = (to_micros(gone_before), limit)
-        with self._database.reading() as connection:
-            if connection.execute(find, values).get is None:
-                return 0
-        with self._database.writing() as connection:
-            rows: list[Any] = connection.execute(find, values).fetchall()
-            for space, memory_id in rows:
-                life.remove(connection, [memory_id], space, tombstones=False)
-                connection.execute("DELETE FROM workspace_files WHERE memory_id = ?", (memory_id,))
-        return len(rows)
+    def purge(self, grace: timedelta, limit: int) -> int:
+        """Erase some memories whose files were noticed to be gone a grace period ago."""
+        erased = pruning.prune(self._database, _GONE, grace, limit)
+        if erased:
+            with self._database.writing() as connection:
+                connection.executemany(
+                    "DELETE FROM workspace_files WHERE memory_id = ?", ((each,) for each in erased)
+                )
+        return len(erased)
 
     def finish(self, workspace_no: int, at: datetime) -> None:
         """Note that the whole workspace was looked at."""
@@ -174,13 +168,16 @@ class SqliteWorkspaces:
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
         """Take on keeping a workspace fresh, unless another process does so, or it was dropped."""
-        now = now_micros()
+        now, stale = now_micros(), int(stale_seconds * 1_000_000)
         with self._database.writing() as connection:
             _column(connection, workspace_no, "space")
             connection.execute(
+                # A heartbeat in the future is from before the clock was set back: a watcher that is
+                # still alive gives another one within seconds.
                 "UPDATE workspaces SET watcher = ?2, beat_at = ?3, behind = 0, trouble = NULL "
-                "WHERE workspace_no = ?1 AND (watcher IS NULL OR watcher = ?2 OR beat_at < ?4)",
-                (workspace_no, watcher, now, now - int(stale_seconds * 1_000_000)),
+                "WHERE workspace_no = ?1 AND (watcher IS NULL OR watcher = ?2 "
+                "OR beat_at NOT BETWEEN ?3 - ?4 AND ?3 + ?4)",
+                (workspace_no, watcher, now, stale),
             )
             return connection.changes() > 0
 
@@ -212,8 +209,10 @@ def _apply(
     model: Model | None,
 ) -> FileStatus:
     read_since = connection.execute(
-        "SELECT read_at > ? FROM workspace_files WHERE workspace_no = ? AND path = ?",
-        (to_micros(change.read_at), workspace_no, change.path),
+        # One that was read in the future was read before the clock was set back.
+        "SELECT read_at > ? AND read_at <= ? FROM workspace_files "
+        "WHERE workspace_no = ? AND path = ?",
+        (to_micros(change.read_at), now_micros(), workspace_no, change.path),
     ).get
     if read_since:
         return "unchanged"  # another process has read it after us

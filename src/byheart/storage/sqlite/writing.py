@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +13,9 @@ from byheart import words
 from byheart.contracts import DedupKey, Draft, Model, Window
 from byheart.errors import Conflict
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
+from byheart.storage.sqlite import turn_order
+from byheart.storage.sqlite.changes import record_change as record_change
+from byheart.storage.sqlite.changes import record_switch as record_switch
 from byheart.storage.sqlite.checksums import checksum_of
 from byheart.storage.sqlite.rows import headings_json
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
@@ -78,8 +80,10 @@ def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
 def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
+    at = None if draft.placed_at is None else to_micros(draft.placed_at)
+    turn_no = turn_order.place(connection, memory.space, memory.session_id, at)
     memory_no, pending = insert_text(
-        connection, memory, draft.derived, draft.chunks, draft.windows, model
+        connection, memory, turn_no, draft.derived, draft.chunks, draft.windows, model
     )
     connection.execute(
         "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
@@ -98,6 +102,7 @@ def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> Sa
 def insert_text(
     connection: apsw.Connection,
     memory: Memory,
+    turn_no: int | None,
     derived: Iterable[str],
     chunks: Sequence[Chunk],
     windows: Sequence[Sequence[Window]],
@@ -109,7 +114,11 @@ def insert_text(
         "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
         (memory.space, bytes.fromhex(memory.content_hash)),
     )
-    row = {**columns_of(memory, derived), "since_at": to_micros(memory.updated_at)}
+    row = {
+        **columns_of(memory, derived),
+        "turn_no": turn_no,
+        "since_at": to_micros(memory.updated_at),
+    }
     connection.execute(
         f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
         tuple(row.values()),
@@ -350,20 +359,4 @@ def _remove_unnamed(connection: apsw.Connection, entity_nos: Sequence[Any]) -> N
         "DELETE FROM entities WHERE entity_no = ?1 "
         "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_no = ?1)",
         entity_nos,
-    )
-
-
-def record_switch(connection: apsw.Connection) -> None:
-    """Tell every process's index that all vectors are to be read again: they are of another model.
-
-    No memory has the number 0.
-    """
-    record_change(connection, [0])
-
-
-def record_change(connection: apsw.Connection, memory_nos: Sequence[int]) -> None:
-    """Tell every process's index which memories to look at again."""
-    connection.executemany(
-        "INSERT INTO changes (memory_no, stamp) VALUES (?, ?)",
-        ((memory_no, secrets.randbits(62)) for memory_no in memory_nos),
     )

@@ -51,7 +51,10 @@ GROWING: Mapping[str, Callable[[str], Reader]] = {CLAUDE_CODE: Transcript}
 
 
 class Growing:
-    """A transcript and a place in it; `said` counts what was said before that, for its reader."""
+    """A transcript and a place in it; `said` counts what was said before that, for its reader.
+
+    `latest` has the latest time of each session before that.
+    """
 
     def __init__(self, path: Path, name: str, bookmark: str | None) -> None:
         self._path = path
@@ -61,6 +64,7 @@ class Growing:
         self._position = self._lines = 0
         self._before = b""
         self.said: Mapping[str, int] = {}
+        self.latest: Mapping[str, str] = {}
         if bookmark is not None:
             self._go_to(json.loads(bookmark))
 
@@ -75,6 +79,7 @@ class Growing:
             self._position, self._lines, self._before = mark["position"], mark["lines"], before
             self._reader.restore(mark["reader"])
             self.said = mark["said"]
+            self.latest = mark.get("latest", {})
 
     def parts(self) -> Iterator[Iterator[Item]]:
         """Give what is new, part by part: a bookmark is for when a part was kept as a whole."""
@@ -102,7 +107,9 @@ class Growing:
             except InvalidInput as error:
                 yield Item(place, error)
 
-    def bookmark(self, said: Mapping[str, int], clean: Callable[[str], str]) -> str:
+    def bookmark(
+        self, said: Mapping[str, int], latest: Mapping[str, str], clean: Callable[[str], str]
+    ) -> str:
         """Write down the place behind the part that was given last, once that was kept."""
         mark = {
             "version": _VERSION,
@@ -111,6 +118,7 @@ class Growing:
             "digest": _digest(self._before),
             "reader": self._reader.state(clean),
             "said": said,
+            "latest": latest,
         }
         return json.dumps(mark, separators=(",", ":"))
 

@@ -126,13 +126,14 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a space holds, valid until the next of its memories expires."""
+    """What a space holds, valid from the last expiry until the next."""
 
     memories: Mask
     selection: Selection
     memory_count: int
     bare_chunks: int
     superseded: bool
+    valid_since: int
     valid_until: int
 
 
@@ -154,7 +155,8 @@ class View:
     def space(self, name: str, now: int) -> Space:
         """Give what a space holds now; kept, because every search asks for it."""
         known = self._spaces.get(name)
-        if known is None or now >= known.valid_until:
+        # The clock may go back: then what had expired has not expired any more.
+        if known is None or not known.valid_since <= now < known.valid_until:
             rows = self.memories
             own = self._own(name)
             alive = own & (rows.replaced == NEVER) & (rows.expires > now)
@@ -165,6 +167,7 @@ class View:
                 memory_count=int(np.count_nonzero(alive)),
                 bare_chunks=int(np.count_nonzero(selection.chunks & ~self.chunks.embedded)),
                 superseded=bool((own & (rows.superseded < NEVER)).any()),
+                valid_since=int(rows.expires[own & (rows.expires <= now)].max(initial=0)),
                 valid_until=int(rows.expires[alive].min(initial=NEVER)),
             )
             if len(self._spaces) >= _SPACES_KEPT:

@@ -1,0 +1,142 @@
+"""Pruning: memories that have expired, or whose files are gone, are erased after a grace period.
+
+The grace period is not measured by the wall clock, which may be wrong for a while. The store counts
+the time it has seen pass: while the machine runs, by how long it has been running; across a
+restart, by the wall clock, but a day at most. The period begins when pruning first notices that a
+memory may go, and ends without effect if the memory may stay after all.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from typing import Any
+
+import apsw
+
+from byheart import clock
+from byheart.storage.sqlite import life
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.times import now_micros
+
+_KEY = "time_passed"
+_MICROSECOND = timedelta(microseconds=1)
+# How much a restart of the machine counts at most.
+_LONGEST_RESTART = timedelta(days=1) // _MICROSECOND
+# How many memories are noticed at a time.
+_MOST_NOTICED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TimePassed:
+    """The time that the store has seen pass, and what the clocks said then."""
+
+    passed: int
+    at: int
+    running: int
+    boot: str
+
+    @property
+    def is_of_this_run(self) -> bool:
+        """Say whether the machine has been running ever since, as far as that can be told."""
+        return self.boot == clock.boot_id() and self.running <= clock.running_micros()
+
+    def now(self) -> TimePassed:
+        """Add the time that has certainly passed since then."""
+        at, running, boot = now_micros(), clock.running_micros(), clock.boot_id()
+        by_wall, by_running = max(0, at - self.at), running - self.running
+        if not self.is_of_this_run:
+            since = min(by_wall, _LONGEST_RESTART)
+        elif boot:
+            since = by_running
+        else:  # perhaps another run of the machine, or another machine
+            since = min(by_wall, by_running)
+        return TimePassed(self.passed + since, at, running, boot)
+
+
+def read_time(connection: apsw.Connection) -> TimePassed:
+    """Read how much time had passed when that was last written down; before that, none."""
+    written = connection.execute("SELECT value FROM store WHERE key = ?", (_KEY,)).get
+    if written is None:
+        return TimePassed(0, now_micros(), clock.running_micros(), clock.boot_id())
+    return TimePassed(**json.loads(written))
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why memories may go: a condition on `memories m`, with the present moment as `?1`."""
+
+    condition: str
+
+
+EXPIRED = Cause("m.expires_at <= ?1 AND m.version_of IS NULL")
+
+
+def prune(database: Database, cause: Cause, grace: timedelta, limit: int) -> list[str]:
+    """Notice what may go, and erase some of what was noticed a grace period ago; give the ids."""
+    with database.reading() as connection:
+        if not _has_work(connection, cause, grace):
+            return []
+    with database.writing() as connection:
+        return _prune(connection, cause, grace, limit)
+
+
+def _has_work(connection: apsw.Connection, cause: Cause, grace: timedelta) -> bool:
+    now = now_micros()
+    if connection.execute(_UNNOTICED % cause.condition, (now, 1)).get is not None:
+        return True
+    if connection.execute("SELECT 1 FROM memories WHERE lapsed_at IS NOT NULL LIMIT 1").get is None:
+        return False
+    before = read_time(connection)
+    # Time across a restart counts once it is written down.
+    return (
+        not before.is_of_this_run
+        or _found_early(connection, now)
+        or bool(_due(connection, cause, now, _end(before.now(), grace), 1))
+    )
+
+
+def _prune(connection: apsw.Connection, cause: Cause, grace: timedelta, limit: int) -> list[str]:
+    now, time = now_micros(), read_time(connection).now()
+    connection.execute(
+        "INSERT OR REPLACE INTO store VALUES (?, ?)", (_KEY, json.dumps(asdict(time)))
+    )
+    # The clock was ahead when these were noticed.
+    connection.execute(f"UPDATE memories SET lapsed_at = NULL WHERE {_NOTICED_EARLY}", (now,))
+    connection.execute(
+        f"UPDATE memories SET lapsed_at = ?3 WHERE memory_no IN ({_UNNOTICED % cause.condition})",
+        (now, _MOST_NOTICED, time.passed),
+    )
+    due = _due(connection, cause, now, _end(time, grace), limit)
+    for space, memory_id in due:
+        life.remove(connection, [memory_id], space, tombstones=False)
+    return [memory_id for _, memory_id in due]
+
+
+# A file that is gone may go before it expires.
+_NOTICED_EARLY = (
+    "lapsed_at IS NOT NULL AND expires_at > ? AND NOT (kind = 'file' AND forgotten_at IS NOT NULL)"
+)
+_UNNOTICED = "SELECT m.memory_no FROM memories m WHERE m.lapsed_at IS NULL AND %s LIMIT ?2"
+
+
+def _found_early(connection: apsw.Connection, now: int) -> bool:
+    return bool(
+        connection.execute(f"SELECT 1 FROM memories WHERE {_NOTICED_EARLY} LIMIT 1", (now,)).get
+    )
+
+
+def _due(
+    connection: apsw.Connection, cause: Cause, now: int, noticed_by: int, limit: int
+) -> list[Any]:
+    """List what was noticed by some moment and still may go: space and id, longest ago first."""
+    return connection.execute(
+        "SELECT m.space, m.memory_id FROM memories m "
+        f"WHERE m.lapsed_at <= ?2 AND {cause.condition} ORDER BY m.lapsed_at, m.memory_no LIMIT ?3",
+        (now, noticed_by, limit),
+    ).fetchall()
+
+
+def _end(time: TimePassed, grace: timedelta) -> int:
+    return time.passed - grace // _MICROSECOND

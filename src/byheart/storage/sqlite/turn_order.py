@@ -1,0 +1,90 @@
+"""The order within a session: each memory has a place there, whatever the clock says.
+
+A place is a number. The next one is a step behind the last, so that there is room between two. A
+memory whose time was given by the caller goes behind the last one that is not later.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+
+from byheart.storage.sqlite.changes import record_change
+
+STEP = 1 << 20
+# A turn is put into the first part of a gap: those that follow it go into the rest.
+_PART = 64
+
+_SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS NULL"
+
+
+def place(
+    connection: apsw.Connection, space: str, session_id: str | None, at: int | None
+) -> int | None:
+    """Choose the place of a memory in its session: by a given time, or else behind all others."""
+    if session_id is None:
+        return None
+    if at is None:
+        return _last(connection, space, session_id) + STEP
+    found = _between(connection, space, session_id, at)
+    if found is None:
+        _spread(connection, space, session_id)
+        found = _between(connection, space, session_id, at)
+        assert found is not None, "there is room now"
+    return found
+
+
+def keep_place(
+    connection: apsw.Connection, space: str, session_id: str | None, turn_no: int | None, at: int
+) -> int | None:
+    """Give an imported memory the place it had, or one by its time if that is taken."""
+    if session_id is None:
+        return None
+    if turn_no is not None:
+        taken = connection.execute(
+            f"SELECT 1 {_SESSION} AND turn_no = ?", (space, session_id, turn_no)
+        ).get
+        if not taken:
+            return turn_no
+    return place(connection, space, session_id, at)
+
+
+def _last(connection: apsw.Connection, space: str, session_id: str) -> int:
+    last = connection.execute(f"SELECT max(turn_no) {_SESSION}", (space, session_id)).get
+    return int(last or 0)
+
+
+def _between(connection: apsw.Connection, space: str, session_id: str, at: int) -> int | None:
+    """Find room behind the last memory that is not later; `None` if there is none."""
+    # From the end on: most turns are later than all others. A plain `created_at` would have SQLite
+    # read and sort the whole session.
+    before = connection.execute(
+        f"SELECT turn_no {_SESSION} AND +created_at <= ? ORDER BY turn_no DESC LIMIT 1",
+        (space, session_id, at),
+    ).get
+    behind = ("", ()) if before is None else ("AND turn_no > ?", (before,))
+    after = connection.execute(
+        f"SELECT min(turn_no) {_SESSION} {behind[0]}", (space, session_id, *behind[1])
+    ).get
+    if after is None:
+        return int(before or 0) + STEP
+    if before is None:
+        return int(after) - STEP
+    gap = int(after) - int(before)
+    return None if gap < 2 else int(before) + max(1, gap // _PART)
+
+
+def _spread(connection: apsw.Connection, space: str, session_id: str) -> None:
+    """Number a session anew, a step apart; the order stays."""
+    connection.execute(
+        "UPDATE memories SET turn_no = ordered.place FROM (SELECT memory_id AS name, "
+        f"{STEP} * row_number() OVER (ORDER BY turn_no, memory_no) AS place FROM memories "
+        "WHERE space = ?1 AND session_id = ?2 AND replaced_at IS NULL) AS ordered "
+        "WHERE space = ?1 AND session_id = ?2 AND ordered.name = ifnull(version_of, memory_id)",
+        (space, session_id),
+    )
+    rows: Any = connection.execute(
+        "SELECT memory_no FROM memories WHERE space = ? AND session_id = ?", (space, session_id)
+    ).fetchall()
+    record_change(connection, [row[0] for row in rows])
