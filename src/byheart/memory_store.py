@@ -641,7 +641,11 @@ class MemoryStore:
         )
         with self._asking(request) as (request, asked):
             hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
-            state = asked.reader.state(request.where.space)
+            state = asked.reader.state(
+                request.where.space,
+                request.where.session_id,
+                include_global=request.where.include_global,
+            )
         if request.query:
             given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
             self._storage.note_emitted(given_out, request.where.space, request.where.session_id)
@@ -702,7 +706,11 @@ class MemoryStore:
             request = replace(request, question=question)
             now = clock.now()
             answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
-            state = asked.reader.state(question.where.space)
+            state = asked.reader.state(
+                question.where.space,
+                question.where.session_id,
+                include_global=question.where.include_global,
+            )
         if question.where.as_of is None and answer.details:
             given = [each.id for each in answer.details]
             self._storage.count_accesses(given, question.where.space)

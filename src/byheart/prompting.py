@@ -116,7 +116,11 @@ class Prompter:
                 candidates=_worth_giving(request, found, query, asked),
                 identity=there.identity,
             )
-            state = asked.reader.state(request.where.space)
+            state = asked.reader.state(
+                request.where.space,
+                request.where.session_id,
+                include_global=request.where.include_global,
+            )
         asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
         answer = assembler.assemble(asked_for, materials)
         while request.reminder is not None and _too_long(answer, request.reminder):

@@ -359,6 +359,29 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
     assert all(finding.ok for finding in storage.examine())
 
 
+def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
+    storage.write(
+        [
+            draft("ours", EAST, session_id="s1"),
+            draft("theirs", NORTH, session_id="s2"),
+            draft("theirs too", session_id="s2"),
+            draft("everybody's"),
+        ],
+        MODEL,
+    )
+    with storage.searching() as reader:
+        states = [
+            reader.state("space"),
+            reader.state("space", "s1"),
+            reader.state("space", "s1", include_global=False),
+            reader.state("space", "s2"),
+            reader.state("space", "none"),
+        ]
+    assert [(each.memories, each.chunks, each.pending_vectors) for each in states] == [
+        *((4, 4, 2), (2, 2, 1), (1, 1, 0), (3, 3, 2), (1, 1, 1))
+    ]
+
+
 def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
     one, other = open_storage(), open_storage()
     one.write([draft("apple one", EAST)], MODEL)

@@ -301,6 +301,8 @@ class Reader(Protocol):
         """Say whether anything in a space was ever superseded by something else."""
         ...
 
-    def state(self, space: str) -> IndexState:
-        """Count what a space holds."""
+    def state(
+        self, space: str, session_id: str | None = None, *, include_global: bool = True
+    ) -> IndexState:
+        """Count what a space holds, or what a session of it may see."""
         ...

@@ -17,7 +17,9 @@ def dedupe(
         doubles = reader.doubles(where, threshold)
         names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
         memories = {name: reader.memory(name, where.space) for name in names}
-        pending = reader.state(where.space).pending_vectors
+        pending = reader.state(
+            where.space, where.session_id, include_global=where.include_global
+        ).pending_vectors
     known = {name: memory for name, memory in memories.items() if memory is not None}
     proposals, left_out = propose_merges(doubles, known)
     page = proposals[:limit]

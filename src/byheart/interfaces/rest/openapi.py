@@ -28,6 +28,7 @@ _PROBLEMS: Mapping[int, str] = {
     401: "There is no token, or it is unknown, revoked or expired.",
     403: "The token does not allow it, or the page that asks is not allowed to.",
     404: "There is no such memory, or no such path.",
+    408: "The client took too long to send the request.",
     409: "Another memory, or somebody else's change, stands in the way.",
     413: "The body is too large.",
     415: "The body is not of the type application/json.",
@@ -38,7 +39,7 @@ _PROBLEMS: Mapping[int, str] = {
     503: "The store is busy, or too many requests are waiting.",
     507: "The disk is full.",
 }
-_ALWAYS, _WITH_BODY = (401, 403, 404, 421, 422, 429, 500, 503), (400, 413, 415)
+_ALWAYS, _WITH_BODY = (401, 403, 404, 421, 422, 429, 500, 503), (400, 408, 413, 415)
 _WHEN_WRITING = (409, 507)
 _TAGS = {
     "search": "Finding",

@@ -463,8 +463,10 @@ class SqliteReader:
             (space,),
         ).get
 
-    def state(self, space: str) -> IndexState:
-        """Count what a space holds."""
-        held = self._view.space(space, self._now)
+    def state(
+        self, space: str, session_id: str | None = None, *, include_global: bool = True
+    ) -> IndexState:
+        """Count what a space holds, or what a session of it may see."""
+        held = self._view.count(Filter(space, session_id, include_global), self._now)
         model = self._connection.execute("SELECT value FROM store WHERE key = 'model'").get
-        return IndexState(held.memory_count, held.selection.total, held.bare_chunks, model)
+        return IndexState(held.memories, held.chunks, held.bare_chunks, model)

@@ -137,6 +137,14 @@ class Space:
     valid_until: int
 
 
+class Held(NamedTuple):
+    """How much a filter lets through; bare chunks have no vectors."""
+
+    memories: int
+    chunks: int
+    bare_chunks: int
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """Everything a search needs, fixed at one change of the store."""
@@ -174,6 +182,19 @@ class View:
                 self._spaces.clear()
             self._spaces[name] = known
         return known
+
+    def count(self, where: Filter, now: int) -> Held:
+        """Count what a space holds, or what a session of it may see."""
+        space = self.space(where.space, now)
+        if where.session_id is None:
+            return Held(space.memory_count, space.selection.total, space.bare_chunks)
+        memories = reduce(np.logical_and, self._conditions(where, space), space.memories)
+        chunks = self.chunks.alive & memories.take(self.chunks.owner)
+        return Held(
+            int(np.count_nonzero(memories)),
+            int(np.count_nonzero(chunks)),
+            int(np.count_nonzero(chunks & ~self.chunks.embedded)),
+        )
 
     def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
         """Find the chunks a filter lets through; `among` lists memories that must contain them."""
