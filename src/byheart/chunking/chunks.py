@@ -22,7 +22,7 @@ from byheart.model import Chunk, Heading, section_of
 # entries of a glossary stay apart. No document among 2,924 has such a row (decision 0004).
 _TINY_TOKENS, _TINY_IN_A_ROW = 12, 200
 # In a text of many chunks, sections that are as small as this share chunks.
-_SMALL_TOKENS, _MANY_CHUNKS = 50, 2_000
+_SMALL_TOKENS, _MANY_CHUNKS = 50, 10_000
 
 
 class _Slice(NamedTuple):

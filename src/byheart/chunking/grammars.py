@@ -43,10 +43,10 @@ _GRAMMARS = {
 _STRETCH_BYTES, _PARTS = 2_000, 4
 _LEAST_SECONDS, _SECONDS_PER_BYTE = 0.05, 10e-6
 # Memory goes with time, some 300 bytes a microsecond: 600 kB of `a<` are 6 s and 1.9 GB as C++.
-# Code takes 0.1 to 0.4 microseconds a byte and 20 to 80 bytes. Long stretches may take five times
-# that; all of a text, tried and parsed, as much again.
+# Code takes 0.1 to 0.4 microseconds a byte and 20 to 80 bytes, and long stretches may take five
+# times that. To try and to parse all of a text takes code 1 to 2 microseconds a byte.
 _LONG_STRETCH_BYTES, _SECONDS_PER_LONG_BYTE = 32_000, 2e-6
-_BUDGET_SECONDS, _BUDGET_SECONDS_PER_BYTE = 3.0, 2e-6
+_BUDGET_SECONDS, _BUDGET_SECONDS_PER_BYTE = 0.5, 4e-6
 _GROWTH, _NOISE_SECONDS, _SLACK_SECONDS_PER_BYTE = 1.5, 0.02, 2e-6
 
 

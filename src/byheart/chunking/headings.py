@@ -24,7 +24,7 @@ def place_under_headings(found: Iterable[Block], *, opens: bool = False) -> Iter
             block = block._replace(headings=path, opens=True, clings=True)
             if bare and last is not None:
                 block, last = block._replace(start=last.start), None
-        else:
+        elif path or opens:
             block = block._replace(headings=path, opens=opens)
         opens = False
         if last is not None:

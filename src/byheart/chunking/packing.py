@@ -78,14 +78,15 @@ class _Apart:
             self.pieces[-1].start if clinging else block.start, self.target_tokens
         )
         if block.grain == "whole" or block.end <= room:
-            self._append(block._replace(opens=opens), clinging)
+            self._append(block if block.opens == opens else block._replace(opens=opens), clinging)
             return
         parts = iter(block.parts())
         first_part = next(parts, None)
         if first_part is not None:
             self.next_opens = opens or (block.encloses and not clinging)
             for part in lay_end_to_end(chain((first_part,), parts), block.start, block.end):
-                self.add(part._replace(headings=part.headings or block.headings))
+                inherits = block.headings and not part.headings
+                self.add(part._replace(headings=block.headings) if inherits else part)
             self.next_opens = block.encloses
             return
         for cut in self._cut(block, room):
@@ -99,8 +100,10 @@ class _Apart:
         if joins:
             last = self.pieces.pop()
             piece = last._replace(end=piece.end, clings=piece.clings)
-        # It is not divided any more: what its parser read may be let go of.
-        self.pieces.append(piece._replace(parts=no_parts))
+        if piece.parts is not no_parts:
+            # It is not divided any more: what its parser read may be let go of.
+            piece = piece._replace(parts=no_parts)
+        self.pieces.append(piece)
         if len(self.pieces) > self.full:
             self.pieces = self._join_small()
             self.full = 2 * max(len(self.pieces), _MANY_PIECES)

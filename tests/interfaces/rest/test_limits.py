@@ -90,7 +90,7 @@ def test_a_text_of_too_many_chunks_is_422_with_advice(serve: Serve) -> None:
     client = serve(max_chunks=3).client()
     for path, body in (
         ("/memories", {"content": text}),
-        ("/sessions/s/turns", {"role": "user", "content": text}),
+        ("/sessions/s/log", {"role": "user", "content": text}),
     ):
         answer = client.post(path, json=body)
         assert answer.status_code == 422, path
