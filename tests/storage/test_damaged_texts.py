@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
-from byheart.errors import StoreDamaged
+from byheart.errors import ByheartError, StoreDamaged, StoreError
 from byheart.memory_store import MemoryStore
+from tests.fuzz.faults import failing_disk
+from tests.fuzz.verbs import reading
 
 OpenStore = Callable[..., MemoryStore]
 LONG = "\n\n".join(
@@ -137,3 +140,51 @@ def test_an_upgrade_marks_texts_that_were_damaged_before(open_store: OpenStore, 
     connection.close()
     found = open_store().search("lighthouse").results
     assert {hit.memory_id: hit.damaged for hit in found} == {bad: True, good: False}
+
+
+# --- Rows that make no sense, and disks that fail ---------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE memories SET created_at = 9000000000000000000",
+        "UPDATE chunks SET headings = '[5]'",
+        "UPDATE chunks SET headings = '{}'",
+        "UPDATE memories SET metadata = '7'",
+        "UPDATE chunks SET memory_no = 999",
+        "DELETE FROM chunks",
+    ],
+)
+def test_rows_that_were_never_written_so_give_errors_of_our_own(
+    open_store: OpenStore, path: Path, statement: str
+) -> None:
+    store = open_store()
+    memory_id = store.save("# Title\n\nThe lighthouse keeper is called Annabel.").memory_id
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.execute(statement)
+    connection.close()
+    path.with_name("memory.db-index").unlink(missing_ok=True)
+    again = open_store()
+    for _, ask in reading(memory_id):
+        with contextlib.suppress(ByheartError):
+            ask(again)
+
+
+def test_a_disk_that_fails_once_is_not_taken_for_a_damaged_file(
+    open_store: OpenStore, path: Path
+) -> None:
+    store = open_store()
+    store.save("The lighthouse is painted red and white.")
+    store.close()
+    with failing_disk() as faults:
+        faults.rates = {"read": 1.0}
+        with pytest.raises(StoreError) as raised:
+            open_store()
+        assert not isinstance(raised.value, StoreDamaged)
+        assert raised.value.hint.startswith("try again")
+        assert "backup" not in raised.value.hint
+        faults.rates = {}
+        assert open_store().search("lighthouse").total_results == 1

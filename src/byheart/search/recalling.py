@@ -24,6 +24,7 @@ from byheart.model import (
     RecallExplanation,
 )
 from byheart.search.budget import Budget
+from byheart.search.contradictions import contradiction
 from byheart.search.fusion import Fused
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import RecallRequest, Weights
@@ -177,10 +178,11 @@ def _details(
     for match in page:
         if least is None or least > budget.left:
             return  # not even the names of the fields fit any more: nothing need be read
-        if lengths[match.standing.text_id] > budget.left:
+        if (lengths.get(match.standing.text_id) or 0) > budget.left:
             continue
         memory = reader.memory(match.standing.text_id, space)
-        assert memory is not None, "a match and its memory come from one snapshot"
+        if memory is None:  # both come from one snapshot
+            raise contradiction(match.standing.text_id)
         if memory.damaged:
             damaged.append(memory.memory_id)
             continue

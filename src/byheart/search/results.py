@@ -25,6 +25,7 @@ from byheart.model import (
     SectionHit,
     section_of,
 )
+from byheart.search.contradictions import contradiction
 from byheart.search.fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
@@ -123,6 +124,8 @@ class _Answer:
             # An H1 stands for what comes before its subsections, not for the whole document.
             below=bool(section) and section[-1].level >= 2,
         )
+        if not chunks:
+            raise contradiction(found.memory.text_id)
         ratio = len(group) / len(chunks)
         header = HEADING_SEPARATOR.join(each.title for each in section)
         damaged = any(each.memory.damaged for each in chunks)
@@ -151,7 +154,8 @@ class _Answer:
     def _memory(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
         memory = self._reader.memory(found.memory.text_id, self._request.where.space)
-        assert memory is not None, "a hit and its memory come from one snapshot"
+        if memory is None:  # both come from one snapshot
+            raise contradiction(found.memory.text_id)
         return MemoryHit(
             **_fields_of(found.memory, damaged=memory.damaged),
             content=memory.content,

@@ -52,6 +52,7 @@ def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> 
         "entities": run("export", "x.jsonl", "--json").json["entities"],
         "tombstones": 0,
         "vectors": False,
+        "damaged": [],
     }
     assert run("--db", "other.db", "import", "all.jsonl", "--no-embed", "--json").json == {
         "imported": 1,

@@ -25,7 +25,7 @@ from byheart.errors import (
 from byheart.forking import renew_after_fork
 from byheart.private_files import FILE_MODE, make_private_folder
 from byheart.storage.sqlite.change_mark import ChangeMark
-from byheart.storage.sqlite.checksums import DamagedRow
+from byheart.storage.sqlite.checksums import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 
 _PRAGMAS = (
@@ -41,8 +41,6 @@ _PRAGMAS = (
 
 # Only what is valid was written: the bytes have changed since.
 _DAMAGED = (UnicodeDecodeError, json.JSONDecodeError, DamagedRow)
-# What code that reads rows raises when these are not as they were written.
-_UNEXPECTED = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 _creating = threading.Lock()
 
 
@@ -176,7 +174,7 @@ class Database:
                 connection.execute("BEGIN")
                 try:
                     yield connection
-                except _UNEXPECTED as error:
+                except UNEXPECTED as error:
                     self._suspect(connection, error)
                     raise
                 finally:
@@ -266,7 +264,7 @@ class Database:
                 self._refuse_newer(self._writer)
                 try:
                     yield self._writer
-                except _UNEXPECTED as error:
+                except UNEXPECTED as error:
                     self._suspect(self._writer, error)
                     raise
                 change = self.change_mark.last(self._writer)

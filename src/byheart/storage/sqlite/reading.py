@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
@@ -36,6 +36,7 @@ from byheart.model import (
     Similar,
 )
 from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
+from byheart.storage.sqlite.checksums import DamagedRow
 from byheart.storage.sqlite.filters import memories_among, where_clause
 from byheart.storage.sqlite.index import likeness
 from byheart.storage.sqlite.index.background import look_around
@@ -52,6 +53,15 @@ from byheart.storage.sqlite.rows import (
     to_memory,
 )
 from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
+
+_Row = TypeVar("_Row")
+
+
+def _all_of(found: list[_Row], wanted: Sequence[int]) -> list[_Row]:
+    """Give what was found, if nothing is missing: the index names only rows that are there."""
+    if len(found) != len(wanted):
+        raise DamagedRow(f"{len(wanted) - len(found)} rows that the index names are missing")
+    return found
 
 
 class AheadOfSnapshot(Exception):
@@ -198,7 +208,7 @@ class SqliteReader:
             "ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
         )
-        return [to_headings(row[0]) for row in rows]
+        return _all_of([to_headings(row[0]) for row in rows], chunk_nos)
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
@@ -207,7 +217,7 @@ class SqliteReader:
             "CROSS JOIN memories m USING (memory_no) ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
         )
-        return [to_found_chunk(row) for row in rows]
+        return _all_of([to_found_chunk(row) for row in rows], chunk_nos)
 
     def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
         """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
@@ -303,10 +313,11 @@ class SqliteReader:
             "ORDER BY wanted.key",
             (json.dumps(list(memory_nos)),),
         )
-        return [
+        found = [
             Standing(memory_id, text_id, summary, importance, from_micros(used), accesses)
             for memory_id, text_id, summary, importance, used, accesses in rows
         ]
+        return _all_of(found, memory_nos)
 
     def memories(
         self, where: Filter, limit: int, offset: int, *, by_iteration: bool

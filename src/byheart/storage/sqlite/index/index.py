@@ -25,6 +25,7 @@ from byheart.errors import StoreError
 from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import ECHO, UNEMBEDDED
 from byheart.storage.sqlite import files
+from byheart.storage.sqlite.checksums import DamagedRow, only_sound_rows
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index import file
 from byheart.storage.sqlite.index.columns import (
@@ -108,7 +109,8 @@ class Index:
             work = "catch_up" if contents.change_no else "rebuild"
             # Interrupted halfway, it is neither the old nor the new: then begin from the file.
             self._contents = self._view = None
-            contents.catch_up(connection, change)
+            with only_sound_rows():
+                contents.catch_up(connection, change)
             self._contents = contents
             self._view = contents.view()
             self.on_work(work, time.perf_counter() - started)
@@ -456,9 +458,7 @@ class _Contents:
                 enumerate(rows)
             )
         ]
-        owners = np.searchsorted(
-            self._memories["memory_nos"].view, np.array([row[1] for row in rows], np.int64)
-        )
+        owners = _places(self._memories["memory_nos"].view, [row[1] for row in rows])
         self._chunks["chunk_nos"].append(np.array([row[0] for row in rows], np.int64))
         self._chunks["owner"].append(owners.astype(np.int32))
         self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
@@ -471,8 +471,7 @@ class _Contents:
         self, rows: Sequence[tuple[int, int, bytes]]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
         self._last_vector = rows[-1][0]
-        chunk_nos = np.array([row[1] for row in rows], np.int64)
-        slots = np.searchsorted(self._chunks["chunk_nos"].view, chunk_nos)
+        slots = _places(self._chunks["chunk_nos"].view, [row[1] for row in rows])
         self._chunks["embedded"].replace(slots, True)
         flat = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
         return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
@@ -577,6 +576,15 @@ class _Contents:
             [Segment(**{name: arrays[name] for name in Segment.__slots__})],
             loaded.header["state"],
         )
+
+
+def _places(numbers: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
+    """Say where each number is among those known, in order; all are, in a sound store."""
+    asked = np.array(wanted, np.int64)
+    places = np.searchsorted(numbers, asked)
+    if len(asked) and (places.max() >= len(numbers) or not np.array_equal(numbers[places], asked)):
+        raise DamagedRow("rows belong to memories or chunks that are not there")
+    return places
 
 
 def _store_id(connection: apsw.Connection) -> str:
