@@ -159,7 +159,8 @@ def check_age(name: str, value: object) -> float:
     match = _AGE.fullmatch(str(value)) if not isinstance(value, bool) else None
     if match is None:
         raise InvalidInput(
-            f"{name} {value!r} is not an age", "give days, or a unit: 12h, 30d, 2w, 6m, 1y"
+            f"{name} {check.show(value)} is not an age",
+            "give days, or a unit: 12h, 30d, 2w, 6m, 1y",
         )
     days = float(match[1]) * _HOURS[match[2]] / 24
     return check.check_number(name, days, 0, _LONGEST_DAYS)
