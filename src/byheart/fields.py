@@ -111,6 +111,10 @@ def check_path(name: str, value: str | Path) -> Path:
         raise InvalidInput(
             f"{name} {value} cannot be looked at: {error.strerror}", "check the path"
         ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{name} {show(str(value))} is not valid Unicode, as a path is", "check the path"
+        ) from error
     except RuntimeError as error:
         raise InvalidInput(
             f"{name} {value}: nobody here is called so",

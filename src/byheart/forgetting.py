@@ -156,7 +156,8 @@ class Forgetter:
 
 def check_age(name: str, value: object) -> float:
     """Accept an age in days, or with a unit: `30`, `"30d"`, `"12h"`, `"2w"`, `"6m"`, `"1y"`."""
-    match = _AGE.fullmatch(str(value)) if not isinstance(value, bool) else None
+    is_age = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _AGE.fullmatch(str(value)) if is_age else None
     if match is None:
         raise InvalidInput(
             f"{name} {check.show(value)} is not an age",
