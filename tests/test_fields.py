@@ -139,3 +139,16 @@ def test_an_unknown_field_is_refused_with_the_nearest_that_exists() -> None:
 def test_an_unknown_choice_is_refused_with_all_that_are_allowed() -> None:
     with pytest.raises(InvalidInput, match=r"did you mean hybrid.*allowed: hybrid, vector, fts"):
         fields.check_choice("mode", "hybird", ("hybrid", "vector", "fts"))
+
+
+class _Unshowable:
+    def __repr__(self) -> str:
+        raise ValueError("even its name is refused")
+
+
+@pytest.mark.parametrize("value", [_Unshowable(), [_Unshowable()], "x" * 100_000])
+def test_an_error_names_any_value_in_few_words(value: object) -> None:
+    for check in (fields.check_bool, fields.check_callback):
+        with pytest.raises(InvalidInput) as refused:
+            check("flag", value)
+        assert len(refused.value.message) < 500

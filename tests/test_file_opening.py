@@ -39,6 +39,7 @@ def odd(tmp_path: Path) -> Iterator[dict[str, Any]]:
         os.close(place)
         yield {
             "a NUL": "a\0b",
+            "half a character": "\ud800",
             "a long name": str(tmp_path / ("x" * 300)),
             "a long path": "x/" * 3_000,
             "a link to itself": tmp_path / "loop",
@@ -57,7 +58,14 @@ def odd(tmp_path: Path) -> Iterator[dict[str, Any]]:
 
 
 ODD = (
-    *("a NUL", "a long name", "a long path", "a link to itself", "below a file"),
+    *(
+        "half a character",
+        "a NUL",
+        "a long name",
+        "a long path",
+        "a link to itself",
+        "below a file",
+    ),
     *("a user that is not there", "a socket", "a silent pipe", "a silent pipe of notes"),
     *("endless", "endless noise", "unreadable memory", "bytes", "a number", "nothing"),
 )

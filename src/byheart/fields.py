@@ -31,10 +31,28 @@ LONGEST_QUERY = 100_000
 LONGEST_TTL_DAYS = 365_000
 # Below this, memories are about the same things, but say something else.
 LEAST_THRESHOLD = 0.8
+_LONGEST_SHOWN = 300
 
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 Choice = TypeVar("Choice", bound=str)
 Item = TypeVar("Item")
+_Given = TypeVar("_Given")
+
+
+def show(value: object) -> str:
+    """Show a value within an error: no more of it than helps, whatever it is."""
+    try:
+        shown = repr(value)
+    except Exception:  # noqa: BLE001 - it nests too deep, or its class cannot be shown
+        return f"of the type {type(value).__name__}"
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+
+
+def check_callback(name: str, value: _Given) -> _Given:
+    """Accept something to call, or nothing."""
+    if value is not None and not callable(value):
+        raise InvalidInput(f"{name} must be a function, not {show(value)}", "give one, or leave it")
+    return value
 
 
 def check_text(name: str, value: object, *, longest: int, blank: bool = False) -> str:
@@ -80,7 +98,9 @@ def check_path(name: str, value: str | Path) -> Path:
     if not isinstance(value, str | Path):
         raise InvalidInput(f"{name} must be a path, not {type(value).__name__}", "give it as text")
     if "\0" in str(value):
-        raise InvalidInput(f"{name} {str(value)!r} holds a NUL, as no path can", "check the path")
+        raise InvalidInput(
+            f"{name} {show(str(value))} holds a NUL, as no path can", "check the path"
+        )
     try:
         path = Path(value).expanduser()
         # A name may be too long, in a folder that is closed to us, or a link to itself.
@@ -90,6 +110,10 @@ def check_path(name: str, value: str | Path) -> Path:
     except OSError as error:
         raise InvalidInput(
             f"{name} {value} cannot be looked at: {error.strerror}", "check the path"
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInput(
+            f"{name} {show(str(value))} is not valid Unicode, as a path is", "check the path"
         ) from error
     except RuntimeError as error:
         raise InvalidInput(
@@ -101,7 +125,7 @@ def check_path(name: str, value: str | Path) -> Path:
 def _check_visible(name: str, text: str) -> str:
     if any(ord(char) < 32 or ord(char) == 127 for char in text):
         raise InvalidInput(
-            f"{name} has control characters: {text!r}", "use visible characters only"
+            f"{name} has control characters: {show(text)}", "use visible characters only"
         )
     return text
 
@@ -110,7 +134,7 @@ def check_memory_id(name: str, value: object) -> str:
     """Accept the name of a memory: one of its texts or chunks would stand in the way later."""
     text = check_label(name, value)
     if "@" in text or "#" in text:
-        raise InvalidInput(f"{name} {text!r} names a text or a chunk, not a memory")
+        raise InvalidInput(f"{name} {show(text)} names a text or a chunk, not a memory")
     return text
 
 
@@ -124,11 +148,22 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
     if value is None:
         return ()
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInput(f"{name} must be a list of texts, not {value!r}", f'give {name}=["…"]')
+        raise InvalidInput(
+            f"{name} must be a list of texts, not {show(value)}", f'give {name}=["…"]'
+        )
     labels = [check_label(name, each) for each in value]
     if len(labels) > MOST_LABELS:
         raise InvalidInput(f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed")
     return tuple(dict.fromkeys(labels))
+
+
+def check_sessions(name: str, value: object) -> tuple[str | None, ...]:
+    """Accept the sessions that something may belong to, `None` for what belongs to none."""
+    if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInput(
+            f"{name} must be a list of sessions, not {show(value)}", f'give {name}=["…", None]'
+        )
+    return tuple(None if each is None else check_label(name, each) for each in value)
 
 
 def check_items(value: Iterable[Item]) -> Iterable[Item]:
@@ -147,7 +182,7 @@ def check_ids(name: str, value: object) -> list[str]:
         return []
     several = [value] if isinstance(value, str) else value
     if isinstance(several, Mapping) or not isinstance(several, Iterable):
-        raise InvalidInput(f"{name} {value!r} is not an id", "give a text, or a list of texts")
+        raise InvalidInput(f"{name} {show(value)} is not an id", "give a text, or a list of texts")
     return [check_name(name, each) for each in several]
 
 
@@ -194,7 +229,7 @@ def check_origins(value: object) -> tuple[Origin, ...]:
 def _check_slug(name: str, value: object, hint: str) -> str:
     slug = check_label(name, value)
     if not _SLUG.fullmatch(slug):
-        raise InvalidInput(f"{name} {slug!r} is not a lower-case slug", hint)
+        raise InvalidInput(f"{name} {show(slug)} is not a lower-case slug", hint)
     return slug
 
 
@@ -203,9 +238,9 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
     for choice in choices:
         if value == choice:
             return choice
-    nearest = difflib.get_close_matches(str(value), choices, 1)
+    nearest = difflib.get_close_matches(value, choices, 1) if isinstance(value, str) else []
     hint = f"did you mean {nearest[0]}? " if nearest else ""
-    raise InvalidInput(f"{name} {value!r} is not known", f"{hint}allowed: {', '.join(choices)}")
+    raise InvalidInput(f"{name} {show(value)} is not known", f"{hint}allowed: {', '.join(choices)}")
 
 
 def check_query(value: object) -> str:
@@ -225,7 +260,7 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
     """Accept a whole number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise InvalidInput(
-            f"{name} {value!r} is not allowed", f"give a whole number from {low} to {high:,}"
+            f"{name} {show(value)} is not allowed", f"give a whole number from {low} to {high:,}"
         )
     return value
 
@@ -233,7 +268,7 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
 def check_bool(name: str, value: object) -> bool:
     """Accept true or false; anything else could mean either."""
     if not isinstance(value, bool):
-        raise InvalidInput(f"{name} {value!r} is not allowed", "give true or false")
+        raise InvalidInput(f"{name} {show(value)} is not allowed", "give true or false")
     return value
 
 
@@ -241,7 +276,7 @@ def check_number(name: str, value: object, low: float, high: float) -> float:
     """Accept a number within bounds."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise InvalidInput(
-            f"{name} {value!r} is not allowed", f"give a number from {low} to {high}"
+            f"{name} {show(value)} is not allowed", f"give a number from {low} to {high}"
         )
     return float(value)
 
@@ -260,7 +295,7 @@ def check_session_iter(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9:
         return value
     raise InvalidInput(
-        f"session_iter {value!r} is not an iteration", 'give a number such as 2, "2" or "v2"'
+        f"session_iter {show(value)} is not an iteration", 'give a number such as 2, "2" or "v2"'
     )
 
 
@@ -278,7 +313,7 @@ def check_moment(name: str, value: object) -> datetime | None:
         moment = datetime(value.year, value.month, value.day)
     if not isinstance(moment, datetime):
         raise InvalidInput(
-            f"{name} {value!r} is not a date", "give ISO 8601, for example 2026-03-14T09:30:00Z"
+            f"{name} {show(value)} is not a date", "give ISO 8601, for example 2026-03-14T09:30:00Z"
         )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -286,7 +321,7 @@ def check_moment(name: str, value: object) -> datetime | None:
         return moment.astimezone(UTC)
     except OverflowError as error:
         raise InvalidInput(
-            f"{name} {value!r} is out of range", "give a year from 2 to 9998"
+            f"{name} {show(value)} is out of range", "give a year from 2 to 9998"
         ) from error
 
 
@@ -329,4 +364,4 @@ def check_names(given: Iterable[str], allowed: Sequence[str], what: str) -> None
         if name not in allowed:
             nearest = difflib.get_close_matches(str(name), allowed, 1)
             hint = f"did you mean {nearest[0]}?" if nearest else f"allowed: {', '.join(allowed)}"
-            raise InvalidInput(f"unknown {what} {name!r}", hint)
+            raise InvalidInput(f"unknown {what} {show(name)}", hint)

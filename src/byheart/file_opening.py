@@ -35,7 +35,7 @@ def open_to_read(path: str | Path, *, only_files: bool = False) -> io.BufferedRe
         raise OSError(errno.EINVAL, "its name holds a NUL, as no path can")
     mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):
-        raise IsADirectoryError(errno.EISDIR, "it is a folder")
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if stat.S_ISSOCK(mode):
         raise OSError(errno.ENXIO, "it is a socket, not a file")
     if stat.S_ISFIFO(mode) and not only_files:

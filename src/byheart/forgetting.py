@@ -157,10 +157,12 @@ class Forgetter:
 
 def check_age(name: str, value: object) -> float:
     """Accept an age in days, or with a unit: `30`, `"30d"`, `"12h"`, `"2w"`, `"6m"`, `"1y"`."""
-    match = _AGE.fullmatch(str(value)) if not isinstance(value, bool) else None
+    is_age = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _AGE.fullmatch(str(value)) if is_age else None
     if match is None:
         raise InvalidInput(
-            f"{name} {value!r} is not an age", "give days, or a unit: 12h, 30d, 2w, 6m, 1y"
+            f"{name} {check.show(value)} is not an age",
+            "give days, or a unit: 12h, 30d, 2w, 6m, 1y",
         )
     days = float(match[1]) * _HOURS[match[2]] / 24
     return check.check_number(name, days, 0, _LONGEST_DAYS)

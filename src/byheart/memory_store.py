@@ -168,7 +168,8 @@ class MemoryStore:
         """
         given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
         request = check_saved(given, self._settings)
-        [result] = self._saver.save([request], Progress().while_embedding(on_progress))
+        show = check.check_callback("on_progress", on_progress)
+        [result] = self._saver.save([request], Progress().while_embedding(show))
         self._observer.saved(request.space, result.status)
         # The memory is safe by now: trouble with older ones must not look like its own.
         with contextlib.suppress(StoreError):
@@ -199,7 +200,8 @@ class MemoryStore:
         nothing saved; all items are then held in memory.
         """
         batches = self._batcher.check(items, check_saved, check_first)
-        return self._batcher.keep(batches, self._saver.save, on_progress)
+        show = check.check_callback("on_progress", on_progress)
+        return self._batcher.keep(batches, self._saver.save, show)
 
     def embed_pending(
         self,
@@ -210,7 +212,8 @@ class MemoryStore:
 
         What the embedder refused once is passed over; `doctor(fix=True)` asks again and names it.
         """
-        made, reason = self._saver.make_up_all(at_once, on_made=on_progress)
+        show = check.check_callback("on_progress", on_progress)
+        made, reason = self._saver.make_up_all(at_once, on_made=show)
         if reason is not None:
             raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
         self._storage.refresh()
@@ -272,10 +275,11 @@ class MemoryStore:
         A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
         `client_id` can be given again.
         """
+        show = check.check_callback("on_progress", on_progress)
         batches = self._batcher.check(items, check_logged, check_first)
         kept = self._recorder.until_other_words(batches)
         sound = list(kept) if check_first else kept
-        return self._batcher.keep(sound, self._recorder.keep, on_progress)
+        return self._batcher.keep(sound, self._recorder.keep, show)
 
     def transcript(
         self,
@@ -851,8 +855,9 @@ class MemoryStore:
         To read by that id is to read what was looked at, whatever takes the path meanwhile.
         """
         name = check.check_name("memory_id", memory_id)
+        wanted = check.check_sessions("sessions", sessions)
         with self._storage.reading() as reader:
-            return identify(reader, name, self._space(space), sessions)
+            return identify(reader, name, self._space(space), wanted)
 
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
         """Show a chunk, or the one at `PATH:LINE`, with its neighbours, as one stretch of text."""
@@ -1027,6 +1032,7 @@ class MemoryStore:
         # Imported here: whoever only saves and searches need not know how stores are written out.
         from byheart.upkeep.exporting import FORMATS, export
 
+        check.check_callback("on_progress", on_progress)
         self._refuse_itself(path_or_file)
         chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
         if chosen is None and space is not None:
@@ -1061,6 +1067,7 @@ class MemoryStore:
         # Imported here: whoever only saves and searches need not know how others keep things.
         from byheart.importing import IMPORT_FORMATS, ON_ERROR
 
+        check.check_callback("on_progress", on_progress)
         self._refuse_itself(path_or_file)
         importer = self._importer(
             force=check.check_bool("force", force),
@@ -1158,6 +1165,7 @@ class MemoryStore:
         all of them are: then only with `prune`.
         """
         started = time.perf_counter()
+        check.check_callback("on_progress", on_progress)
         indexer = self._indexer()
         place = indexer.find(path, self._space(space))
         result = indexer.index(place, check.check_bool("prune", prune), on_progress)
@@ -1193,6 +1201,8 @@ class MemoryStore:
         # Imported here: watching brings a library that only few need.
         from byheart.watching import Watcher
 
+        check.check_callback("on_indexed", on_indexed)
+        check.check_callback("on_turn", on_turn)
         indexer = self._indexer()
         place = replace(indexer.find(path, self._space(space)), below="")
         watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed, on_turn)
@@ -1346,6 +1356,7 @@ class MemoryStore:
         called again. `rollback` goes back to the model before, as long as its vectors are kept.
         """
         check.check_bool("keep_old", keep_old)
+        check.check_callback("on_progress", on_progress)
         reembedder = Reembedder(self._storage, self._vectorizer)
         if check.check_bool("rollback", rollback):
             return reembedder.roll_back(keep_old=keep_old)

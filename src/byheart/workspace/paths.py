@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from byheart.errors import InvalidInput
+from byheart.fields import show
 
 
 def lies_within(path: str, folders: Collection[str]) -> bool:
@@ -38,7 +39,7 @@ def escape(path: str) -> str:
 def read_path(path: str | Path) -> Path:
     """Accept what a user calls a file or folder, `~` and all."""
     if not isinstance(path, str | Path) or not str(path).strip():
-        raise InvalidInput(f"{path!r} names no file or folder", "the one you are in is `.`")
+        raise InvalidInput(f"{show(path)} names no file or folder", "the one you are in is `.`")
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
