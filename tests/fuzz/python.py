@@ -6,6 +6,7 @@ Only a ByheartError may come out, and the store must pass `doctor` at the end.
 from __future__ import annotations
 
 import functools
+import contextlib
 import inspect
 import io
 import math
@@ -194,9 +195,14 @@ def run(seconds: float, seed: int) -> Report:
     tried, failures = 0, dict[str, str]()
     waits, file_opening.PIPE_SECONDS = file_opening.PIPE_SECONDS, 0.05
     try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        with (
+            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name,
+            contextlib.ExitStack() as stack,
+        ):
             folder = Path(name) / "files"
             (folder / "d").mkdir(parents=True)
+            # A made-up relative path is written to as well: not into the folder of this project.
+            stack.enter_context(contextlib.chdir(folder))
             (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
             (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
             path = Path(name) / "memory.db"
