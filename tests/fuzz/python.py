@@ -5,8 +5,8 @@ Only a ByheartError may come out, and the store must pass `doctor` at the end.
 
 from __future__ import annotations
 
-import functools
 import contextlib
+import functools
 import inspect
 import io
 import math
