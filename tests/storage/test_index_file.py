@@ -256,6 +256,7 @@ def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> N
     assert {each.name for each in path.parent.iterdir()} <= {
         *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),
         "memory.db-stats",
+        "memory.db-last",
     }
 
 

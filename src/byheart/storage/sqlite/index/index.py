@@ -471,7 +471,11 @@ class _Contents:
         self, rows: Sequence[tuple[int, int, bytes]]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
         self._last_vector = rows[-1][0]
-        slots = _places(self._chunks["chunk_nos"].view, [row[1] for row in rows])
+        # Vectors of chunks that lost their memory belong to nothing: the doctor tells of them.
+        known = self._chunks["chunk_nos"].view
+        there = np.isin(np.array([row[1] for row in rows], np.int64), known)
+        rows = [row for row, is_there in zip(rows, there, strict=True) if is_there]
+        slots = _places(known, [row[1] for row in rows])
         self._chunks["embedded"].replace(slots, True)
         flat = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
         return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
