@@ -46,6 +46,7 @@ def view_of(*parts: NDArray[np.float32], kinds: int = 1) -> View:
         ChunkColumns(**chunks),
         {},
         tuple(segments),
+        np.empty(0, np.int64),
     )
 
 

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 NEVER = np.iinfo(np.int64).max
 NONE = -1
+# A memory that is no turn has no place in the order of its session.
+NO_TURN = np.iinfo(np.int64).min
 
 Array = NDArray[Any]
 
@@ -91,6 +93,7 @@ class MemoryColumns:
     since: NDArray[np.int64]
     replaced: NDArray[np.int64]
     superseded: NDArray[np.int64]
+    turn: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ MEMORY_TYPES: dict[str, type] = {
     "since": np.int64,
     "replaced": np.int64,
     "superseded": np.int64,
+    "turn": np.int64,
 }
 CHUNK_TYPES: dict[str, type] = {
     "chunk_nos": np.int64,

@@ -8,7 +8,6 @@ read from the `changes` log; if that does not reach back far enough, everything 
 from __future__ import annotations
 
 import contextlib
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +19,6 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart import words
 from byheart.errors import StoreError
 from byheart.forking import renew_after_fork, wait_before_fork
 from byheart.model import ECHO, UNEMBEDDED
@@ -33,6 +31,7 @@ from byheart.storage.sqlite.index.columns import (
     CODED,
     MEMORY_TYPES,
     NEVER,
+    NO_TURN,
     NONE,
     OPEN_ENDED,
     ChunkColumns,
@@ -48,6 +47,13 @@ from byheart.storage.sqlite.index.segment import (
     merge,
     without_vectors,
 )
+from byheart.storage.sqlite.index.session_order import (
+    add_turns,
+    has_moved,
+    places_of,
+    sort_turns,
+)
+from byheart.storage.sqlite.index.terms import index_terms
 from byheart.storage.sqlite.index.view import View
 
 # How many chunks are read, and inverted, at a time: bounds the memory of a rebuild.
@@ -61,7 +67,8 @@ _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 _MEMORIES = """
     SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
            task_code, session_iter, importance, created_at, expires_at, since_at, replaced_at,
-           superseded_at
+           superseded_at,
+           iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)
     FROM memories"""
 _CHUNKS = """
     SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
@@ -258,21 +265,6 @@ def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
     ).get
 
 
-def index_terms(
-    content: str, headings: str, title: str | None, summary: str, derived: str, first: bool
-) -> list[str]:
-    """List the terms a chunk is found by: its text, where it stands, and what it was called.
-
-    A word of a title or heading counts twice: it tells more than one of the text, on every set that
-    has titles (docs/quality.md).
-    """
-    names = [*(heading[1] for heading in json.loads(headings)), title or ""]
-    parts = [content, *names, *names]
-    if first and "summary" not in derived:
-        parts.append(summary)
-    return words.terms("\n".join(parts))
-
-
 class _Contents:
     """The index as it grows; `view()` shows what it holds now."""
 
@@ -283,6 +275,7 @@ class _Contents:
         codes: dict[str, Codes],
         segments: list[Segment],
         state: dict[str, Any],
+        by_turn: NDArray[np.int64] | None = None,
     ) -> None:
         self._memories = {name: Growing(rows) for name, rows in memories.items()}
         self._chunks = {name: Growing(rows) for name, rows in chunks.items()}
@@ -296,6 +289,7 @@ class _Contents:
         self._dimensions: int = state["dimensions"]
         self.published = len(chunks["chunk_nos"]) if state["published"] else 0
         self._unpublished_vectors = False
+        self._by_turn = sort_turns(memories, chunks) if by_turn is None else by_turn
 
     @classmethod
     def empty(cls, connection: apsw.Connection) -> _Contents:
@@ -331,11 +325,18 @@ class _Contents:
         if change == (self.change_no, self._stamp):
             return
         self._follow_model(connection)
-        self._refresh_known_memories(connection)
+        known = len(self._chunks["chunk_nos"].view)
+        moved = self._refresh_known_memories(connection)
         self._append_memories(connection)
         for segment in self._read_segments(connection):
             self._segments.append(segment)
             self._merge_small_segments()
+        memories = places_of(self._memories)
+        chunks = {name: rows.view for name, rows in self._chunks.items()}
+        if moved:
+            self._by_turn = sort_turns(memories, chunks)
+        else:
+            self._by_turn = add_turns(self._by_turn, memories, chunks, known)
         self.change_no, self._stamp = change
 
     def _follow_model(self, connection: apsw.Connection) -> None:
@@ -358,7 +359,8 @@ class _Contents:
         without_need = np.array([row[0] for row in rows], np.int64)
         self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
-    def _refresh_known_memories(self, connection: apsw.Connection) -> None:
+    def _refresh_known_memories(self, connection: apsw.Connection) -> bool:
+        """Read changed memories again; say whether any has another place in its session now."""
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
         changed = [
@@ -369,9 +371,10 @@ class _Contents:
                 (self.change_no, last),
             )
         ]
-        if not changed:
-            return
         slots = np.searchsorted(known, np.array(changed, np.int64))
+        if not changed:
+            return False
+        before = places_of(self._memories)
         alive: list[int] = []
         fresh: dict[int, tuple[Any, ...]] = {}
         for number in changed:
@@ -384,19 +387,20 @@ class _Contents:
                     "SELECT chunk_no FROM chunks WHERE memory_no = ?", (number,)
                 )
             )
-        gone = [slot for slot, number in zip(slots, changed, strict=True) if number not in fresh]
-        self._memories["present"].replace(np.array(gone, np.int64), False)
-        self._memories["space"].replace(np.array(gone, np.int64), np.array(NONE, np.int32))
-        kept = [slot for slot, number in zip(slots, changed, strict=True) if number in fresh]
+        is_there = np.isin(changed, list(fresh))
+        self._memories["present"].replace(slots[~is_there], False)
+        self._memories["space"].replace(slots[~is_there], np.array(NONE, np.int32))
         for name, rows in self._memory_rows(fresh.values()).items():
-            self._memories[name].replace(np.array(kept, np.int64), rows)
+            self._memories[name].replace(slots[is_there], rows)
         self._bury_chunks(slots, alive)
+        return has_moved(before, places_of(self._memories), slots[is_there])
 
     def _bury_chunks(self, owners: NDArray[np.int64], alive: Sequence[int]) -> None:
         slots = np.flatnonzero(np.isin(self._chunks["owner"].view, owners))
         dead = slots[~np.isin(self._chunks["chunk_nos"].view[slots], np.array(alive, np.int64))]
         if len(dead):
             self._chunks["alive"].replace(dead, False)
+            self._by_turn = self._by_turn[self._chunks["alive"].view.take(self._by_turn)]
 
     def _append_memories(self, connection: apsw.Connection) -> None:
         known = self._memories["memory_nos"].view
@@ -412,6 +416,7 @@ class _Contents:
         for name in CODED:
             named[name] = [self._codes[name].encode(each) for each in named[name]]
         named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
+        named["turn"] = [NO_TURN if each is None else each for each in named["turn"]]
         for name in OPEN_ENDED:
             named[name] = [NEVER if each is None else each for each in named[name]]
         return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
@@ -511,6 +516,7 @@ class _Contents:
             {name: Codes(list(codes.numbers)) for name, codes in self._codes.items()},
             list(self._segments),
             self._state(published=bool(self.published)),
+            self._by_turn,
         )
 
     def view(self) -> View:
@@ -523,6 +529,7 @@ class _Contents:
             ChunkColumns(**{name: rows.view for name, rows in self._chunks.items()}),
             self._codes,
             tuple(self._segments),
+            self._by_turn,
         )
 
     def compacted(self) -> _Contents:
@@ -566,6 +573,7 @@ class _Contents:
         arrays = {f"memory.{name}": rows.view for name, rows in self._memories.items()}
         arrays |= {f"chunk.{name}": rows.view for name, rows in self._chunks.items()}
         arrays |= {name: getattr(segment, name) for name in Segment.__slots__}
+        arrays["by_turn"] = self._by_turn
         codes = {name: list(codes.numbers) for name, codes in self._codes.items()}
         return file.IndexFile({"state": self._state(True), "codes": codes}, arrays)
 
@@ -579,6 +587,7 @@ class _Contents:
             {name: Codes(loaded.header["codes"][name]) for name in CODED},
             [Segment(**{name: arrays[name] for name in Segment.__slots__})],
             loaded.header["state"],
+            np.array(arrays["by_turn"]),
         )
 
 

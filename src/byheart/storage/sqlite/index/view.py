@@ -117,6 +117,8 @@ class Selection:
     # The vectors of a sample of them, and which rows of each segment are theirs: once asked for.
     samples: list[Windows] = field(default_factory=list)
     rows: list[list[Slots]] = field(default_factory=list)
+    # Which of the view's turns are theirs, once asked for.
+    turns: list[Slots] = field(default_factory=list)
 
     @property
     def everything(self) -> bool:
@@ -156,6 +158,10 @@ class View:
     chunks: ChunkColumns
     codes: Mapping[str, Codes]
     segments: tuple[Segment, ...]
+    # The chunks of all turns, in the order of their sessions.
+    by_turn: NDArray[np.int64]
+    # The place of each chunk among them, once asked for.
+    turn_places: list[NDArray[np.int32]] = field(default_factory=list)
     _spaces: dict[str, Space] = field(default_factory=dict)
     _scattered: dict[int, Slots] = field(default_factory=dict)
     _living: list[Slots] = field(default_factory=list)
