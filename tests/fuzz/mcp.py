@@ -23,7 +23,7 @@ def run(seconds: float, seed: int, most: int | None = None) -> Report:
     report, chance = Report(), random.Random(seed)
     with tempfile.TemporaryDirectory(prefix="byheart-fuzz-") as folder:
         path = Path(folder) / "memory.db"
-        held = fill(path, 300)
+        held = fill(path, 600)
         server = RawServer(path, BYHEART_CONFIG=str(Path(folder) / "none.toml"))
         try:
             server.begin()
@@ -38,7 +38,10 @@ def run(seconds: float, seed: int, most: int | None = None) -> Report:
 
 
 def _call(server: RawServer, chance: random.Random, held: list[str], report: Report) -> None:
-    name = chance.choice(list(_SCHEMAS))
+    # The more arguments a tool has, the more there is to try.
+    [name] = chance.choices(
+        list(_SCHEMAS), [1 + len(each["properties"]) for each in _SCHEMAS.values()]
+    )
     arguments = _make_arguments(name, chance, held)
     report.tried += 1
     answer = server.ask("tools/call", {"name": name, "arguments": arguments}, id=report.tried + 10)

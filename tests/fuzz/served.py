@@ -40,8 +40,9 @@ def fill(path: Path, memories: int) -> list[str]:
         saved = store.save_many(
             [
                 {
-                    "content": f"Fact {number}: the {WORDS[number % 8]} of the "
-                    f"{WORDS[number // 8 % 8]} is number {number}.",
+                    # Most have words in common: no retriever ranks all of them.
+                    "content": f"Fact {number}: the {WORDS[number % 8]} of the harbour stops when "
+                    f"the {WORDS[number // 8 % 8]} of dock {number} does.",
                     "session_id": f"s{number % 4}" if number % 3 else None,
                     "kind": ("note", "report")[number % 2],
                     "tags": ["harbour"] if number % 4 else [],
