@@ -33,7 +33,7 @@ def test_scraps_share_chunks(chunk, check, words, case):
     chunks = chunk(content, format=kind)
     check(content, chunks)
     tokens = len(words.token_starts(content))
-    assert tokens / len(chunks) > 100
+    assert tokens / len(chunks) > 50
 
 
 def test_a_document_with_a_few_short_sections_keeps_them_apart(chunk):

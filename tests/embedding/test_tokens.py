@@ -30,7 +30,7 @@ def test_estimated_tokens_are_short_words_pieces_of_long_ones_and_single_signs()
 
 @given(st.text())
 def test_estimated_tokens_cover_every_visible_character(text):
-    starts = EstimatedTokens().token_starts(text)
+    starts = list(EstimatedTokens().token_starts(text))
     assert starts == sorted(set(starts))
     assert bool(starts) == bool(text.strip())
 
@@ -51,7 +51,7 @@ def test_the_estimate_is_near_the_truth_and_not_below_it(tokens, text):
 
 @pytest.mark.model
 def test_offsets_are_characters_not_bytes(tokens):
-    assert tokens.token_starts("héé 你好 😀 end") == [0, 4, 5, 7, 9]
+    assert list(tokens.token_starts("héé 你好 😀 end")) == [0, 4, 5, 7, 9]
 
 
 @pytest.mark.model
@@ -64,13 +64,13 @@ def test_cutting_a_long_text_into_pieces_changes_no_token(tokens):
     text = "".join(f"number {index} of 你好, tokenization! " for index in range(2000))
     assert len(text) > 5 * PIECE_CHARACTERS
     whole = tokens._encode(text)
-    assert tokens.token_starts(text) == [start for start, _ in whole.offsets]
+    assert list(tokens.token_starts(text)) == [start for start, _ in whole.offsets]
 
 
 @pytest.mark.model
 def test_a_word_too_long_for_the_vocabulary_is_read_in_pieces(tokens):
     word = "abc" * 100
-    starts = tokens.token_starts(f"before {word} after")
+    starts = list(tokens.token_starts(f"before {word} after"))
     assert len(starts) > len(word) / 8
     assert starts[0] == 0
     assert starts[-1] == len(f"before {word} ")
@@ -82,7 +82,7 @@ def test_a_word_too_long_for_the_vocabulary_is_read_in_pieces(tokens):
 @settings(max_examples=200, deadline=None)
 def test_offsets_ascend_within_the_text_and_count_what_the_model_reads(tokens, text, repeats):
     text = text * repeats
-    starts = tokens.token_starts(text)
+    starts = list(tokens.token_starts(text))
     assert starts == sorted(starts)
     assert all(0 <= start < len(text) for start in starts)
     assert len(starts) >= len(tokens.ids(text))
@@ -99,7 +99,7 @@ def test_time_grows_in_line_with_the_text_even_without_white_space(tokens, unit)
 
 @pytest.mark.model
 def test_half_a_surrogate_pair_does_no_harm(tokens):
-    assert tokens.token_starts("a \ud800 b") == [0, 4]
+    assert list(tokens.token_starts("a \ud800 b")) == [0, 4]
 
 
 ODD = st.sampled_from(

@@ -84,7 +84,7 @@ class OnnxEmbedder:
         reserved = max(len(tokens.ids(prefix)) for prefix in prefixes)
         return shape.max_tokens - len(before) - len(after) - reserved
 
-    def token_starts(self, text: str) -> list[int]:
+    def token_starts(self, text: str) -> Sequence[int]:
         """Give the character offset of each token, by the model's own tokenizer."""
         return self._tokenizer().token_starts(text)
 
