@@ -22,9 +22,9 @@ from typing import Any
 from speed import fill, prepare
 
 import byheart
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 SESSION, TURNS, PINNED = "benchmark", 30, 5
 WARMING = 20

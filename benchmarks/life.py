@@ -23,9 +23,9 @@ from typing import Any
 
 from speed import ShakenEmbedder, fill, prepare
 
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 QUESTIONS, UPDATES = 60, 100
 

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 import speed
 
 import byheart
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 LIMIT = 10
 SAVES = 0.2  # of all requests, at random: in step, clients would all save at once

@@ -112,9 +112,9 @@ class Byheart:
     packages: ClassVar[tuple[str, ...]] = ("byheart",)
 
     def __init__(self, folder: Path, passages: Mapping[str, Vectors] | None = None) -> None:
-        from byheart.memory_store import MemoryStore
         from byheart.settings import load_settings
         from byheart.storage.sqlite import SqliteStorage
+        from byheart.store import MemoryStore
 
         path = folder / "memory.db"
         self._embedder = GivenEmbedder(passages or {})

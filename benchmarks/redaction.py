@@ -7,7 +7,7 @@ sets (see docs/quality.md). Each text is cut at line ends into passages of at mo
 about the size of a chunk; questions are left out. Whatever is redacted is shown, masked, for a
 person to judge. Without FOLDER this part is left out.
 
-The recall is measured on the examples of src/byheart/noticing/secret_patterns.json, each in
+The recall is measured on the examples of src/byheart/extraction/secret_patterns.json, each in
 sentences of six languages. The patterns were written with these examples in view, so this says that
 the surroundings do not matter, not how many secrets of the world are found.
 
@@ -28,9 +28,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import byheart
-from byheart.noticing import secret_rules, secrets
-from byheart.noticing.secret_rules import fill_in, load_rules
-from byheart.noticing.secrets import redact
+from byheart.extraction import secret_rules, secrets
+from byheart.extraction.secret_rules import fill_in, load_rules
+from byheart.extraction.secrets import redact
 
 CHUNK_CHARS = 1_600  # about what `chunk_tokens` allows
 TEXT_CHARS = 10_000

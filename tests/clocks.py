@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from byheart import clock
+from byheart.system import clock
 
 _START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 

@@ -21,9 +21,9 @@ from byheart.contracts import Embedder, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import EmbedderUnavailable
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.empty_store import make_empty
 
 OpenStore = Callable[..., MemoryStore]

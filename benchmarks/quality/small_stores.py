@@ -15,9 +15,9 @@ from kept import KeptEmbedder, KeptVectors
 from sets import Document, Question, RetrievalSet
 from verdicts import Judged, family, judge_answer
 
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 _SEED = 11
 # How many questions a small store is asked, of its own and of others.

@@ -14,9 +14,9 @@ from sets import Document
 
 from byheart.contracts import TokenCounter
 from byheart.embedding import window_texts
+from byheart.embedding.vectorizer import Passage
+from byheart.language.terms import STOP_WORDS
 from byheart.model import HEADING_SEPARATOR, Chunk
-from byheart.vectorizing import Passage
-from byheart.words import STOP_WORDS
 
 WINDOW_TOKENS = 254  # what all-MiniLM-L6-v2 was made for, less two special tokens
 _LEAD_TOKENS = 80  # of the chunk before, in the first window: the product's default

@@ -17,13 +17,13 @@ from token_model import MEAN, Pooling
 from variations import Compared, Variation, texts_of
 
 from byheart.contracts import Background, Ranked, Vectors
-from byheart.memory_store import MemoryStore
+from byheart.embedding.vectorizer import Passage, passages
 from byheart.model import Filter
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
-from byheart.vectorizing import Passage, passages
+from byheart.store import MemoryStore
 
 Numbers = NDArray[np.int64]
 Figures = NDArray[np.float64]

@@ -6,8 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from byheart.batching import Progress
-    from byheart.context import unquote
+    from byheart.conversation.prompt import unquote
     from byheart.errors import (
         ByheartError,
         Conflict,
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
         Unreadable,
         VersionConflict,
     )
-    from byheart.memory_store import MemoryStore
+    from byheart.memory.batches import Progress
     from byheart.model import (
         AnthropicPrompt,
         Backup,
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
     )
     from byheart.opening import open  # noqa: A004
     from byheart.settings import Settings, load_settings
+    from byheart.store import MemoryStore
 
 # Where each name lives. They are imported when first used: `byheart --help` needs none of them, and
 # numpy alone takes a tenth of a second.
@@ -140,13 +140,13 @@ _HOMES = {
     "Memory": "byheart.model",
     "MemoryHit": "byheart.model",
     "MemoryPage": "byheart.model",
-    "MemoryStore": "byheart.memory_store",
+    "MemoryStore": "byheart.store",
     "MergeProposal": "byheart.model",
     "Merged": "byheart.model",
     "ModelFilesError": "byheart.errors",
     "NotFound": "byheart.errors",
     "NotText": "byheart.errors",
-    "Progress": "byheart.batching",
+    "Progress": "byheart.memory.batches",
     "Promoted": "byheart.model",
     "Promotion": "byheart.model",
     "PromptMessage": "byheart.model",
@@ -194,7 +194,7 @@ _HOMES = {
     "load_settings": "byheart.settings",
     "open": "byheart.opening",
     "to_wire": "byheart.model",
-    "unquote": "byheart.context",
+    "unquote": "byheart.conversation.prompt",
 }
 
 __all__ = [

@@ -10,10 +10,10 @@ from pathlib import Path
 from byheart.contracts import EmbedderSpec
 from byheart.embedding import LazyEmbedder, Progress, open_embedder
 from byheart.errors import InvalidInput, SettingsError, StoreUnreachable
-from byheart.memory_store import MemoryStore
-from byheart.private_files import close_to_others
 from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
+from byheart.system.private_files import close_to_others
 
 
 def open(  # noqa: A001 - `byheart.open` reads like what it does

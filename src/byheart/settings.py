@@ -21,8 +21,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import platformdirs
 
 from byheart.errors import SettingsError
-from byheart.file_opening import read_to_end
-from byheart.private_files import FILE_MODE, make_private_folder
+from byheart.system.file_opening import read_to_end
+from byheart.system.private_files import FILE_MODE, make_private_folder
 
 EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from byheart.errors import InvalidInput
-from byheart.memory_store import MemoryStore
 from byheart.model import Imported, TransferProgress
-from byheart.upkeep.foreign import FOREIGN, Piece, Reading, find_sources
-from tests.upkeep.foreign import samples as written
-from tests.upkeep.foreign.samples import KEY, SAMPLES, Sample
+from byheart.store import MemoryStore
+from byheart.transfer.foreign import FOREIGN, Piece, Reading, find_sources
+from tests.transfer.foreign import samples as written
+from tests.transfer.foreign.samples import KEY, SAMPLES, Sample
 
 samples = pytest.mark.parametrize("sample", SAMPLES, ids=[each.format for each in SAMPLES])
 

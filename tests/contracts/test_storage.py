@@ -16,10 +16,10 @@ from byheart.chunking import split
 from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
-from byheart.identity import new_memory_id
+from byheart.language.terms import query_terms
 from byheart.model import Filter, Heading, Memory
+from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
-from byheart.words import query_terms
 
 Open = Callable[[], Storage]
 MODEL = Model("by-hand", 3)

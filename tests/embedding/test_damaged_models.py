@@ -16,9 +16,9 @@ from byheart.embedding import model_cache
 from byheart.embedding.model_cache import find_model, get_model
 from byheart.embedding.model_library import model_status
 from byheart.embedding.model_sources import ModelSources
-from byheart.memory_store import MemoryStore
 from byheart.model import Finding
 from byheart.settings import load_settings
+from byheart.store import MemoryStore
 
 NOWHERE = ModelSources(order=())
 FILES = ("model.onnx", "tokenizer.json", "manifest.json")

@@ -19,9 +19,9 @@ from pathlib import Path
 import apsw
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
 from tests.fuzz.report import Report
 

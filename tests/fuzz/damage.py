@@ -25,10 +25,10 @@ from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.embedding.model_cache import get_model
 from byheart.embedding.model_sources import ModelSources
 from byheart.errors import ByheartError
-from byheart.memory_store import MemoryStore
 from byheart.model import ChunkHit, MemoryHit, SearchAnswer
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.embedding.tiny_model import tiny_weights, write_tiny
 from tests.fuzz.report import Report
 from tests.fuzz.verbs import Ask, reading, writing

@@ -18,7 +18,7 @@ from typing import Any
 import apsw
 
 from byheart.errors import ByheartError, NotFound
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.fuzz.damage import open_store
 from tests.fuzz.report import Report
 

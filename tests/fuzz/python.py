@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import byheart
-from byheart import ByheartError, MemoryStore, file_opening
+from byheart import ByheartError, MemoryStore
+from byheart.system import file_opening
 from tests.fuzz.report import Report
 
 # Ends the store, or works for a long time at its best.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 Ask = Callable[[MemoryStore], Any]
 

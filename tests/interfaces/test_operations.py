@@ -15,7 +15,7 @@ from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.cli.commands import byheart
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform, perform_many
 from byheart.interfaces.operations.schemas import describe
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 # What no door offers, and why.
 LOCAL = {

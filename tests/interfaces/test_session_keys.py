@@ -16,9 +16,9 @@ from byheart.interfaces.mcp import calling, prompts, resources
 from byheart.interfaces.mcp.tools import TOOLS, load_definitions
 from byheart.interfaces.operations import Grant
 from byheart.interfaces.rest.routes import ROUTES
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.conftest import WatchedEmbedder
 from tests.fuzz.values import valid_values
 from tests.interfaces.rest.conftest import make_client, running

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from byheart.contracts import Embedder
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 
 class CountingHash:

@@ -11,8 +11,8 @@ from typing import Any
 
 import byheart
 from byheart.errors import ByheartError
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
+from byheart.store import MemoryStore
 from tests.forked_program import start_script
 
 

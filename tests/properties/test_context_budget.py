@@ -11,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import byheart
-from byheart.memory_store import MemoryStore
 from byheart.model import ContextAnswer
+from byheart.store import MemoryStore
 from tests.properties import counting
 from tests.properties.counting import CountingHash, open_stores
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import byheart
 from byheart.contracts import TokenCounter
-from byheart.memory_store import MemoryStore
 from byheart.model import RecallAnswer, to_wire
 from byheart.search.budget import Budget
+from byheart.store import MemoryStore
 from tests.properties.counting import EMBEDDERS, open_stores
 
 WORD = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=60)

@@ -21,9 +21,9 @@ from hypothesis.stateful import (
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import EmbedderUnavailable, NotFound
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 TEXTS = [
     "apple pie with cinnamon",

@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.embedding.vectorizer import Passage
 from byheart.model import Chunk, Heading
-from byheart.vectorizing import Passage
 
 _FOLDER = Path(__file__).parents[2] / "benchmarks" / "quality"
 _WIKI = (

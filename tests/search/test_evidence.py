@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byheart.contracts import Background
-from byheart.memory_store import MemoryStore
 from byheart.model import ChunkHit
 from byheart.search.evidence import (
     MOST_DEVIATIONS,
@@ -25,6 +24,7 @@ from byheart.search.evidence import (
     weigh_cosines,
     weigh_words,
 )
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 
 cosines = st.lists(st.floats(-1, 1), min_size=1, max_size=30)

@@ -13,8 +13,8 @@ import pytest
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 
 ASKED = [
     {"mode": mode, "granularity": granularity}

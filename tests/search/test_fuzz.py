@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from byheart.errors import InvalidInput, QuerySyntaxError
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 PIECES = [
     *("database", "getUserName", "snake_case", "résumé", "C++", "100.5", "2026-03-14", "a:b", "x"),

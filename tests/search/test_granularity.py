@@ -2,8 +2,8 @@
 
 import pytest
 
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from byheart.store import MemoryStore
 
 FILL = "Plain words fill this passage up to the brim. " * 30  # about 300 tokens
 

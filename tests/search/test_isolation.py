@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from byheart.errors import NotFound
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 ASKED: list[dict[str, Any]] = [
     *(

@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
+from byheart.index.session_order import sort_turns
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
-from byheart.storage.sqlite.index.session_order import sort_turns
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 
 WORDS = ("ferry", "harbour", "keeper", "lighthouse", "paint", "soup")

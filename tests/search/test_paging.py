@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.storage.test_processes import finish, start
 
 ASKED = list(itertools.product(("fts", "vector", "hybrid"), ("fine", "medium", "coarse")))
@@ -21,7 +21,7 @@ SEARCH_ELSEWHERE = """
 import json, sys
 from pathlib import Path
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 path, query = sys.argv[1:]

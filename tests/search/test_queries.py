@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from byheart.errors import InvalidInput, QuerySyntaxError
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from byheart.store import MemoryStore
 from tests.conftest import ArrowEmbedder
 from tests.growth import grows_in_line
 

@@ -14,11 +14,11 @@ import pytest
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import InvalidInput, SettingsError
-from byheart.memory_store import MemoryStore
 from byheart.model import RecallAnswer, RecallExplanation, to_wire
 from byheart.search.recalling import frequency_of, recency_of, relevance_of, weighed
 from byheart.search.request import Weights
 from byheart.settings import load_settings
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 
 PLENTY = 100_000

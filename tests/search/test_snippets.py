@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from byheart.language.terms import query_terms, terms
 from byheart.search.snippets import make_snippet
-from byheart.words import query_terms, terms
 
 FILLER = "Lorem ipsum dolor sit amet consectetur. " * 60
 MIDDLE = FILLER + "Here the needle lies hidden. " + FILLER

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from byheart.contracts import Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
 from byheart.search.verdict import ANSWERED_FROM, NONE_BELOW, Signs, estimate, name_verdict
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 
 NOTES = (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 OpenStore = Callable[..., MemoryStore]
 

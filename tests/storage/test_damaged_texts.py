@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from byheart.errors import ByheartError, StoreDamaged, StoreError
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.fuzz.faults import failing_disk
 from tests.fuzz.verbs import reading
 

@@ -15,11 +15,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from byheart.memory_store import MemoryStore
+from byheart.index.file import read as read_index
 from byheart.model import Finding
 from byheart.settings import default_config_path
 from byheart.storage.sqlite import SqliteStorage
-from byheart.storage.sqlite.index.file import read as read_index
+from byheart.store import MemoryStore
 
 OpenStore = Callable[..., MemoryStore]
 TEXTS = [f"# Title {n}\n\nMemory {n} is about topic {n % 5}." for n in range(30)]

@@ -21,8 +21,8 @@ from byheart.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
-from byheart.memory_store import MemoryStore
 from byheart.storage.sqlite import SqliteStorage
+from byheart.store import MemoryStore
 from tests.storage.test_processes import start
 
 OpenStore = Callable[..., MemoryStore]
@@ -412,7 +412,7 @@ import os, sys
 from pathlib import Path
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import StoreReadOnly
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 settings = load_settings({})

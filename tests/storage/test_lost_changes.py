@@ -10,8 +10,8 @@ import apsw
 import pytest
 
 from byheart.errors import StoreUnreachable
-from byheart.memory_store import MemoryStore
 from byheart.model import Finding
+from byheart.store import MemoryStore
 
 OpenStore = Callable[..., MemoryStore]
 

@@ -9,9 +9,9 @@ import apsw
 import pytest
 
 from byheart.errors import StoreError, StoreTooNew
-from byheart.memory_store import MemoryStore
 from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
+from byheart.store import MemoryStore
 
 ADD_COLUMN = "ALTER TABLE memories ADD COLUMN mood TEXT; CREATE TABLE moods (mood TEXT);"
 FAILS_HALFWAY = "CREATE TABLE moods (mood TEXT); INSERT INTO no_such_table VALUES (1);"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.memory_store import MemoryStore
-from byheart.storage.sqlite.index import file, index
+from byheart.index import file, index
+from byheart.store import MemoryStore
 
 TEXTS = [f"{fruit} number {n}" for n, fruit in enumerate(("apple", "pear", "plum") * 200)]
 

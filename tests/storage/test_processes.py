@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.forked_program import start_script
 
 OPEN = """
 import json, sys, time
 from pathlib import Path
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.forked_program import start_script
 from tests.storage.test_processes import OPEN
 

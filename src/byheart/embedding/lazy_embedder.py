@@ -11,7 +11,7 @@ from typing import TypeVar
 from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
-from byheart.forking import renew_after_fork
+from byheart.system.forking import renew_after_fork
 
 Opener = Callable[[], Embedder]
 Made = TypeVar("Made")

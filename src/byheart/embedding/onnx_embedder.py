@@ -27,7 +27,7 @@ from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
 from byheart.embedding.sharing import share
 from byheart.errors import ModelFilesError
-from byheart.forking import renew_after_fork
+from byheart.system.forking import renew_after_fork
 
 # Texts are embedded one by one, this many at a time: other programs need the cores too.
 MOST_THREADS = 4

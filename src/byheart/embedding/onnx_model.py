@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from byheart.contracts import Vectors
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
-from byheart.forking import renew_after_fork
+from byheart.system.forking import renew_after_fork
 
 # Two threads need a second session: 36 MB, and the time of some ten questions to open it. That is
 # for whoever asks many. After so many lone texts both ways are tried, and again after so many more,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from byheart.errors import StoreError, StoreReadOnly
 
 if TYPE_CHECKING:  # what answers first imports no engine
-    from byheart.memory_store import MemoryStore
     from byheart.settings import Settings
+    from byheart.store import MemoryStore
 
 _TRY_AGAIN_SECONDS = 30.0
 # As long as a provider that is away is left alone.

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Ranked, Reader, Vectors
+from byheart.language.terms import is_one_word, query_terms
 from byheart.model import Filter
 from byheart.search.evidence import VECTOR_WEIGHT, Evidence
 from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
 from byheart.search.request import SearchRequest
-from byheart.words import is_one_word, query_terms
 
 FIRST_TIER = 300
 # Enough for the ten passages or sections that a page shows (docs/quality.md).

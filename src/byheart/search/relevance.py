@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from byheart.contracts import Candidate, Vectors
-from byheart.words import terms
+from byheart.language.terms import terms
 
 # A passage with so many of a question's words answers it, whatever a model makes of them.
 SHARED_WORDS = 0.5

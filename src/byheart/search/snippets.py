@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from byheart.words import term_spans
+from byheart.language.terms import term_spans
 
 OPEN_MARK, CLOSE_MARK = "**", "**"
 _ELLIPSIS = "…"

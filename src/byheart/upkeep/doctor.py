@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from byheart.contracts import Refused, Storage
 from byheart.errors import ByheartError, SettingsError
 from byheart.model import Finding
-from byheart.private_files import is_exposed, make_private
 from byheart.settings import (
     default_config_path,
     holds_secrets,
@@ -15,6 +14,7 @@ from byheart.settings import (
     overruled_settings,
     unknown_variables,
 )
+from byheart.system.private_files import is_exposed, make_private
 
 # How many chunks that no vectors are made of are named.
 _MOST_NAMED = 3

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from byheart.errors import InvalidInput
-from byheart.fields import show
+from byheart.model.checks import show
 
 
 def lies_within(path: str, folders: Collection[str]) -> bool:

@@ -17,9 +17,9 @@ from byheart.interfaces.cli.commands import VERBS
 from byheart.interfaces.cli.commands import byheart as program
 from byheart.interfaces.cli.reference import render_reference
 from byheart.interfaces.cli.verb import Verb, VerbGroup
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.interfaces.cli.conftest import PROGRAM, REPORT, Run
-from tests.upkeep.foreign import samples
+from tests.transfer.foreign import samples
 
 ROOT = Path(__file__).parents[3]
 
@@ -145,7 +145,7 @@ def test_help_needs_neither_numpy_nor_rich_nor_the_store(home: Path) -> None:
         )
         loaded = set(done.stderr.split())
         assert "click" in loaded
-        assert not loaded & {"numpy", "rich", "onnxruntime", "apsw", "byheart.memory_store"}
+        assert not loaded & {"numpy", "rich", "onnxruntime", "apsw", "byheart.store"}
         assert len(loaded) < 350, "what is shown at once loads little"
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from byheart.store import MemoryStore
 from tests.interfaces.cli.conftest import Run
 
 FLAGS: list[tuple[list[str], dict[str, Any]]] = [

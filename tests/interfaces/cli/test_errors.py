@@ -110,7 +110,7 @@ def break_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("the wheel came off")
 
-    monkeypatch.setattr("byheart.memory_store.MemoryStore.status", fail)
+    monkeypatch.setattr("byheart.store.MemoryStore.status", fail)
 
 
 def test_an_unexpected_error_is_one_line_that_says_how_to_see_more(

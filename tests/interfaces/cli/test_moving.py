@@ -14,10 +14,10 @@ import pytest
 
 import byheart
 from byheart.interfaces.cli import moving
-from byheart.upkeep.foreign import FOREIGN
+from byheart.transfer.foreign import FOREIGN
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
-from tests.upkeep.foreign import samples
+from tests.transfer.foreign import samples
 
 
 def test_an_export_goes_to_a_file_and_from_there_into_another_store(

@@ -7,11 +7,11 @@ from typing import Any
 import click
 import pytest
 
-from byheart.context.delimiting import PREAMBLE
-from byheart.filtering import ContextFilters
+from byheart.conversation.prompt.delimiting import PREAMBLE
 from byheart.interfaces.cli.commands import byheart as program
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from byheart.model.filters import ContextFilters
+from byheart.store import MemoryStore
 from tests.interfaces.cli.conftest import Run
 
 FLAGS: list[tuple[list[str], dict[str, Any]]] = [

@@ -8,10 +8,10 @@ import click
 import pytest
 
 import byheart
-from byheart.filtering import FILTER_FIELDS
 from byheart.interfaces.cli.commands import byheart as program
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
+from byheart.model.filters import FILTER_FIELDS
+from byheart.store import MemoryStore
 from tests.interfaces.cli.conftest import Run
 
 FLAGS: list[tuple[list[str], dict[str, Any]]] = [

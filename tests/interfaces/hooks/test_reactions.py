@@ -14,7 +14,7 @@ import pytest
 
 import byheart
 from byheart import StoreBusy
-from byheart.agents import project_of
+from byheart.conversation.agent_events import project_of
 from byheart.interfaces.cli.hook import EVENTS
 from byheart.interfaces.hooks import journal
 from byheart.interfaces.hooks.answers import LONGEST_ANSWER_CHARS
@@ -23,8 +23,8 @@ from byheart.interfaces.hooks.events import output_text, read_event
 from byheart.interfaces.hooks.reactions import REACTIONS, reaction_to
 from byheart.interfaces.hooks.situation import Situation
 from byheart.settings import load_settings
-from tests.upkeep.foreign import samples
-from tests.upkeep.foreign.samples import KEY, SESSION, claude_line, lines
+from tests.transfer.foreign import samples
+from tests.transfer.foreign.samples import KEY, SESSION, claude_line, lines
 
 React = Callable[..., str | None]
 CWD = "/nowhere/shop"
@@ -503,6 +503,10 @@ def test_keeping_an_output_loads_nothing_that_it_does_not_need(path: Path) -> No
     assert "byheart.storage.sqlite" in loaded
     needless = ("onnxruntime", "onnx", "tokenizers", "tree_sitter", "mcp", "starlette", "uvicorn")
     more = ("anyio", "asyncio", "rich", "click", "yaml", "watchfiles", "http.client")
-    own = ("byheart.importing", "byheart.upkeep.foreign", "byheart.interfaces.hooks.answers")
+    own = (
+        "byheart.transfer.importing",
+        "byheart.transfer.foreign",
+        "byheart.interfaces.hooks.answers",
+    )
     assert loaded & {*needless, *more, *own} == set()
     assert kept(path, "s1") == [("tool", "an output")]

@@ -15,7 +15,7 @@ from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.calling import Answer, call_tool
 from byheart.interfaces.mcp.tools import BY_NAME
 from byheart.interfaces.operations import Grant
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 MAX_TOKENS = 1_000
 OWNER = Grant()

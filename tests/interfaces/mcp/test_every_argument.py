@@ -13,7 +13,7 @@ from byheart.interfaces.mcp.calling import call_tool
 from byheart.interfaces.mcp.text import write_text
 from byheart.interfaces.mcp.tools import TOOLS, ToolText, load_definitions
 from byheart.interfaces.operations import Grant
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.fuzz.values import Schema, valid_values
 
 MEMORIES = 1_000

@@ -23,7 +23,7 @@ from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 from tests.forked_program import PROGRAM, start_script
 from tests.interfaces.mcp.conftest import environment

@@ -335,7 +335,7 @@ def test_nothing_of_the_engine_is_loaded_before_it_is_needed() -> None:
         "from byheart.interfaces.mcp.server import make_server\n"
         "make_server(LazyStore(None), None, None)\n"
         "print(*(set(sys.modules) & {'numpy', 'apsw', 'onnxruntime', 'tokenizers', "
-        "'markdown_it', 'byheart.memory_store', 'byheart.model'}))\n"
+        "'markdown_it', 'byheart.store', 'byheart.model'}))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)
     assert done.stdout.split() == []

@@ -17,7 +17,7 @@ from byheart.interfaces.mcp.resources import (
     session_uri,
 )
 from byheart.interfaces.operations import Grant
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 
 def text(store: MemoryStore, tool: str, **arguments: Any) -> str:

@@ -19,8 +19,8 @@ from starlette.routing import BaseRoute
 
 from byheart.interfaces.rest import create_app
 from byheart.interfaces.rest.serving import make_config
-from byheart.memory_store import MemoryStore
 from byheart.settings import Settings, load_settings
+from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 
 REPORT = """\

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from byheart import clock
 from byheart.interfaces.cli.importing import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
@@ -17,6 +16,7 @@ from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, p
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import HistoryEntry, to_wire
+from byheart.system import clock
 
 _SHOWN_CHARS = 200
 

@@ -36,7 +36,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Memory, Turn
 
 if TYPE_CHECKING:  # help is to be there before numpy is
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 ABOUT = "About the turn"
 

@@ -20,7 +20,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Forgotten
 
 if TYPE_CHECKING:
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 _SHOWN_IDS = 10
 

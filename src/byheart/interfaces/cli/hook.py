@@ -12,7 +12,7 @@ from functools import partial
 
 import click
 
-from byheart.capturing import is_wanted
+from byheart.conversation.capture import is_wanted
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb

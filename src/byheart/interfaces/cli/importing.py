@@ -11,16 +11,16 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.file_opening import open_to_read
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
 from byheart.interfaces.cli.verb import Invocation
 from byheart.model import SaveResult
-from byheart.upkeep.lines import parse_object
+from byheart.system.file_opening import open_to_read
+from byheart.transfer.lines import parse_object
 
 if TYPE_CHECKING:
-    from byheart.batching import Progress
+    from byheart.memory.batches import Progress
 
 
 class Way(NamedTuple):

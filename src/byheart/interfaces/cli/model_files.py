@@ -17,7 +17,7 @@ from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings
 
 if TYPE_CHECKING:
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 _IN_PROCESS = ("auto", "onnx")
 

@@ -15,7 +15,6 @@ import click
 
 import byheart
 from byheart.errors import ByheartError, InvalidInput
-from byheart.fields import check_path
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -30,9 +29,10 @@ from byheart.interfaces.cli.screen import (
 from byheart.interfaces.cli.store import check_store, open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Exported, Imported, TransferProgress
+from byheart.model.checks import check_path
 
 if TYPE_CHECKING:  # help is to be there before numpy is
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 FORMATS = ("jsonl", "markdown")
 # Of other programs; written out here, so that help is there before they can be read.

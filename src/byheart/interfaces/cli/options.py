@@ -10,7 +10,7 @@ import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
 from byheart.model import ORIGINS
-from byheart.upkeep.text import decode
+from byheart.transfer.decoding import decode
 
 FILTERS = "Filters"
 Function = TypeVar("Function", bound=Callable[..., Any])

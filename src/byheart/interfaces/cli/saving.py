@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import click
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.file_opening import open_to_read
 from byheart.interfaces.cli import options
 from byheart.interfaces.cli.importing import (
     Watched,
@@ -26,7 +25,8 @@ from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
 from byheart.settings import load_settings
-from byheart.upkeep.text import decode
+from byheart.system.file_opening import open_to_read
+from byheart.transfer.decoding import decode
 
 ABOUT = "About the text"
 

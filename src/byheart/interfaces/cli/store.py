@@ -14,7 +14,7 @@ from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings, load_settings
 
 if TYPE_CHECKING:  # help is to be there before numpy is
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 
 def overrides(invocation: Invocation) -> Mapping[str, object]:

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.style import Style as RichStyle
 from rich.text import Text
 
-from byheart import clock
 from byheart.interfaces.cli.screen import INDENT, MATCH, Column, Part, Style, printable, unbroken
+from byheart.system import clock
 
 STYLES: dict[Style, str] = {
     "plain": "",

@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 import byheart
-from byheart import clock
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.system import clock
 
 
 @click.group("token", cls=VerbGroup, examples=("byheart token create laptop", "byheart token list"))

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from byheart import clock
 from byheart.errors import ByheartError
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.model_files import get_missing_model
@@ -27,9 +26,10 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import this_machine
 from byheart.interfaces.setup.registration import examine as examine_clients
 from byheart.model import STALE_SECONDS, Finding, Status, Workspace
+from byheart.system import clock
 
 if TYPE_CHECKING:
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 
 @click.command("status", cls=Verb, examples=("byheart status", "byheart status --json"))

@@ -31,7 +31,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Indexed, IndexProgress
 
 if TYPE_CHECKING:
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 _SHOWN_ERRORS = 10
 _ENDINGS = tuple(
@@ -218,8 +218,8 @@ def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
 
     Where neither is, it is the working folder for what is in it, and its own for another file.
     """
-    from byheart.indexing import innermost, whole_path
     from byheart.workspace import read_path
+    from byheart.workspace.indexing import innermost, whole_path
 
     folder = whole_path(read_path(file).parent)
     here = whole_path(Path())

@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterator
 from itertools import islice
 
-from byheart.agents import CLAUDE_CODE, said_by_user
-from byheart.capturing import capture
+from byheart.conversation.agent_events import CLAUDE_CODE, said_by_user
+from byheart.conversation.capture import capture
+from byheart.conversation.reminders import PREAMBLE, asks_for_something, quote_summary
 from byheart.errors import ByheartError
 from byheart.interfaces.hooks.events import Event
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
-from byheart.memory_store import MemoryStore
 from byheart.model import Memory
-from byheart.reminding import PREAMBLE, asks_for_something, quote_summary
+from byheart.store import MemoryStore
 
 # Claude Code shows a model no more than 10,000 characters of what a hook says.
 LONGEST_ANSWER_CHARS = 9_500

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 
-from byheart.agents import CLAUDE_CODE, describe_call
-from byheart.capturing import capture, capture_title, is_wanted
+from byheart.conversation.agent_events import CLAUDE_CODE, describe_call
+from byheart.conversation.capture import capture, capture_title, is_wanted
 from byheart.errors import Conflict, EmbeddingError, NotFound
 from byheart.interfaces.hooks.events import output_text
 from byheart.interfaces.hooks.journal import note
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 # Vectors are made a few at a time, so that what was made is kept when time is up.
 _EMBEDDED_AT_ONCE, _LAST_MOMENT_SECONDS = 8, 0.3

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from byheart.agents import project_of
+from byheart.conversation.agent_events import project_of
 from byheart.errors import InvalidInput
 
 PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
-from byheart.private_files import make_private_folder, open_private
+from byheart.system.private_files import make_private_folder, open_private
 
 # Then it is begun anew, and the one before is kept.
 _LARGEST_BYTES = 1_000_000

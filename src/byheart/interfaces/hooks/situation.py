@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import filterfalse
 
-from byheart.agents import CLAUDE_CODE
-from byheart.capturing import name_turn
+from byheart.conversation.agent_events import CLAUDE_CODE
+from byheart.conversation.capture import name_turn
 from byheart.interfaces.hooks.attempts import Answer, Deadline
 from byheart.interfaces.hooks.events import Event
-from byheart.memory_store import MemoryStore
 from byheart.model import Memory
 from byheart.opening import open as open_store
 from byheart.settings import Settings
+from byheart.store import MemoryStore
 
 _SUMMARY = "session_summary"
 # So many times may the same words be said in a session.

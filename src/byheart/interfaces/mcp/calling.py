@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from byheart.errors import InvalidInput
-from byheart.fields import check_int, check_names
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.reading_arguments import read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
 from byheart.interfaces.mcp.text import write_text
 from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
-from byheart.memory_store import MemoryStore
 from byheart.model import usual_origin
+from byheart.model.checks import check_int, check_names
+from byheart.store import MemoryStore
 
 Wire = dict[str, Any]
 Text = str | None

@@ -32,9 +32,9 @@ from byheart.interfaces.rest.limits import (
 )
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.work import Caller, Work
-from byheart.memory_store import MemoryStore
 from byheart.model import Access
 from byheart.settings import Settings
+from byheart.store import MemoryStore
 
 PATH = "/mcp"
 Result = TypeVar("Result")

@@ -15,8 +15,8 @@ from byheart.interfaces.caretaking import (
 )
 
 if TYPE_CHECKING:
-    from byheart.memory_store import MemoryStore
     from byheart.settings import Settings
+    from byheart.store import MemoryStore
 
 # The answer that is being written goes first: importing keeps the interpreter busy.
 _HEAD_START_SECONDS = 0.05

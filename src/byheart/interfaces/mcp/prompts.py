@@ -11,7 +11,7 @@ from byheart.errors import InvalidInput
 
 if TYPE_CHECKING:
     from byheart.interfaces.operations import Grant
-    from byheart.memory_store import MemoryStore
+    from byheart.store import MemoryStore
 
 _RECALL_TOKENS = 2000
 

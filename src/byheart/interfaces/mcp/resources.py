@@ -13,10 +13,10 @@ from urllib.parse import quote, unquote
 
 import mcp_types as types
 
-from byheart.context import break_marks
+from byheart.conversation.prompt import break_marks
 from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 SCHEME = "memory://"
 _SESSIONS = "sessions/"

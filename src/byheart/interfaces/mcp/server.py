@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
     from byheart.interfaces.operations import Grant
-    from byheart.memory_store import MemoryStore
     from byheart.model import Access
+    from byheart.store import MemoryStore
 
     Context = ServerRequestContext[Any, Any]
     GrantOf = Callable[[Context], Grant]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from byheart.context import break_marks
+from byheart.conversation.prompt import break_marks
 from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from byheart.errors import ByheartError, NotFound
-from byheart.fields import check_ids
-from byheart.memory_store import MemoryStore
 from byheart.model import Access, HistoryEntry
+from byheart.model.checks import check_ids
+from byheart.store import MemoryStore
 
 if TYPE_CHECKING:  # the table is made of grants' words, and grants look at its rows
     from byheart.interfaces.operations.table import Operation

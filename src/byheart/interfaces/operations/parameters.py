@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from byheart import fields as check
+from byheart.conversation.context import LARGEST_TOP_K
 from byheart.model import FUSIONS, GRANULARITIES, MODES, ORIGINS
-from byheart.prompting import LARGEST_TOP_K
+from byheart.model import checks as check
 
 Schema = dict[str, Any]
 _FILTERING_VERBS = (

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, get_args, get_type_hints
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.fields import check_label, check_names
 from byheart.interfaces.operations.grants import Grant, Reach
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
-from byheart.memory_store import MemoryStore
 from byheart.model import Access, to_wire
+from byheart.model.checks import check_label, check_names
+from byheart.store import MemoryStore
 
 _NOT_GIVEN = inspect.Parameter.empty
 

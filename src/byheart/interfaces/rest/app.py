@@ -27,9 +27,9 @@ from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
 from byheart.interfaces.rest.openapi import describe_api
 from byheart.interfaces.rest.problems import Problem, answer_error
 from byheart.interfaces.rest.work import Caller, Work
-from byheart.memory_store import MemoryStore
 from byheart.model import to_wire
 from byheart.settings import Settings
+from byheart.store import MemoryStore
 
 Lifespan = Callable[[Any], AbstractAsyncContextManager[Any]]
 

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from starlette.requests import Request
 
 from byheart.errors import InvalidInput
-from byheart.fields import check_names
 from byheart.interfaces.operations import Parameter
 from byheart.interfaces.rest.json_shape import MOST_VALUES, MOST_VALUES_OF_CALL, JsonShape
 from byheart.interfaces.rest.limits import MOST_BYTES_OF_CALL, limit_body
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.routes import RouteEntry
+from byheart.model.checks import check_names
 
 Given = dict[str, Any]
 # Up to here, parsing takes a few milliseconds, whatever it is.

@@ -26,7 +26,7 @@ from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 # What the metrics tell apart, as the answer names it.
 _MODES = ("search", "recall", "context")

@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from byheart.errors import InvalidInput, StoreUnreachable
-from byheart.fields import LONGEST_OUTPUT_PATH
-from byheart.private_files import make_private_folder
+from byheart.model.checks import LONGEST_OUTPUT_PATH
+from byheart.system.private_files import make_private_folder
 
 _LONGEST_NAME_BYTES = 255
 _TO_QUOTE = re.compile(rb"[^a-z0-9_-]")

@@ -12,8 +12,8 @@ from byheart.errors import StoreError
 from byheart.interfaces.operations import Grant
 from byheart.interfaces.rest.limits import Rate, too_often
 from byheart.interfaces.rest.problems import Problem, problem_of
-from byheart.memory_store import MemoryStore
 from byheart.settings import Settings
+from byheart.store import MemoryStore
 
 # The only paths without a token. They say nothing of what is stored.
 OPEN_PATHS = ("/health", "/health/ready")

@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from byheart.errors import ByheartError
-from byheart.memory_store import MemoryStore
+from byheart.store import MemoryStore
 
 _READY = "ready"
 _REMEMBERED_SECONDS = 1.0

@@ -30,9 +30,9 @@ from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.connection import connection_class
 from byheart.interfaces.rest.guard import is_loopback
 from byheart.interfaces.rest.work import Work
-from byheart.memory_store import MemoryStore
-from byheart.private_files import open_private
 from byheart.settings import Settings
+from byheart.store import MemoryStore
+from byheart.system.private_files import open_private
 
 # Once nothing is being worked on any more: for answers on their way, and streams without end.
 _LAST_SECONDS = 3

@@ -9,7 +9,7 @@ import stat
 from pathlib import Path
 
 from byheart.errors import ByheartError
-from byheart.file_opening import read_to_end
+from byheart.system.file_opening import read_to_end
 
 # Read by its owner alone: a client keeps keys of other servers in the same file.
 _PRIVATE, _SHARED = 0o600, 0o644

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byheart.storage.sqlite import life
+from byheart.model.times import now_micros
+from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.notes import Notes
-from byheart.storage.sqlite.times import now_micros
 
 
 class Accesses:
     """Count accesses by space and memory: how many, and when the last one was."""
 
     def __init__(self, database: Database) -> None:
-        self._notes = Notes[tuple[str, str], tuple[int, int]](database, life.count_accesses)
+        self._notes = Notes[tuple[str, str], tuple[int, int]](database, versions.count_accesses)
         self.flush = self._notes.flush
 
     def count(self, memory_ids: Sequence[str], space: str) -> None:

@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import apsw
 
+from byheart.model.times import now_micros
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.times import now_micros
 
 # A file that nobody went on with for so long is read from its beginning again, if ever.
 _KEPT_MICROS = timedelta(days=60) // timedelta(microseconds=1)

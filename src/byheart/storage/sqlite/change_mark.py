@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import apsw
 
-from byheart.private_files import FILE_MODE
+from byheart.system.private_files import FILE_MODE
 
 _FIELDS = struct.Struct("<32sqq")
 _CHECK = struct.Struct("<I")

@@ -9,10 +9,10 @@ import apsw
 
 from byheart.contracts import SaidTurn
 from byheart.model import Filter, Memory
-from byheart.storage.sqlite import life
+from byheart.model.times import now_micros
+from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.filters import where_clause
 from byheart.storage.sqlite.rows import MEMORY, to_memory
-from byheart.storage.sqlite.times import now_micros
 
 _SUMMARY = f"""
     SELECT {MEMORY} FROM memories m
@@ -93,7 +93,7 @@ def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]
 
 def pin(connection: apsw.Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
     """Pin a memory or take its pin away, and write that down if it was otherwise before."""
-    memory_no, before = life.live(connection, memory_id, space, "pinned_at")
+    memory_no, before = versions.live(connection, memory_id, space, "pinned_at")
     if pinned == (before is not None):
         return
     now = now_micros()
@@ -101,4 +101,4 @@ def pin(connection: apsw.Connection, memory_id: str, space: str, who: str, *, pi
         "UPDATE memories SET pinned_at = ? WHERE memory_no = ?",
         (now if pinned else None, memory_no),
     )
-    life.record(connection, memory_no, "pin" if pinned else "unpin", now, who)
+    versions.record(connection, memory_no, "pin" if pinned else "unpin", now, who)

@@ -10,8 +10,8 @@ from pathlib import Path
 import apsw
 
 from byheart.errors import ByheartError, StoreFull
-from byheart.private_files import FILE_MODE
 from byheart.storage.sqlite.database import Database
+from byheart.system.private_files import FILE_MODE
 
 
 def copy(database: Database, path: Path) -> None:

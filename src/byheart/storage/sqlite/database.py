@@ -22,11 +22,11 @@ from byheart.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
-from byheart.forking import renew_after_fork
-from byheart.private_files import FILE_MODE, make_private_folder
 from byheart.storage.sqlite.change_mark import ChangeMark
 from byheart.storage.sqlite.checksums import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
+from byheart.system.forking import renew_after_fork
+from byheart.system.private_files import FILE_MODE, make_private_folder
 
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",

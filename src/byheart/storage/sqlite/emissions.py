@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import apsw
 
+from byheart.model.times import now_micros
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.notes import Notes
-from byheart.storage.sqlite.times import now_micros
 
 # How many passages of a session are remembered, and of a memory that was given whole.
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16

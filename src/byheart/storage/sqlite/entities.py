@@ -15,8 +15,8 @@ import apsw
 
 from byheart.errors import Conflict, NotFound
 from byheart.model import Entity, Filter
+from byheart.model.times import from_micros, now_micros
 from byheart.storage.sqlite.filters import where_clause
-from byheart.storage.sqlite.times import from_micros, now_micros
 
 _ALIASES = """(SELECT json_group_array(name) FROM
     (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key))"""

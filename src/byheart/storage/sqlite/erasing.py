@@ -19,10 +19,10 @@ from typing import Any, TypeVar
 import apsw
 
 from byheart.errors import StoreError
+from byheart.index.index import Index
 from byheart.model import Removal
-from byheart.storage.sqlite import bookmarks, files, life
+from byheart.storage.sqlite import bookmarks, files, versions
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.index.index import Index
 
 # Texts are looked for by pieces: on disk a long one is spread over pages of 4,096 bytes.
 _PIECE_BYTES, _SHORTEST_PIECE_BYTES = 48, 12
@@ -71,12 +71,12 @@ def erase(
     with database.reading() as connection:
         pieces = _pieces(connection, memory_ids, space)
         unswept_before = is_unswept(connection)
-    counts = Counter(dict.fromkeys(life.COUNTED, 0))
+    counts = Counter(dict.fromkeys(versions.COUNTED, 0))
     # In parts, so that others who write need not wait for all of them.
     for start in range(0, len(memory_ids), _MOST_AT_ONCE):
         part = memory_ids[start : start + _MOST_AT_ONCE]
         with database.writing() as connection:
-            counts.update(life.remove(connection, part, space, tombstones=tombstones))
+            counts.update(versions.remove(connection, part, space, tombstones=tombstones))
             if counts["texts"]:
                 connection.execute("INSERT OR REPLACE INTO store VALUES (?, '1')", (_UNSWEPT,))
                 bookmarks.remove(connection, space)

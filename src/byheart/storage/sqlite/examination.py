@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
+from byheart.index import file
+from byheart.index.index import Index
 from byheart.model import Finding
+from byheart.model.times import from_micros, now_micros
 from byheart.storage.sqlite import checksums, erasing, mending, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
-from byheart.storage.sqlite.index import file
-from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
-from byheart.storage.sqlite.times import from_micros, now_micros
 
 _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"

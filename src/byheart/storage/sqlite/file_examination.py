@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from byheart.errors import StoreError
+from byheart.index.index import Index
 from byheart.model import Finding
-from byheart.private_files import is_exposed
 from byheart.storage.sqlite import files, mending
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.index.index import Index
+from byheart.system.private_files import is_exposed
 
 _LEAST_FREE_BYTES = 200_000_000
 _LARGE_LOG_BYTES = 64 * 1024 * 1024

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.model import Filter
-from byheart.storage.sqlite.times import to_micros
+from byheart.model.times import to_micros
 
 _GLOB_SIGNS = re.compile(r"[*?\[]")
 

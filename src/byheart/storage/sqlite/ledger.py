@@ -19,7 +19,7 @@ import apsw
 
 from byheart.contracts import Count, Tally
 from byheart.model import BenchFigures, BenchRun, SlowQuery, to_wire
-from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
+from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite.uses import has_crossed, using
 
 _VERSION = 1

@@ -7,11 +7,11 @@ from typing import Any
 
 import apsw
 
-from byheart.private_files import make_private
+from byheart.index.index import Index
 from byheart.storage.sqlite import files, writing
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.index.index import Index
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
+from byheart.system.private_files import make_private
 
 _BATCH = 2000
 # Rows that say something about a row, and mean nothing without it.

@@ -9,9 +9,9 @@ import apsw
 
 from byheart.errors import Conflict
 from byheart.model import Memory, Merged
-from byheart.storage.sqlite import life, writing
+from byheart.model.times import now_micros
+from byheart.storage.sqlite import versions, writing
 from byheart.storage.sqlite.rows import MEMORY, to_memory
-from byheart.storage.sqlite.times import now_micros
 
 
 def merge(
@@ -36,7 +36,7 @@ def merge(
     now = now_micros()
     for other in others:
         _redirect(connection, other, keep, space, who, now)
-    life.forget(connection, others, space, who, _because(f"merged into {keep}", reason))
+    versions.forget(connection, others, space, who, _because(f"merged into {keep}", reason))
     connection.execute(
         "UPDATE memories SET version = version + 1, updated_at = ?, access_count = ?, "
         "(accessed_at, pinned_at) = (SELECT max(accessed_at), min(pinned_at) FROM memories "
@@ -52,7 +52,7 @@ def merge(
         if before[name] != after[name]
     }
     merged = _because("merged with " + ", ".join(others), reason)
-    life.record(connection, kept_no, "update", now, who, merged, changes)
+    versions.record(connection, kept_no, "update", now, who, merged, changes)
     writing.record_change(connection, [kept_no])
     return Merged(keep, kept.version + 1, tuple(others), tags, entities, accesses)
 
@@ -77,7 +77,9 @@ def _redirect(
             (keep, now, memory_no),
         )
         changes = {"superseded_by": {"from": other, "to": keep}}
-        life.record(connection, memory_no, "supersede", now, who, f"merged into {keep}", changes)
+        versions.record(
+            connection, memory_no, "supersede", now, who, f"merged into {keep}", changes
+        )
 
 
 def _add_labels(
@@ -100,7 +102,7 @@ def _add_labels(
 
 
 def _live(connection: apsw.Connection, memory_id: str, space: str) -> tuple[int, Memory]:
-    memory_no, _ = life.live(connection, memory_id, space, "version")
+    memory_no, _ = versions.live(connection, memory_id, space, "version")
     row = connection.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no = ?", (memory_no,)
     ).get

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 import apsw
 
 from byheart.errors import StoreError
-from byheart.forking import renew_after_fork
 from byheart.storage.sqlite.database import Database
+from byheart.system.forking import renew_after_fork
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

@@ -15,10 +15,10 @@ from typing import Any
 
 import apsw
 
-from byheart import clock
-from byheart.storage.sqlite import life
+from byheart.model.times import now_micros
+from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.times import now_micros
+from byheart.system import clock
 
 _KEY = "time_passed"
 _MICROSECOND = timedelta(microseconds=1)
@@ -110,7 +110,7 @@ def _prune(connection: apsw.Connection, cause: Cause, grace: timedelta, limit: i
     )
     due = _due(connection, cause, now, _end(time, grace), limit)
     for space, memory_id in due:
-        life.remove(connection, [memory_id], space, tombstones=False)
+        versions.remove(connection, [memory_id], space, tombstones=False)
     return [memory_id for _, memory_id in due]
 
 

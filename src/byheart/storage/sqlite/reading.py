@@ -23,7 +23,12 @@ from byheart.contracts import (
     Standing,
     Vectors,
 )
-from byheart.identity import parse_text_id
+from byheart.index import likeness
+from byheart.index.array_search import Selection, View, Windows, WordScores
+from byheart.index.background import look_around
+from byheart.index.index import Index
+from byheart.index.segment import FIXED_POINT
+from byheart.index.turns import find_neighbours
 from byheart.model import (
     Entity,
     Filter,
@@ -35,15 +40,11 @@ from byheart.model import (
     SessionStats,
     Similar,
 )
-from byheart.storage.sqlite import conversation, emissions, entities, life, sessions, syntax
+from byheart.model.ids import parse_text_id
+from byheart.model.times import from_micros, now_micros, to_micros
+from byheart.storage.sqlite import conversation, emissions, entities, sessions, syntax, versions
 from byheart.storage.sqlite.checksums import DamagedRow
 from byheart.storage.sqlite.filters import memories_among, where_clause
-from byheart.storage.sqlite.index import likeness
-from byheart.storage.sqlite.index.background import look_around
-from byheart.storage.sqlite.index.index import Index
-from byheart.storage.sqlite.index.segment import FIXED_POINT
-from byheart.storage.sqlite.index.turns import find_neighbours
-from byheart.storage.sqlite.index.view import Selection, View, Windows, WordScores
 from byheart.storage.sqlite.rows import (
     FOUND,
     MEMORY,
@@ -52,7 +53,6 @@ from byheart.storage.sqlite.rows import (
     to_headings,
     to_memory,
 )
-from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _Row = TypeVar("_Row")
 
@@ -292,7 +292,11 @@ class SqliteReader:
     def _text_row(self, name: str, space: str) -> str:
         """Name the row that holds the text of a version: it carries the last one it had."""
         memory_id, version = parse_text_id(name)
-        return name if version is None else life.row_of(self._connection, memory_id, space, version)
+        return (
+            name
+            if version is None
+            else versions.row_of(self._connection, memory_id, space, version)
+        )
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
         """Give how many tokens the texts of memories have, as counted when they were saved."""
@@ -391,7 +395,7 @@ class SqliteReader:
 
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
         """Tell what happened to a memory, oldest first; nothing for one that never was."""
-        return life.history(self._connection, memory_id, space)
+        return versions.history(self._connection, memory_id, space)
 
     def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
         """Say when memories were made, forgotten ones too; unknown ids are left out."""

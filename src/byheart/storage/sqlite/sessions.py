@@ -11,10 +11,10 @@ import apsw
 
 from byheart.errors import Conflict
 from byheart.model import Filter, Memory, Session, SessionStats
-from byheart.storage.sqlite import life
+from byheart.model.times import from_micros
+from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.filters import where_clause
 from byheart.storage.sqlite.rows import MEMORY, to_memory
-from byheart.storage.sqlite.times import from_micros
 
 # The running summary is of the session: it counts as the work of whoever spoke last.
 _AGENT = (
@@ -155,6 +155,6 @@ def restore(connection: apsw.Connection, session_id: str, space: str, who: str) 
     restored = []
     for (memory_id,) in rows:
         with contextlib.suppress(Conflict):
-            if life.restore(connection, memory_id, space, who):
+            if versions.restore(connection, memory_id, space, who):
                 restored.append(memory_id)
     return restored

@@ -29,6 +29,7 @@ from byheart.contracts import (
     key_of,
 )
 from byheart.errors import StoreUnreachable
+from byheart.index.index import Index, last_change
 from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
 from byheart.storage.sqlite import (
     conversation,
@@ -37,26 +38,25 @@ from byheart.storage.sqlite import (
     entities,
     examination,
     files,
-    life,
     mending,
     merging,
     pruning,
     sessions,
     transfer,
+    versions,
     writing,
 )
 from byheart.storage.sqlite.accesses import Accesses
+from byheart.storage.sqlite.api_keys import SqliteTokens
 from byheart.storage.sqlite.bookmarks import SqliteBookmarks
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
 from byheart.storage.sqlite.generations import Generations, to_embed
-from byheart.storage.sqlite.index.index import Index, last_change
 from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK
-from byheart.storage.sqlite.tokens import SqliteTokens
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
@@ -154,33 +154,33 @@ class SqliteStorage:
                 same = writing.find_same(connection, key_of(draft.memory))
                 writing.refuse_other_words(draft.memory, same)
                 if same is None:
-                    life.set_aside(connection, draft.memory, draft.who)
+                    versions.set_aside(connection, draft.memory, draft.who)
                 results.append(same or writing.insert(connection, draft, model))
         return results
 
     def revise(self, revision: Revision, model: Model | None) -> SaveResult:
         """Change a memory, unless it is no longer of the version the revision was made from."""
         with self._database.writing() as connection:
-            return life.revise(connection, revision, model)
+            return versions.revise(connection, revision, model)
 
     def supersede(
         self, old: str, new: str | None, space: str, who: str, reason: str | None
     ) -> None:
         """Say which memory holds instead of another, or with `None` that it holds again."""
         with self._database.writing() as connection:
-            life.supersede(connection, old, new, space, who, reason)
+            versions.supersede(connection, old, new, space, who, reason)
 
     def forget(
         self, memory_ids: Sequence[str], space: str, who: str, reason: str | None
     ) -> list[str]:
         """Hide memories with all their texts; give the ids of those that were not hidden before."""
         with self._database.writing() as connection:
-            return life.forget(connection, memory_ids, space, who, reason)
+            return versions.forget(connection, memory_ids, space, who, reason)
 
     def restore(self, memory_id: str, space: str, who: str) -> bool:
         """Show a hidden memory again; say whether it had been hidden."""
         with self._database.writing() as connection:
-            return life.restore(connection, memory_id, space, who)
+            return versions.restore(connection, memory_id, space, who)
 
     def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
         """Show again what was hidden last of a session; give the ids."""

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import apsw
 import numpy as np
 
-from byheart import words
 from byheart.contracts import Ranked
 from byheart.errors import QuerySyntaxError
-from byheart.storage.sqlite.index.view import Selection, View
+from byheart.index.array_search import Selection, View
+from byheart.language import terms as words
 
 _QUOTED = re.compile(r'"(?:[^"]|"")*"?')
 # Phrases, those as well that are no prefixes: a star within one is none.

@@ -23,11 +23,11 @@ from byheart.contracts import (
     Window,
     key_of,
 )
-from byheart.identity import new_memory_id
 from byheart.model import UNEMBEDDED, HistoryEntry, Memory, text_id, to_wire
-from byheart.storage.sqlite import life, turn_order, writing
+from byheart.model.ids import new_memory_id
+from byheart.model.times import from_micros, now_micros, to_micros
+from byheart.storage.sqlite import turn_order, versions, writing
 from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
-from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, {MEMORY} FROM memories m"
 _CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (?1 IS NULL OR m.space = ?1) ORDER BY memory_no"
@@ -235,7 +235,7 @@ class Loader:
         if ran_out or writing.find_same(self._connection, key) is not None:
             return other[1]
         # The one here has run out, this one has not.
-        life.set_aside(self._connection, memory, memory.source)
+        versions.set_aside(self._connection, memory, memory.source)
         return None
 
     def _is_erased(self, memory: Memory) -> bool:

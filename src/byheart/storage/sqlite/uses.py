@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from byheart.forking import renew_after_fork, wait_before_fork
+from byheart.system.forking import renew_after_fork, wait_before_fork
 
 
 class _Uses:

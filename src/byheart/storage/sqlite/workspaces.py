@@ -26,10 +26,10 @@ from byheart.contracts import (
 )
 from byheart.errors import NotFound
 from byheart.model import Memory, Workspace, client_id_of
-from byheart.storage.sqlite import life, pruning, writing
+from byheart.model.times import from_micros, now_micros, to_micros
+from byheart.storage.sqlite import pruning, versions, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.rows import MEMORY, to_memory
-from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite.transfer import is_tombstoned
 
 WHO = "workspace"
@@ -162,7 +162,7 @@ class SqliteWorkspaces:
                     (workspace_no,),
                 )
             ]
-            hidden = life.forget(connection, ids, space, WHO, DROPPED)
+            hidden = versions.forget(connection, ids, space, WHO, DROPPED)
             connection.execute("DELETE FROM workspaces WHERE workspace_no = ?", (workspace_no,))
         return len(hidden)
 
@@ -297,7 +297,7 @@ def _replace(
     memory = replace(draft.memory, memory_id=memory_id, created_at=from_micros(created_at))
     text = (draft.chunks, draft.windows)
     revision = Revision(memory, version, draft.derived, draft.who, {}, text)
-    fresh_no = life.replace_text(connection, memory_no, version, revision, model)
+    fresh_no = versions.replace_text(connection, memory_no, version, revision, model)
     writing.remove(connection, memory_no)
     _record_update(
         connection,
@@ -349,7 +349,7 @@ def _rename(connection: apsw.Connection, workspace_no: int, memory_id: str, plac
         if getattr(before, name) != getattr(after, name)
     }
     revision = Revision(after, before.version, before.derived, WHO, changes, None)
-    life.amend(connection, row[0], revision)
+    versions.amend(connection, row[0], revision)
     noted = {name: {"from": old, "to": new} for name, (old, new) in changes.items()}
     _record_update(connection, row[0], after, noted)
 
@@ -367,19 +367,19 @@ def _record_update(
     connection.execute(
         "UPDATE memories SET version = version + 1 WHERE memory_no = ?", (memory_no,)
     )
-    life.record(connection, memory_no, "update", memory.updated_at, WHO, changes=changes)
+    versions.record(connection, memory_no, "update", memory.updated_at, WHO, changes=changes)
 
 
 def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) -> int:
     """Hide a file's memory; what a user forgot stays as it is, also when the file comes back."""
-    return len(life.forget(connection, [memory_id], space, WHO, reason))
+    return len(versions.forget(connection, [memory_id], space, WHO, reason))
 
 
 def _show(connection: apsw.Connection, memory_id: str, space: str) -> bool:
     """Show a memory again if it was hidden because of its file; say whether it was."""
     if _is_live(connection, memory_id):
         return False
-    life.restore(connection, memory_id, space, WHO)
+    versions.restore(connection, memory_id, space, WHO)
     return True
 
 

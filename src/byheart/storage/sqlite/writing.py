@@ -9,16 +9,16 @@ from typing import Any
 import apsw
 import numpy as np
 
-from byheart import words
 from byheart.contracts import DedupKey, Draft, Model, Window
 from byheart.errors import Conflict
+from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
+from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite import turn_order
 from byheart.storage.sqlite.changes import record_change as record_change
 from byheart.storage.sqlite.changes import record_switch as record_switch
 from byheart.storage.sqlite.checksums import checksum_of
 from byheart.storage.sqlite.rows import headings_json
-from byheart.storage.sqlite.times import from_micros, now_micros, to_micros
 
 _FOUND = """
     SELECT memory_id, lower(hex(content_hash)), created_at, version,

@@ -1,0 +1,1 @@
+"""What was said, and what goes into the prompt: turns, sessions, context, reminders."""

@@ -1,0 +1,152 @@
+"""Agents: what is known of their work from what their programs say.
+
+Hooks hear it while it happens, importers read it later: both must come to the same.
+"""
+
+from __future__ import annotations
+
+import json
+import ntpath
+import re
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from byheart.model.checks import LONGEST_LABEL
+
+CLAUDE_CODE = "claude-code"
+
+# What a call of a tool is best known by, in this order.
+_TELLING = (
+    "command",
+    "cmd",
+    "url",
+    "query",
+    "pattern",
+    "file_path",
+    "path",
+    "description",
+    "prompt",
+)
+# Far more than is kept: a secret must not be cut before it is known to be one.
+_MOST_CALL_CHARS = 4000
+
+# What the program puts around or beside the words that were typed.
+_INSERTED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
+_BLANKS = re.compile(r"\s*")
+_COMMANDS = ("<command-name>", "<command-message>")
+_NOT_SAID = re.compile(
+    r"\s*(?:<(?:local-command-\w+|bash-\w+|task-notification|command-message>\s*<)"
+    r"|\[Request interrupted by user|Caveat: The messages below were generated)"
+)
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]+")
+_POINTER = re.compile(r"gitdir:[ \t]*(.+?)\s*\Z")
+_HASH_DIGITS = 6
+_LONGEST_NAME = 80
+
+
+# --- What was said and done -----------------------------------------------------------------------
+
+
+def said_by_user(text: str) -> str | None:
+    """Give what a person typed, without what the program put around it; `None` if nothing was."""
+    text = _without_inserted(text).strip()
+    # Elsewhere than at the beginning they are quoted.
+    if text.startswith(_COMMANDS) and (command := _within(text, "command-name")):
+        return f"{command} {_within(text, 'command-args')}".strip()
+    return None if _NOT_SAID.match(text) or not text else text
+
+
+def _without_inserted(text: str) -> str:
+    """Take out what programs insert; each end is looked for once, however many begin."""
+    kept, at, unclosed = list[str](), 0, set[str]()
+    for opens in _INSERTED.finditer(text):
+        tag = opens[1]
+        if opens.start() < at or tag in unclosed:
+            continue
+        end = text.find(f"</{tag}>", opens.end())
+        if end < 0:
+            unclosed.add(tag)
+            continue
+        kept.append(text[at : opens.start()])
+        blanks = _BLANKS.match(text, end + len(f"</{tag}>"))
+        assert blanks is not None, "none at all are blanks too"
+        at = blanks.end()
+    return "".join((*kept, text[at:]))
+
+
+def _within(text: str, tag: str) -> str:
+    """Give what stands in the first element of a name, or nothing."""
+    inside, closed, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
+    return inside.strip() if closed else ""
+
+
+def describe_call(tool: str, given: object) -> str:
+    """Tell in a line what a tool was called for: `Bash: npm test`."""
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return _one_line(tool, given)
+    if isinstance(given, dict):
+        for name in _TELLING:
+            if given.get(name):
+                return _one_line(tool, given[name])
+    return tool
+
+
+def _one_line(tool: str, said: object) -> str:
+    text = " ".join(map(str, said)) if isinstance(said, list) else str(said)
+    text = " ".join(text[:_MOST_CALL_CHARS].split())
+    return f"{tool}: {text}" if text else tool
+
+
+# --- Where ----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def project_of(folder: str) -> str | None:
+    """Name the project of a folder: its repository's name, and a hash of where that is.
+
+    All worktrees of a repository belong to one.
+    """
+    if not folder.strip():
+        return None
+    home = _repository(Path(folder)) if Path(folder).is_absolute() else None
+    place = folder.rstrip("/\\") or folder if home is None else str(home)
+    # A path may come from another system: this splits at both kinds of slash.
+    name = ntpath.basename(place.removesuffix("/.git").removesuffix("\\.git"))
+    name = (_label(name.removesuffix(".git")) or "root")[:_LONGEST_NAME]
+    return f"{name}-{sha256(place.encode(errors='replace')).hexdigest()[:_HASH_DIGITS]}"
+
+
+def _label(name: str) -> str:
+    text = " ".join(_CONTROL.sub(" ", name).split())
+    return text.encode(errors="ignore")[:LONGEST_LABEL].decode(errors="ignore").strip()
+
+
+def _repository(folder: Path) -> Path | None:
+    """Find the folder that all worktrees of a repository share."""
+    try:
+        for each in (folder, *folder.parents):
+            found = each / ".git"
+            if found.is_dir():
+                return found.resolve()
+            if found.is_file():
+                return _shared(found)
+    except OSError:  # not to be read is as good as not there
+        return None
+    return None
+
+
+def _shared(pointer: Path) -> Path | None:
+    """Follow the file that a worktree has in the place of a repository."""
+    target = _POINTER.match(pointer.read_text(encoding="utf-8", errors="replace"))
+    if target is None:
+        return None
+    own = (pointer.parent / target[1]).resolve()
+    common = own / "commondir"
+    if common.is_file():
+        return (own / common.read_text(encoding="utf-8", errors="replace").strip()).resolve()
+    return own  # a submodule: a repository of its own

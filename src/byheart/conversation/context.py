@@ -1,0 +1,269 @@
+"""Prompting: from a session and a question to what goes into the prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from byheart.contracts import Candidate, Reader, Storage
+from byheart.conversation.prompt import (
+    STABLE_SHARE,
+    Assembler,
+    ContextRequest,
+    IdentityFile,
+    Materials,
+    Measure,
+    read_identity_files,
+    says_nothing,
+)
+from byheart.embedding.vectorizer import Asked, Vectorizer
+from byheart.language.terms import query_terms
+from byheart.model import (
+    ContextAnswer,
+    ContextPart,
+    Filter,
+    IndexState,
+    LeftOut,
+    Memory,
+    Mode,
+)
+from byheart.model.filters import of_session
+from byheart.search import SearchRequest, gather, is_relevant
+from byheart.settings import Settings
+
+# Passages are chosen among twice as many chunks and these: each costs a twentieth of a millisecond.
+_MORE_CANDIDATES = 4
+LARGEST_TOP_K = 100
+# What a long message asks stands in its beginning.
+_LONGEST_QUESTION = 4000
+# How far back a question is looked for if the last message asks for nothing.
+_QUESTION_TURNS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """What nobody asked for: only what answers, and was not given in this conversation before."""
+
+    since: datetime | None
+    least_similarity: float
+    max_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRequest:
+    """What is asked for, already checked; the filter holds for what is retrieved."""
+
+    where: Filter
+    query: str | None
+    mode: Mode
+    max_tokens: int
+    recent: int
+    top_k: int
+    # Another filter for what is retrieved as well.
+    also: Filter | None = None
+    reminder: Reminder | None = None
+
+
+_DAMAGED = "its text is not the one that was saved"
+
+
+class _There(NamedTuple):
+    """What a prompt has whatever is asked: summary, pins, last messages and identity files."""
+
+    summary: Memory | None
+    pinned: Sequence[Memory]
+    recent: Sequence[Memory]
+    identity: Sequence[IdentityFile]
+
+
+class Prompter:
+    """Gather what a context can be made of, in one view of the store."""
+
+    def __init__(self, storage: Storage, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._storage = storage
+        self._vectorizer = vectorizer
+        self._settings = settings
+        self._assembler: Assembler | None = None
+
+    def context(self, request: PromptRequest) -> tuple[ContextAnswer, IndexState]:
+        """Make the context of a session, and say what state the index was in."""
+        session_id = request.where.session_id
+        assert session_id is not None, "a context is of one session"
+        question = self._question(request)
+        query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
+        assembler, mode = self._assembled_by(), request.mode
+        asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
+        searches = _searches(request, query)
+        with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
+            if asks_by_meaning and asked.vector is None:
+                mode = "fts"
+            there, damaged = _sound(self._look_up(request, asked.reader))
+            known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
+            ids = {memory.memory_id for memory in known}
+            found = _best_first(
+                gather(replace(search, mode=mode), asked.reader, asked.vector, ids)
+                for search in searches
+            )
+            damaged += [_damaged_passage(each) for each in found if each.found.memory.damaged]
+            found = [each for each in found if not each.found.memory.damaged]
+            materials = Materials(
+                summary=_shown(there.summary),
+                pinned=there.pinned,
+                recent=there.recent,
+                question_id=question.memory_id if question else None,
+                candidates=_worth_giving(request, found, query, asked),
+                identity=there.identity,
+            )
+            state = asked.reader.state(
+                request.where.space,
+                request.where.session_id,
+                include_global=request.where.include_global,
+            )
+        asked_for = ContextRequest(session_id, query, mode, request.max_tokens, request.top_k)
+        answer = assembler.assemble(asked_for, materials)
+        while request.reminder is not None and _too_long(answer, request.reminder):
+            asked_for = replace(asked_for, max_tokens=asked_for.max_tokens // 2)
+            answer = assembler.assemble(asked_for, materials)
+        answer = _with_left_out(answer, damaged)
+        given = [
+            name
+            for item in answer.receipt.items
+            for name in item.chunk_ids or filter(None, (item.memory_id,))
+        ]
+        self._storage.note_emitted(given, request.where.space, session_id)
+        remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
+        return replace(answer, degraded=asked.degraded, remark=remark), state
+
+    def _look_up(self, request: PromptRequest, reader: Reader) -> _There:
+        session_id, space = request.where.session_id, request.where.space
+        assert session_id is not None, "a context is of one session"
+        own = of_session(session_id, space)
+        everywhere = replace(own, include_global=request.where.include_global)
+        return _There(
+            reader.running_summary(session_id, space),
+            reader.pinned(everywhere),
+            reader.turns(own, (), request.recent, 0, latest=True) if request.recent else [],
+            list(read_identity_files(self._settings, space)),
+        )
+
+    def _question(self, request: PromptRequest) -> Memory | None:
+        """Find the last user message that asks for something, if that is the question."""
+        if request.query is not None:
+            return None
+        with self._storage.reading() as reader:
+            own = of_session(request.where.session_id, request.where.space)
+            last = reader.turns(own, ("user",), 1, 0, latest=True)
+            if last and says_nothing(last[0].content):
+                last = reader.turns(own, ("user",), _QUESTION_TURNS, 0, latest=True)
+        asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
+        return next(asks, last[-1] if last else None)
+
+    def _assembled_by(self) -> Assembler:
+        counter = self._vectorizer.counter()
+        counter.tokens.token_starts("")  # what has to be loaded is loaded before a view is open
+        if self._assembler is None or self._assembler.measure.name != counter.name:
+            self._assembler = Assembler(Measure(*counter))
+        return self._assembler
+
+
+def _sound(there: _There) -> tuple[_There, list[LeftOut]]:
+    """Take out texts that are not the ones that were saved: a model would believe them."""
+    named: list[tuple[ContextPart, Sequence[Memory]]] = [
+        ("summary", [there.summary] if there.summary else []),
+        ("pinned", there.pinned),
+        ("recent", there.recent),
+    ]
+    damaged = [
+        LeftOut(part, memory.memory_id, None, None, "damaged", _DAMAGED)
+        for part, memories in named
+        for memory in memories
+        if memory.damaged
+    ]
+    if not damaged:
+        return there, []
+    summary, pinned, recent = ([each for each in some if not each.damaged] for _, some in named)
+    sound = _There(summary[0] if summary else None, pinned, recent, there.identity)
+    return sound, damaged
+
+
+def _damaged_passage(candidate: Candidate) -> LeftOut:
+    found = candidate.found
+    chunk_id = f"{found.memory.text_id}#{found.chunk.index}"
+    return LeftOut(
+        "retrieved", found.memory.text_id, chunk_id, candidate.score, "damaged", _DAMAGED
+    )
+
+
+def _with_left_out(answer: ContextAnswer, damaged: Sequence[LeftOut]) -> ContextAnswer:
+    if not damaged:
+        return answer
+    left_out = (*answer.receipt.left_out, *damaged)
+    return replace(answer, receipt=replace(answer.receipt, left_out=left_out))
+
+
+def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
+    if not request.top_k:
+        return []
+    limit = 2 * request.top_k + _MORE_CANDIDATES
+    return [
+        SearchRequest(query.strip(), where, limit=limit, mode=request.mode)
+        for where in filter(None, (request.where, request.also))
+    ]
+
+
+def _name_missing(answer: ContextAnswer) -> str | None:
+    """Name what is pinned and does not fit: whoever pinned it counts on it; or say if all of it."""
+    dropped = [each for each in answer.receipt.left_out if each.reason == "budget"]
+    if dropped and not answer.receipt.items:
+        return f"nothing fits: max_tokens {answer.receipt.max_tokens} is too few"
+    damaged = [each for each in answer.receipt.left_out if each.reason == "damaged"]
+    if damaged:
+        return f"damaged, so left out: {', '.join(each.memory_id for each in damaged)}"
+    missing = [each.memory_id for each in dropped if each.part == "pinned"]
+    share = f"what stays has {STABLE_SHARE:.0%} of max_tokens"
+    return f"pinned, but no room for: {', '.join(missing)} ({share})" if missing else None
+
+
+def _worth_giving(
+    request: PromptRequest, candidates: list[Candidate], query: str, asked: Asked
+) -> list[Candidate]:
+    """Leave out of a reminder what is far from the question, was given before, or stands in it."""
+    if request.reminder is None:
+        return candidates
+    about, session_id = request.reminder, request.where.session_id
+    assert session_id is not None, "a context is of one session"
+    given = asked.reader.given_since(request.where.space, session_id, about.since)
+    words, prompt = query_terms(query), _unspaced(query)
+    return [
+        each
+        for each in candidates
+        if each.found.chunk_no not in given
+        and not _repeats(each, prompt)
+        and is_relevant(each, words, asked.vector, about.least_similarity)
+    ]
+
+
+def _repeats(candidate: Candidate, prompt: str) -> bool:
+    """Say whether a passage is the prompt itself as it was said before, or a part of that."""
+    text, is_turn = _unspaced(candidate.found.chunk.content), candidate.found.memory.role == "user"
+    return text == prompt or (is_turn and f" {text} " in f" {prompt} ")
+
+
+def _unspaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _too_long(answer: ContextAnswer, reminder: Reminder) -> bool:
+    return len(answer.text) > reminder.max_chars and answer.receipt.max_tokens > 1
+
+
+def _best_first(gathered: Iterable[Sequence[Candidate]]) -> list[Candidate]:
+    """Make one list of several, each chunk once and by its score."""
+    chunks = {each.found.chunk_no: each for found in gathered for each in found}
+    return sorted(chunks.values(), key=lambda each: -each.score)
+
+
+def _shown(summary: Memory | None) -> Memory | None:
+    return None if summary is None or summary.forgotten_at is not None else summary

@@ -1,0 +1,25 @@
+"""What goes into the prompt?"""
+
+from byheart.conversation.prompt.assembly import STABLE_SHARE, Assembler, ContextRequest, Materials
+from byheart.conversation.prompt.control_marks import break_marks, unquote
+from byheart.conversation.prompt.echoes import Emitted, find_quotations
+from byheart.conversation.prompt.identity_files import IdentityFile, read_identity_files
+from byheart.conversation.prompt.measure import Measure
+from byheart.conversation.prompt.pleasantries import says_nothing
+from byheart.conversation.prompt.running_summary import extract_summary
+
+__all__ = [
+    "STABLE_SHARE",
+    "Assembler",
+    "ContextRequest",
+    "Emitted",
+    "IdentityFile",
+    "Materials",
+    "Measure",
+    "break_marks",
+    "extract_summary",
+    "find_quotations",
+    "read_identity_files",
+    "says_nothing",
+    "unquote",
+]

@@ -1,0 +1,274 @@
+"""Assembly: the parts of a context, each within its share of the budget.
+
+First comes what stays from turn to turn (identity files, the running summary, what is pinned), then
+what was retrieved, then the recent messages. The first part depends on nothing but its own content
+and the budget: a provider's cache can count on its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+from byheart.contracts import Candidate
+from byheart.conversation.prompt import prompts
+from byheart.conversation.prompt.delimiting import PREAMBLE
+from byheart.conversation.prompt.entries import (
+    Entry,
+    identity_entry,
+    message_entry,
+    passage_entry,
+    pinned_entry,
+    summary_entry,
+)
+from byheart.conversation.prompt.filling import Reserved, fill, fill_evenly, reserve
+from byheart.conversation.prompt.identity_files import IdentityFile
+from byheart.conversation.prompt.measure import Measure
+from byheart.conversation.prompt.passages import choose
+from byheart.model import (
+    ContextAnswer,
+    ContextReceipt,
+    LeftOut,
+    LeftOutReason,
+    Memory,
+    Mode,
+)
+
+# The most of a budget that the stable part takes; of the rest, the least that is kept for messages
+# if there are so many. What a part does not need goes to the others, but never to the stable one.
+STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
+# The most of the stable part that identity files take, and of what they leave the most that the
+# summary leaves to pins: it is long where it is made by itself, and says something when it is cut.
+IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """What a context is asked for, already checked."""
+
+    session_id: str
+    query: str
+    mode: Mode
+    max_tokens: int
+    top_k: int
+
+
+@dataclass(frozen=True, slots=True)
+class Materials:
+    """Everything a context can be made of, from one moment; messages are the oldest first."""
+
+    summary: Memory | None
+    pinned: Sequence[Memory]
+    recent: Sequence[Memory]
+    question_id: str | None
+    candidates: Sequence[Candidate]
+    identity: Sequence[IdentityFile] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Stable:
+    """The part that stays, in the order in which it is shown, and the tokens it takes."""
+
+    preamble: str
+    entries: tuple[Entry, ...]
+    left_out: tuple[LeftOut, ...]
+    tokens: int
+
+    @property
+    def text(self) -> str:
+        return self.preamble + _written(self.entries)
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The parts as they were filled, each in the order in which it is shown."""
+
+    stable: _Stable
+    retrieved: tuple[Entry, ...]
+    recent: tuple[Entry, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        return (*self.stable.entries, *self.retrieved, *self.recent)
+
+    @property
+    def text(self) -> str:
+        return self.stable.text + _written((*self.retrieved, *self.recent))
+
+
+class Assembler:
+    """Put contexts together by one measure; what stays from turn to turn is filled once."""
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+        self._last: tuple[tuple[object, ...], _Stable] | None = None
+
+    def assemble(self, request: ContextRequest, materials: Materials) -> ContextAnswer:
+        """Put a context together that takes at most the tokens it may."""
+        return _assemble(request, materials, self._stable(request, materials), self.measure)
+
+    def _stable(self, request: ContextRequest, materials: Materials) -> _Stable:
+        # Nothing else decides what is in it.
+        given = (materials.identity, materials.summary, materials.pinned, request.max_tokens)
+        last = self._last
+        if last is None or last[0] != given:
+            stable = _fill_stable(materials, request.max_tokens, self.measure)
+            last = self._last = (given, stable)
+        return last[1]
+
+
+def _assemble(
+    request: ContextRequest, materials: Materials, stable: _Stable, measure: Measure
+) -> ContextAnswer:
+    room = request.max_tokens - stable.tokens if stable.preamble else 0
+    while True:
+        block = _fill_rest(request, materials, stable, measure, room)
+        tokens = _tokens(block, measure)
+        used = sum(tokens.values())
+        if used <= request.max_tokens:
+            break
+        room = max(0, room - (used - request.max_tokens))
+    text = block.text
+    return ContextAnswer(
+        session_id=request.session_id,
+        query=request.query,
+        mode=request.mode,
+        text=text,
+        stable=stable.text,
+        stable_hash=sha256(stable.text.encode()).hexdigest(),
+        tokens_used=used,
+        openai=prompts.openai_messages(stable.text, block.retrieved, block.recent),
+        anthropic=prompts.anthropic_prompt(stable.text, block.retrieved, block.recent),
+        receipt=ContextReceipt(
+            items=tuple(entry.item for entry in block.entries),
+            left_out=block.left_out,
+            tokens=tokens,
+            max_tokens=request.max_tokens,
+            counter=measure.name,
+        ),
+    )
+
+
+def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _Stable:
+    """Fill identity files, the summary, and what is pinned, by importance; and nothing else."""
+    frame = measure.count(PREAMBLE)
+    preamble = PREAMBLE if frame <= max_tokens else ""
+    share = min(max_tokens - frame, int(max_tokens * STABLE_SHARE)) if preamble else 0
+    holds = [memory for memory in materials.pinned if memory.superseded_by is None]
+    identity = [identity_entry(file) for file in materials.identity if file.trouble is None]
+    unreadable = tuple(
+        entry.left_out("unreadable", f"{entry.item.path}: {file.trouble}")
+        for file in materials.identity
+        if file.trouble is not None
+        for entry in (identity_entry(file),)
+    )
+    summary = [] if materials.summary is None else [summary_entry(materials.summary)]
+    # Of those that matter as much the short ones first: so the most of them are there.
+    by_worth = sorted(holds, key=lambda memory: (-memory.importance, len(memory.content)))
+    pinned = [pinned_entry(memory) for memory in by_worth]
+    superseded = tuple(
+        pinned_entry(memory).left_out("superseded", f"{memory.superseded_by} holds instead")
+        for memory in materials.pinned
+        if memory.superseded_by is not None
+    )
+    room = share
+    while True:
+        files = fill(identity, int(room * IDENTITY_SHARE), measure)
+        left = room - files.tokens
+        for_pins = reserve(pinned, int(left * PINNED_SHARE), measure)
+        first = fill(summary, left - for_pins.tokens, measure)
+        second = fill_evenly(pinned, left - first.tokens, measure)
+        placed = sorted((*first.kept, *second.kept), key=_stable_order(materials))
+        entries = [*files.kept, *placed]
+        left_out = (*unreadable, *files.left_out, *first.left_out, *second.left_out, *superseded)
+        apart = measure.count(preamble) + files.tokens + first.tokens + second.tokens
+        tokens = measure.count_joined(lambda: preamble + _written(entries), apart)  # noqa: B023
+        excess = tokens - measure.count(preamble) - share
+        if excess <= 0 or not entries:
+            return _Stable(preamble, tuple(entries), left_out, tokens)
+        room = max(0, room - excess)
+
+
+def _fill_rest(
+    request: ContextRequest, materials: Materials, stable: _Stable, measure: Measure, room: int
+) -> _Block:
+    """Fill what is retrieved and the recent messages; what one does not need the other gets."""
+    there = {entry.item.memory_id for entry in stable.entries}
+    latest_first = [
+        message_entry(memory)
+        for memory in reversed(materials.recent)
+        # An empty turn says nothing: it is there for the transcript.
+        if memory.memory_id not in there and memory.content.strip()
+    ]
+    for_recent = reserve(latest_first, int(room * RECENT_SHARE), measure)
+    chosen = choose(
+        materials.candidates,
+        _there(materials, stable, for_recent),
+        [entry.text for entry in (*stable.entries, *for_recent.entries)],
+        request.top_k,
+    )
+    passages = [passage_entry(passage) for passage in chosen.passages]
+    retrieved = fill(passages, room - for_recent.tokens, measure)
+    brought = {entry.item.memory_id for entry in retrieved.kept}
+    recent = fill(
+        [entry for entry in latest_first if entry.item.memory_id not in brought],
+        room - retrieved.tokens,
+        measure,
+    )
+    doubled = tuple(
+        entry.left_out("retrieved", "is among what was retrieved")
+        for entry in latest_first
+        if entry.item.memory_id in brought
+    )
+    return _Block(
+        stable,
+        retrieved.kept,
+        recent.kept[::-1],
+        (
+            *stable.left_out,
+            *chosen.left_out,
+            *retrieved.left_out,
+            *doubled,
+            *recent.left_out,
+        ),
+    )
+
+
+def _stable_order(materials: Materials) -> Callable[[Entry], int]:
+    """Order the summary before what is pinned, and that as it was pinned."""
+    places = {memory.memory_id: place for place, memory in enumerate(materials.pinned)}
+    return lambda entry: places.get(entry.item.memory_id, -1)
+
+
+def _there(materials: Materials, stable: _Stable, recent: Reserved) -> dict[str, LeftOutReason]:
+    """Name the memories that are in the prompt anyway, or would answer a question with itself."""
+    there: dict[str, LeftOutReason] = {}
+    if materials.question_id is not None:
+        there[materials.question_id] = "question"
+    if materials.summary is not None:
+        there[materials.summary.memory_id] = "summary"
+    for entry in stable.entries:
+        if entry.part == "identity":
+            continue
+        there[entry.item.memory_id] = "summary" if entry.part == "summary" else "pinned"
+    for entry in recent.entries:
+        there[entry.item.memory_id] = "recent"
+    return there
+
+
+def _tokens(block: _Block, measure: Measure) -> Mapping[str, int]:
+    tokens = {
+        "frame": measure.count(block.stable.preamble),
+        **dict.fromkeys(("identity", "summary", "pinned", "retrieved", "recent"), 0),
+    }
+    for entry in block.entries:
+        tokens[entry.part] += entry.item.tokens
+    parts = sum(tokens.values())
+    tokens["frame"] += measure.count_joined(lambda: block.text, parts) - parts
+    return tokens
+
+
+def _written(entries: Sequence[Entry]) -> str:
+    return "".join(entry.written for entry in entries)

@@ -1,0 +1,173 @@
+"""Echoes: what a text only repeats of what was put into the prompt before it was written.
+
+A reply that quotes a memory is no second memory. It is looked at sentence by sentence: one whose
+words stand in the same order in what was put in, whole or in part, with a word or two changed, is
+an echo, unless it has a name, a number or a "not" of its own: then it says something else.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from byheart.conversation.prompt.control_marks import unquote
+from byheart.conversation.prompt.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
+from byheart.language import distinct_words as particulars
+
+# How much of a sentence must be known, by runs of so many words. Two people who say one fact in
+# their own words share a tenth of such runs; a quotation with one word in ten changed shares more
+# than two thirds.
+_RUN_WORDS, _ECHOED_SHARE = 3, 0.6
+# Fewer words are an echo only as a whole text or beside another one: "Sounds good!" is a formula.
+_LEAST_WORDS = 4
+# A sentence counts as the source of another with so many of the runs found. A run that more
+# sentences have than these, as the lines of a log do, says no more of where another is from.
+_SOURCE_SHARE, _MOST_HOLDERS = 0.3, 32
+# What comes after so many characters of a text is not looked at.
+_LONGEST = 200_000
+
+_UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+# Whatever may be long is taken as a whole, and from its beginning only: no text takes for ever.
+_SENTENCE_END = re.compile(
+    r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
+)
+# How a passage is cited: its id, and what people put around one.
+_ID = r"mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?"
+_CITATION = re.compile(
+    r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
+    rf"\"?{_ID}\"?\s{{0,2}}[\])】]?",
+    re.IGNORECASE,
+)
+# Others have tags of these names too: ours stand behind our preamble, or have an id as we write it.
+_OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=\"[^\"\n]*\"){{0,12}}>(?=\n)")
+_BEGINS = re.compile(rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"{_ID}\")")
+
+
+class Span(NamedTuple):
+    """A stretch of a text, by its characters."""
+
+    start: int
+    end: int
+
+
+class _Sentence(NamedTuple):
+    span: Span
+    text: str
+    words: tuple[str, ...]
+
+
+def find_quotations(text: str) -> list[tuple[Span, str]]:
+    """Find what stands between our delimiters: where, with them, and the original text."""
+    found: list[tuple[Span, str]] = []
+    unclosed: set[str] = set()
+    at = 0
+    while (begins := _BEGINS.search(text, at, _LONGEST)) is not None:
+        start, at = begins.start(), begins.end()
+        if at > start:
+            found.append((Span(start, at), ""))
+        while (opens := _OPENS.match(text, at, _LONGEST)) is not None:
+            closes = f"\n</{opens[1]}>"
+            end = -1 if closes in unclosed else text.find(closes, opens.end(), _LONGEST)
+            if end < 0:
+                unclosed.add(closes)  # nor is there one further on
+                break
+            inside, after = text[opens.end() + 1 : end], end + len(closes)
+            at = after + text.startswith("\n", after)
+            found.append((Span(opens.start(), at), unquote(inside)))
+        at = max(at, start + 1)
+    return found
+
+
+class Emitted:
+    """What was put into a prompt, sentence by sentence, by their runs of words."""
+
+    def __init__(self, texts: Iterable[str] = ()) -> None:
+        self._whole: set[tuple[str, ...]] = set()
+        self._particulars: list[set[str]] = []
+        self._alone: set[tuple[str, ...]] = set()
+        self._holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for text in texts:
+            self.add(text)
+
+    def add(self, text: str) -> None:
+        """Take in another text that was put into it."""
+        sentences = list(_sentences(text))
+        if len(sentences) == 1:
+            self._alone.add(sentences[0].words)
+        for sentence in sentences:
+            if sentence.words in self._whole:
+                continue
+            self._whole.add(sentence.words)
+            for run in set(_runs(sentence.words)):
+                if len(self._holders[run]) < _MOST_HOLDERS:
+                    self._holders[run].append(len(self._particulars))
+            self._particulars.append(particulars.words_of(sentence.text))
+
+    def find_echoes(self, text: str) -> list[Span]:
+        """Find the sentences of a text that repeat it, and what is quoted as such."""
+        quoted = [span for span, _ in find_quotations(text)]
+        sentences = _sentences(text[:_LONGEST]) if self._whole else ()
+        said = list(_outside(quoted, sentences))
+        known = [self._has(each) for each in said]
+        repeated = [
+            each.span
+            for at, each in enumerate(said)
+            if known[at] or (each.words in self._whole and any(known[max(0, at - 1) : at + 2]))
+        ]
+        return _join(sorted((*quoted, *repeated)))
+
+    def _has(self, sentence: _Sentence) -> bool:
+        if len(sentence.words) < _LEAST_WORDS:
+            return sentence.words in self._alone
+        if sentence.words in self._whole:
+            return True
+        runs = list(_runs(sentence.words))
+        holders = [held for run in runs if (held := self._holders.get(run))]
+        if len(holders) < _ECHOED_SHARE * len(runs):
+            return False
+        if len(holders) == len(runs):
+            return True
+        counts = Counter(at for held in holders for at in held)
+        least = _SOURCE_SHARE * max(counts.values())
+        sources = (self._particulars[at] for at, count in counts.items() if count >= least)
+        return not particulars.adds(sentence.text, set[str]().union(*sources))
+
+
+def _sentences(text: str) -> Iterator[_Sentence]:
+    """Cut a text after each sentence and each line; what has no words is none."""
+    ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    for start, end in pairwise(ends):
+        # A reply may repeat a broken control mark as it was shown.
+        said = _CITATION.sub(" ", unquote(text[start:end]))
+        words = tuple(word.casefold() for word in _WORD.findall(said))
+        if words:
+            yield _Sentence(Span(start, end), said, words)
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for at in range(len(words) - _RUN_WORDS + 1):
+        yield tuple(words[at : at + _RUN_WORDS])
+
+
+def _outside(quoted: Sequence[Span], sentences: Iterable[_Sentence]) -> Iterator[_Sentence]:
+    """Leave out what lies in a quotation, even in part; those are in order, and apart."""
+    ends = [span.end for span in quoted]
+    for sentence in sentences:
+        at = bisect_right(ends, sentence.span.start)
+        if at == len(quoted) or quoted[at].start >= sentence.span.end:
+            yield sentence
+
+
+def _join(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for span in spans:
+        if joined and span.start <= joined[-1].end:
+            joined[-1] = Span(joined[-1].start, max(joined[-1].end, span.end))
+        else:
+            joined.append(span)
+    return joined

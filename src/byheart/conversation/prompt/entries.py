@@ -1,0 +1,201 @@
+"""Entries: what may stand in a context, each as it would be written, and what it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from byheart.conversation.prompt.delimiting import (
+    IDENTITY,
+    MESSAGE,
+    PASSAGE,
+    PINNED,
+    SUMMARY,
+    quote,
+)
+from byheart.conversation.prompt.identity_files import IdentityFile
+from byheart.conversation.prompt.measure import Measure
+from byheart.conversation.prompt.passages import Passage
+from byheart.model import (
+    HEADING_SEPARATOR,
+    ContextItem,
+    ContextPart,
+    LeftOut,
+    LeftOutReason,
+    Memory,
+)
+
+CUT_MARK = " […]"
+# Less than so many tokens of a text say nothing.
+LEAST_TOKENS = 24
+# No more of a text is looked at than may be shown.
+_CHARS_PER_TOKEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A text with its tag, and what the receipt says of it."""
+
+    part: ContextPart
+    tag: str
+    attributes: tuple[tuple[str, str | None], ...]
+    text: str
+    item: ContextItem
+
+    @property
+    def written(self) -> str:
+        """Give it as it stands in the context."""
+        return quote(self.tag, self.text, self.attributes)
+
+    def tokens(self, measure: Measure, most: int) -> int:
+        """Count its tokens, or more than `most` of a text that has more."""
+        if len(self.text) <= most * _CHARS_PER_TOKEN:
+            return measure.count(self.written)
+        return self.measured(measure, most).item.tokens
+
+    def measured(self, measure: Measure, most: int) -> Entry:
+        """Note its tokens; of a text that cannot fit only the beginning is looked at."""
+        if len(self.text) <= most * _CHARS_PER_TOKEN:
+            tokens = measure.count(self.written)
+            return self if tokens == self.item.tokens else self._counted(tokens)
+        entry = replace(self, text=self.text[: most * _CHARS_PER_TOKEN] + CUT_MARK)
+        item = replace(self.item, tokens=measure.count(entry.written), cut=True)
+        return replace(entry, item=item)
+
+    def _counted(self, tokens: int) -> Entry:
+        return replace(self, item=replace(self.item, tokens=tokens))
+
+    def shortened(self, measure: Measure, room: int) -> Entry | None:
+        """Cut it so that it fits, if enough of it is left then."""
+        most = room - measure.count(replace(self, text=CUT_MARK).written)
+        while most >= LEAST_TOKENS:
+            text = measure.shorten(self.text, most).rstrip()
+            entry = replace(self, text=text.removesuffix(CUT_MARK) + CUT_MARK)
+            tokens = measure.count(entry.written)
+            if tokens <= room:
+                return replace(entry, item=replace(self.item, tokens=tokens, cut=True))
+            most -= tokens - room
+        return None
+
+    def left_out(self, reason: LeftOutReason, tells: str) -> LeftOut:
+        """Say why it is not there."""
+        chunks = self.item.chunk_ids
+        return LeftOut(
+            self.part,
+            self.item.memory_id,
+            chunks[0] if chunks else None,
+            self.item.score,
+            reason,
+            tells,
+        )
+
+
+def identity_entry(file: IdentityFile) -> Entry:
+    """Make an entry of an identity file; where it lies is the owner's alone to know."""
+    name = file.path.replace("\\", "/").rpartition("/")[2]
+    item = ContextItem(
+        part="identity",
+        memory_id="",
+        chunk_ids=(),
+        kind="file",
+        role=None,
+        origin="file",
+        title=None,
+        path=name,
+        start_line=None,
+        end_line=None,
+        session_id=None,
+        created_at=file.modified_at,
+        score=None,
+        tokens=0,
+        cut=False,
+    )
+    return Entry("identity", IDENTITY, (("file", name),), file.text, item)
+
+
+def summary_entry(memory: Memory) -> Entry:
+    """Make an entry of the running summary."""
+    return _whole("summary", SUMMARY, memory, {"session": memory.session_id})
+
+
+def pinned_entry(memory: Memory) -> Entry:
+    """Make an entry of a pinned memory."""
+    return _whole(
+        "pinned",
+        PINNED,
+        memory,
+        {
+            "id": memory.memory_id,
+            "kind": memory.kind,
+            "origin": memory.origin,
+            "title": memory.title,
+            "date": f"{memory.created_at:%Y-%m-%d}",
+        },
+    )
+
+
+def message_entry(memory: Memory) -> Entry:
+    """Make an entry of a turn."""
+    said = {"role": memory.role, "title": memory.title, "path": memory.path}
+    return _whole("recent", MESSAGE, memory, said)
+
+
+def passage_entry(passage: Passage) -> Entry:
+    """Make an entry of a retrieved passage, with all that is needed to cite it and open it."""
+    first, last, memory = passage.chunks[0], passage.chunks[-1], passage.memory
+    lines = f"{first.start_line}-{last.end_line}"
+    attributes = {
+        "id": f"{passage.chunk_ids[0]}-{last.index}"
+        if len(passage.chunks) > 1
+        else passage.chunk_ids[0],
+        "kind": memory.kind,
+        "origin": memory.origin,
+        "title": memory.title if memory.title != memory.path else None,
+        "path": memory.path,
+        "lines": lines if memory.path else None,
+        "under": HEADING_SEPARATOR.join(
+            heading.title
+            for heading in first.headings
+            if heading.title != memory.title and heading.title not in passage.text
+        ),
+        "session": memory.session_id,
+        "date": f"{memory.created_at:%Y-%m-%d}",
+    }
+    item = ContextItem(
+        part="retrieved",
+        memory_id=memory.text_id,
+        chunk_ids=passage.chunk_ids,
+        kind=memory.kind,
+        role=None,
+        origin=memory.origin,
+        title=memory.title,
+        path=memory.path,
+        start_line=first.start_line,
+        end_line=last.end_line,
+        session_id=memory.session_id,
+        created_at=memory.created_at,
+        score=passage.score,
+        tokens=0,
+        cut=False,
+    )
+    return Entry("retrieved", PASSAGE, tuple(attributes.items()), passage.text.strip("\r\n"), item)
+
+
+def _whole(part: ContextPart, tag: str, memory: Memory, attributes: dict[str, str | None]) -> Entry:
+    item = ContextItem(
+        part=part,
+        memory_id=memory.memory_id,
+        chunk_ids=(),
+        kind=memory.kind,
+        role=memory.role,
+        origin=memory.origin,
+        title=memory.title,
+        path=memory.path,
+        start_line=None,
+        end_line=None,
+        session_id=memory.session_id,
+        created_at=memory.created_at,
+        score=memory.importance if part == "pinned" else None,
+        tokens=0,
+        cut=False,
+    )
+    return Entry(part, tag, tuple(attributes.items()), memory.content.strip("\r\n"), item)

@@ -1,0 +1,164 @@
+"""Passages: which of the chunks that were found are worth their tokens.
+
+What is in the prompt anyway is not brought again, what says the same is brought once, what adds
+something comes before one more phrasing of the same, and neighbours become one passage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.contracts import Candidate
+from byheart.language import distinct_words as particulars
+from byheart.model import Chunk, LeftOut, LeftOutReason, MemoryFields
+
+# Two texts so alike say the same, unless a name, a number or a "not" is in one of them only.
+SAME = 0.85
+# How much being relevant counts against being new (Maximal Marginal Relevance).
+RELEVANCE_SHARE = 0.6
+
+Likeness = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One or more chunks of a memory that follow on one another."""
+
+    memory: MemoryFields
+    chunks: tuple[Chunk, ...]
+    score: float
+
+    @property
+    def text(self) -> str:
+        """Give the text: chunks are exact slices, so that joined they are the original."""
+        return "".join(chunk.content for chunk in self.chunks)
+
+    @property
+    def chunk_ids(self) -> tuple[str, ...]:
+        """Name the chunks."""
+        return tuple(f"{self.memory.text_id}#{chunk.index}" for chunk in self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The passages to bring, best first, and what was left out although it ranked as high."""
+
+    passages: tuple[Passage, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    there: Mapping[str, LeftOutReason],
+    texts: Sequence[str],
+    top_k: int,
+) -> Chosen:
+    """Choose passages; `there` names memories that are in the prompt anyway, `texts` are theirs."""
+    likeness = liken(candidates)
+    contents = [candidate.found.chunk.content.strip() for candidate in candidates]
+    left_out: list[LeftOut] = []
+    able: list[int] = []
+    for at, candidate in enumerate(candidates):
+        reason = there.get(candidate.found.memory.memory_id)
+        if reason is not None:
+            left_out.append(_left_out(candidate, reason, _TELLS[reason]))
+            continue
+        # The same words under another title may lie apart for a model.
+        alike = (o for o in able if likeness[at, o] >= SAME or contents[at] == contents[o])
+        same = next((o for o in alike if _say_the_same(contents[at], contents[o])), None)
+        if same is not None or any(contents[at] in text for text in texts):
+            named = "another part" if same is None else _name(candidates[same])
+            left_out.append(_left_out(candidate, "duplicate", f"says the same as {named}"))
+            continue
+        able.append(at)
+    chosen = diversify(able, likeness, top_k)
+    least = min((candidates[at].score for at in chosen), default=0.0)
+    left_out += (
+        _left_out(candidates[at], "similar", "too much like what is there already")
+        for at in able
+        if at not in chosen and candidates[at].score > least
+    )
+    ranked_as_high = [each for each in left_out if len(chosen) < top_k or (each.score or 0) > least]
+    passages = sorted(
+        _join([candidates[at] for at in chosen]), key=lambda each: (-each.score, each.chunk_ids)
+    )
+    return Chosen(tuple(passages), tuple(ranked_as_high))
+
+
+_TELLS: Mapping[LeftOutReason, str] = {
+    "recent": "is among the recent messages",
+    "pinned": "is pinned",
+    "summary": "is the running summary",
+    "question": "is the question itself",
+}
+
+
+def liken(candidates: Sequence[Candidate]) -> Likeness:
+    """Give how alike any two are: the cosine of their nearest windows, or the words they share."""
+    vectors = [each.vectors for each in candidates if each.vectors is not None]
+    if vectors and len(vectors) == len(candidates):
+        windows = np.concatenate(vectors)
+        starts = np.cumsum([0, *(len(each) for each in vectors[:-1])])
+        # Not `windows @ windows.T`: BLAS starts threads for it, which wait for a busy core.
+        cosines = np.einsum("id,jd->ij", windows, windows)
+        nearest = np.maximum.reduceat(cosines, starts, axis=0)
+        return np.maximum.reduceat(nearest, starts, axis=1)
+    words = [particulars.words_of(each.found.chunk.content) for each in candidates]
+    shared = [[_overlap(some, other) for other in words] for some in words]
+    return np.array(shared, np.float32).reshape(len(words), len(words))
+
+
+def _overlap(some: set[str], other: set[str]) -> float:
+    both = len(some & other)
+    return both / (len(some) + len(other) - both or 1)
+
+
+def _say_the_same(some: str, other: str) -> bool:
+    return some == other or not particulars.differ(some, other)
+
+
+def diversify(able: Sequence[int], likeness: Likeness, top_k: int) -> list[int]:
+    """Pick, one after the other, what is relevant and unlike what was picked before."""
+    left, chosen = list(able), list[int]()
+    # By rank, because fused scores hardly differ: half as much for the first that is too many.
+    relevance = {at: top_k / (top_k + rank) for rank, at in enumerate(able)}
+    nearest = dict.fromkeys(able, 0.0)
+    while left and len(chosen) < top_k:
+        best = max(
+            left,
+            key=lambda at: RELEVANCE_SHARE * relevance[at] - (1 - RELEVANCE_SHARE) * nearest[at],
+        )
+        left.remove(best)
+        chosen.append(best)
+        for at in left:
+            nearest[at] = max(nearest[at], float(likeness[at, best]))
+    return chosen
+
+
+def _join(chosen: Iterable[Candidate]) -> Iterator[Passage]:
+    """Make one passage of chunks that follow on one another."""
+    found = sorted(chosen, key=lambda each: (each.found.memory.text_id, each.found.chunk.index))
+    places = enumerate(found)
+    for _, run in groupby(
+        places, lambda each: (each[1].found.memory.text_id, each[1].found.chunk.index - each[0])
+    ):
+        together = [each for _, each in run]
+        yield Passage(
+            together[0].found.memory,
+            tuple(each.found.chunk for each in together),
+            max(each.score for each in together),
+        )
+
+
+def _left_out(candidate: Candidate, reason: LeftOutReason, tells: str) -> LeftOut:
+    memory_id = candidate.found.memory.text_id
+    return LeftOut("retrieved", memory_id, _name(candidate), candidate.score, reason, tells)
+
+
+def _name(candidate: Candidate) -> str:
+    return f"{candidate.found.memory.text_id}#{candidate.found.chunk.index}"

@@ -1,0 +1,221 @@
+"""Sessions as wholes: what one holds, taking it up again, and keeping the best of it for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from byheart.contracts import DedupKey, Reader, Storage
+from byheart.errors import InvalidInput, NotFound
+from byheart.memory.saving import Saver, SaveRequest
+from byheart.model import (
+    Filter,
+    Memory,
+    Promoted,
+    Promotion,
+    ResumedSession,
+    SaveResult,
+    SessionStats,
+)
+from byheart.model.filters import of_session
+from byheart.system import clock
+
+# Kinds that mean something while a session lasts, and not to whoever comes later.
+PASSING_KINDS = (
+    *("message", "tool_output", "session_context", "session_summary"),
+    *("input_prompt", "working_memory"),
+)
+_BATCH = 64
+
+
+class Sessions:
+    """Look at sessions, take them up again, and bring what lasts out of them."""
+
+    def __init__(self, storage: Storage, saver: Saver) -> None:
+        self._storage = storage
+        self._saver = saver
+
+    def stats(self, session_id: str | None, space: str) -> SessionStats:
+        """Count what a session holds, or all of them together."""
+        with self._storage.reading() as reader:
+            return reader.session_stats(of_session(session_id, space))
+
+    def resume(
+        self, session_id: str, task_code: str | None, agent_id: str | None, limit: int, space: str
+    ) -> ResumedSession:
+        """Gather what a session left: its summary, its context, what was asked and worked out."""
+        own = replace(of_session(session_id, space), agent_id=agent_id)
+        with self._storage.reading() as reader:
+
+            def last(kind: str, most: int) -> tuple[Memory, ...]:
+                where = replace(own, kind=(kind,))
+                return tuple(reader.latest(where, task_code, most))
+
+            summary = reader.running_summary(session_id, space)
+            contexts = last("session_context", 1)
+            left = ResumedSession(
+                session_id=session_id,
+                task_code=task_code,
+                found=bool(reader.session_stats(of_session(session_id, space)).total_memories),
+                summary=None if summary is None or summary.forgotten_at else summary,
+                context=contexts[0] if contexts else None,
+                input_prompts=last("input_prompt", limit),
+                reports=last("report", limit),
+                working_memories=last("working_memory", limit),
+            )
+        self._storage.note_emitted([each.memory_id for each in _all_of(left)], space, session_id)
+        return left
+
+    def promote(
+        self,
+        session_id: str | None,
+        memory_ids: Sequence[str],
+        kinds: tuple[str, ...],
+        space: str,
+        who: str,
+        *,
+        dry_run: bool,
+    ) -> Promoted:
+        """Copy memories of sessions to what is global; a text that is there already stays one."""
+        if session_id is None and not memory_ids:
+            raise InvalidInput(
+                "neither a session nor a memory was named",
+                "name a session_id, or memories by their ids",
+            )
+        with self._storage.reading() as reader:
+            if memory_ids:
+                chosen = _named(reader, memory_ids, session_id, kinds, space)
+            else:
+                chosen = list(_lasting(reader, of_session(session_id, space), kinds))
+        promotions: list[Promotion] = []
+        copied: set[DedupKey] = set()
+        rest = iter(chosen)
+        while batch := list(islice(rest, _BATCH)):
+            requests = [_copied(memory, who) for memory in batch]
+            saved: Sequence[SaveResult | None]
+            if dry_run:
+                known = self._storage.known([request.key for request in requests])
+                saved = [known.get(request.key) for request in requests]
+            else:
+                made = saved = self._saver.save(requests)
+                self._supersede_copies(batch, made, space, who)
+            for memory, request, result in zip(batch, requests, saved, strict=True):
+                # In a dry run, of two with the same text the first would be there by then.
+                again = request.key in copied
+                copied.add(request.key)
+                promotions.append(
+                    Promotion(
+                        memory_id=memory.memory_id,
+                        promoted_id=None if result is None else result.memory_id,
+                        kind=request.kind,
+                        status=result.status if result else "unchanged" if again else "created",
+                        summary=memory.summary,
+                    )
+                )
+        return Promoted(session_id, tuple(promotions), dry_run)
+
+    def _supersede_copies(
+        self, memories: Sequence[Memory], made: Sequence[SaveResult], space: str, who: str
+    ) -> None:
+        """Let what changed since it was promoted hold instead of the copy that was made then."""
+        fresh = {
+            memory.memory_id: result.memory_id
+            for memory, result in zip(memories, made, strict=True)
+            if memory.version > 1 and result.status == "created"
+        }
+        if not fresh:
+            return
+        with self._storage.reading() as reader:
+            copies = reader.copies_of(list(fresh), space)
+        for copy, source in copies:
+            if copy != fresh[source]:
+                self._storage.supersede(copy, fresh[source], space, who, "promoted again")
+
+
+def _all_of(left: ResumedSession) -> Iterator[Memory]:
+    yield from filter(None, (left.summary, left.context))
+    yield from (*left.input_prompts, *left.reports, *left.working_memories)
+
+
+def _named(
+    reader: Reader,
+    memory_ids: Sequence[str],
+    session_id: str | None,
+    kinds: tuple[str, ...],
+    space: str,
+) -> list[Memory]:
+    found = []
+    for memory_id in dict.fromkeys(memory_ids):
+        memory = reader.memory(memory_id, space)
+        if memory is None or memory.replaced_at is not None:
+            raise NotFound(
+                f"there is no memory {memory_id} in this space; nothing was promoted",
+                "look for it with: byheart list",
+            )
+        if memory.session_id is None:
+            raise InvalidInput(f"{memory_id} is global already", "name memories of a session")
+        if kinds and memory.kind not in kinds:
+            raise InvalidInput(
+                f"{memory_id} is a {memory.kind}, not a {' or '.join(kinds)}; nothing was promoted",
+                "leave kind out, or name memories of that kind",
+            )
+        if memory.expires_at is not None and memory.expires_at <= clock.now():
+            raise InvalidInput(
+                f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",
+                f"keep it first: byheart update {memory_id} --clear ttl-days",
+            )
+        if session_id is not None and memory.session_id != session_id:
+            raise InvalidInput(
+                f"{memory_id} belongs to the session {memory.session_id!r}, not {session_id!r}",
+                "leave session_id out, or name memories of that session",
+            )
+        found.append(memory)
+    return found
+
+
+def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Memory]:
+    """Give what was saved in a session and still holds, oldest first, by kind.
+
+    Not what was said or pertains to the session alone, unless its kind is asked for.
+    """
+    where = replace(own, kind=kinds, superseded=False)
+    for memory_id in reader.ids(where):
+        memory = reader.memory(memory_id, own.space)
+        if memory is None or memory.client_id == "":
+            continue
+        passing = memory.role is not None or memory.kind in PASSING_KINDS
+        if (kinds or not passing) and memory.content.strip():
+            yield memory
+
+
+def _copied(memory: Memory, who: str) -> SaveRequest:
+    """Say a memory again for all; a message becomes a note, because nobody says it any more."""
+    derived = set(memory.derived)
+    return SaveRequest(
+        content=memory.content,
+        content_hash=memory.content_hash,
+        kind="note" if memory.kind == "message" else memory.kind,
+        title=memory.title,
+        summary=None if "summary" in derived else memory.summary,
+        source=memory.source,
+        session_id=None,
+        agent_id=memory.agent_id,
+        session_iter=memory.session_iter,
+        task_code=memory.task_code,
+        path=memory.path,
+        tags=memory.tags,
+        entities=None if "entities" in derived else memory.entities,
+        importance=memory.importance,
+        expires_at=memory.expires_at,
+        metadata={
+            **memory.metadata,
+            "promoted_from": memory.memory_id,
+            "promoted_session": memory.session_id,
+        },
+        space=memory.space,
+        at=clock.now(),
+        created_at=memory.created_at,
+        origin=memory.origin,
+        who=who,
+    )

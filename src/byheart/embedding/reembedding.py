@@ -1,0 +1,176 @@
+"""Reembedding: vectors of another model beside the old ones, and the switch when all are made.
+
+note the model → embed what lacks its vectors, batch by batch → switch → drop the old if asked
+
+Everything else goes on by the old model meanwhile. Each batch is kept: whoever is interrupted goes
+on from there. What the new model refuses is left waiting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from byheart.contracts import Model, Storage
+from byheart.embedding.vectorizer import Maker, Passage, Vectorizer, previous_text
+from byheart.errors import Conflict, EmbedderUnavailable, EmbeddingError
+from byheart.model import Reembedding
+
+OnProgress = Callable[[int, int], None]
+
+_BATCH_CHUNKS = 128
+# So often a save came between the last batch and the switch: then its chunks are made up for after.
+_MOST_ATTEMPTS = 20
+
+
+class Reembedder:
+    """Lead a store from one model to another."""
+
+    def __init__(self, storage: Storage, vectorizer: Vectorizer) -> None:
+        self._storage = storage
+        self._generations = storage.generations
+        self._vectorizer = vectorizer
+
+    def reembed(self, on_progress: OnProgress | None, *, keep_old: bool) -> Reembedding:
+        """Make all vectors of the wanted model, then search by it."""
+        before = self._storage.model()
+        maker = self._vectorizer.wanted_maker()
+        self._generations.begin(maker.model)
+        if before == maker.model:
+            return self._report(
+                before, before, maker, False, self._storage.count_pending(), keep_old
+            )
+        try:
+            waiting = _Run(self._storage, maker, on_progress).switch()
+        except EmbeddingError as error:
+            lacking, total = self._generations.count_lacking(maker.model)
+            raise EmbedderUnavailable(
+                f"{error.message}: {total - lacking:,} of {total:,} chunks have vectors of "
+                f"{maker.model.name}, and the store is searched as before",
+                f"{error.hint}; then go on with: byheart reembed".removeprefix("; then "),
+            ) from error
+        self._storage.refresh()
+        return self._report(before, maker.model, maker, True, waiting, keep_old)
+
+    def roll_back(self, *, keep_old: bool) -> Reembedding:
+        """Search by the model before the last switch again, at once."""
+        before, previous = self._storage.model(), self._generations.previous()
+        if previous is None:
+            raise Conflict(
+                "there is no earlier model to go back to: the store never switched, or the earlier "
+                "vectors were dropped",
+                "name the model in the settings, and make its vectors with: byheart reembed",
+            )
+        waiting = self._generations.switch(previous, None)
+        self._storage.refresh()
+        return self._report(before, previous, None, True, waiting or 0, keep_old)
+
+    def _report(
+        self,
+        before: Model | None,
+        now: Model,
+        maker: Maker | None,
+        switched: bool,
+        waiting: int,
+        keep_old: bool,
+    ) -> Reembedding:
+        dropped = 0 if keep_old else self._generations.drop_unused(next_too=True)
+        old = self._generations.count_unused()
+        _, chunks = self._generations.count_lacking(now)
+        wanted = self._vectorizer.wanted_name()
+        told = [
+            f"the store is searched by {now.name}" + ("" if switched else " already"),
+            _tell_waiting(waiting, None if maker is None else maker.refusal) if waiting else "",
+            f"the settings still name {wanted}: change them, or reembed switches again"
+            if wanted != now.name
+            else "",
+            f"{dropped:,} vectors of other models were dropped" if dropped else "",
+            f"{old:,} vectors of other models are kept until byheart doctor --optimize drops them"
+            if old
+            else "",
+        ]
+        return Reembedding(
+            model_from=None if before is None else before.name,
+            model_to=now.name,
+            switched=switched,
+            chunks=chunks,
+            made=0 if maker is None else maker.made,
+            reused=0 if maker is None else maker.reused,
+            pending_vectors=waiting,
+            old_vectors=old,
+            message="; ".join(filter(None, told)),
+        )
+
+
+def _tell_waiting(waiting: int, refusal: str | None) -> str:
+    if refusal is None:
+        return f"{waiting:,} chunks wait for vectors: make them with: byheart doctor --fix"
+    return (
+        f"{waiting:,} chunks are found by keyword only, since the embedder refuses them: {refusal} "
+        "(byheart doctor --fix asks again and names them)"
+    )
+
+
+class _Run:
+    """One pass over a store, from what is missing to the switch."""
+
+    def __init__(self, storage: Storage, maker: Maker, on_progress: OnProgress | None) -> None:
+        self._generations = storage.generations
+        self._maker = maker
+        self._on_progress = on_progress
+        lacking, self._total = self._generations.count_lacking(maker.model)
+        self._done = self._total - lacking
+        self._last = 0
+
+    def switch(self) -> int:
+        """Make what is missing and switch; give how many chunks are left without vectors."""
+        attempt = fruitless = 0
+        waiting = None
+        while waiting is None:
+            fruitless = 0 if self._fill() else fruitless + 1
+            most = self._most_lacking(attempt, fruitless)
+            waiting = self._generations.switch(self._maker.model, most)
+            if waiting is None and fruitless:
+                self._start_over(fruitless)
+            attempt += 1
+        return max(waiting - self._fill(), 0) if waiting else 0
+
+    def _most_lacking(self, attempt: int, fruitless: int) -> int | None:
+        """Say how many chunks may be left without vectors at the switch, if not any number."""
+        if fruitless > 1 and self._maker.refusal is not None:
+            lacking, total = self._generations.count_lacking(self._maker.model)
+            if lacking < total:  # a model that takes none of the texts is not worth the switch
+                return None
+        # Somebody who saves without a pause is not waited for without an end.
+        return 0 if attempt < _MOST_ATTEMPTS else _BATCH_CHUNKS
+
+    def _start_over(self, fruitless: int) -> None:
+        """Look at every chunk again: vectors made before may have been dropped meanwhile."""
+        if fruitless > 1:
+            refusal = f": {self._maker.refusal}" if self._maker.refusal else ""
+            raise EmbeddingError(
+                f"the embedder {self._maker.model.name} makes no vectors of some chunks{refusal}"
+            )
+        self._last = 0
+
+    def _fill(self) -> int:
+        """Make the vectors of all chunks behind the last one, and count these."""
+        made = 0
+        self._show()
+        while batch := self._generations.lacking(self._maker.model, self._last, _BATCH_CHUNKS):
+            wanted = [
+                Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
+                for each in batch
+            ]
+            windows = self._maker.windows(wanted)
+            numbers = [each.chunk_no for each in batch]
+            made += self._generations.add(
+                self._maker.model, dict(zip(numbers, windows, strict=True))
+            )
+            self._last = numbers[-1]
+            self._done += len(batch)
+            self._show()
+        return made
+
+    def _show(self) -> None:
+        if self._on_progress is not None:
+            self._on_progress(self._done, max(self._total, self._done))

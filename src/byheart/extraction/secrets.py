@@ -1,0 +1,132 @@
+"""Find keys, tokens and passwords in a text, by well-known patterns, and take them out.
+
+The patterns are data: secret_patterns.json. A text goes through them in their order; a pattern is
+tried only where one of its keywords is, so that most texts meet hardly any of them. The hash of a
+commit, a UUID or a picture is no secret.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from byheart.extraction.secret_blocks import FINDERS
+from byheart.extraction.secret_judges import MARK, Found, judge
+from byheart.extraction.secret_rules import Rule, load_rules
+
+# A token is one run of such characters. Most texts have few, and the keywords of tokens are looked
+# for in these alone, which is far faster than in the whole text.
+_RUN = re.compile(r"[A-Za-z0-9_~./:@+=-]{15,}")
+_CAPITALS = re.compile(r"[A-Z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """A text without its secrets, and how many of each kind it had."""
+
+    text: str
+    found: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        """Count the secrets that were taken out."""
+        return sum(self.found.values())
+
+
+def redact(text: str, *, keep_lines: bool = False) -> Redacted:
+    """Put `[redacted: kind]` in the place of each secret.
+
+    With `keep_lines`, a secret of several lines leaves as many line breaks behind, so that every
+    line after it keeps its number.
+    """
+    counts: Counter[str] = Counter()
+    forms = _Forms(text)
+    for rule in load_rules():
+        if not (keywords := forms.keywords_of(rule)):
+            continue
+        if found := list(_find(rule, forms, keywords)):
+            counts.update(each.kind for each in found)
+            forms = _Forms(_replace(forms.text, found, keep_lines=keep_lines))
+    return Redacted(forms.text, dict(counts))
+
+
+class _Forms:
+    """A text in the forms in which keywords are looked for, each made when first needed."""
+
+    __slots__ = ("_plain", "_runs", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._plain: str | None = None
+        self._runs: str | None = None
+
+    @property
+    def plain(self) -> str:
+        """Give the text in lower case, every character where it was."""
+        if self._plain is None:
+            plain = self.text.lower()
+            if len(plain) != len(self.text):  # a capital letter may become two characters
+                plain = _CAPITALS.sub(lambda match: match[0].lower(), self.text)
+            self._plain = plain
+        return self._plain
+
+    @property
+    def runs(self) -> str:
+        if self._runs is None:
+            self._runs = "\n".join(_RUN.findall(self.text))
+        return self._runs
+
+    def keywords_of(self, rule: Rule) -> list[str]:
+        """Give the keywords of a rule that are in the text."""
+        where = self.runs if rule.in_runs else self.compared(rule)
+        return [keyword for keyword in rule.keywords if keyword in where] if where else []
+
+    def compared(self, rule: Rule) -> str:
+        """Give the text as the keywords of a rule are compared with it."""
+        return self.plain if rule.ignore_case else self.text
+
+
+def _find(rule: Rule, forms: _Forms, keywords: list[str]) -> Iterable[Found]:
+    """Find what a rule calls secret, from left to right, without overlaps."""
+    if rule.finder is not None:
+        return FINDERS[rule.finder](rule, forms.text)
+    if not rule.anchored:
+        return _judged(rule, rule.pattern.finditer(forms.text))
+    return _judged(rule, _at_keywords(rule, forms, keywords))
+
+
+def _judged(rule: Rule, matches: Iterable[re.Match[str]]) -> Iterator[Found]:
+    for match in matches:
+        found = judge(rule, match)
+        if found is not None:
+            yield found
+
+
+def _at_keywords(rule: Rule, forms: _Forms, keywords: list[str]) -> Iterator[re.Match[str]]:
+    """Try a pattern wherever one of its keywords is, and nowhere else."""
+    where = forms.compared(rule)
+    places = {at for keyword in keywords for at in _places(where, keyword)}
+    behind = 0
+    for at in sorted(places):
+        if at >= behind and (match := rule.pattern.match(forms.text, at)) is not None:
+            yield match
+            behind = match.end()
+
+
+def _places(text: str, keyword: str) -> Iterator[int]:
+    at = text.find(keyword)
+    while at >= 0:
+        yield at
+        at = text.find(keyword, at + 1)
+
+
+def _replace(text: str, found: Iterable[Found], *, keep_lines: bool) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, kind in found:
+        breaks = text.count("\n", start, end) if keep_lines else 0
+        parts += (text[at:start], f"{MARK}{kind}]", "\n" * breaks)
+        at = end
+    return "".join((*parts, text[at:]))

@@ -1,0 +1,604 @@
+"""The index of one process: columns, postings and vectors, derived from SQLite.
+
+SQLite is the truth. Before every search the index is brought to exactly the change the search's own
+transaction sees, so that an answer is never stale and never ahead. What other processes wrote is
+read from the `changes` log; if that does not reach back far enough, everything is read again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.errors import StoreError
+from byheart.index import file
+from byheart.index.array_search import View
+from byheart.index.columns import (
+    CHUNK_TYPES,
+    CODED,
+    MEMORY_TYPES,
+    NEVER,
+    NO_TURN,
+    NONE,
+    OPEN_ENDED,
+    ChunkColumns,
+    Codes,
+    Growing,
+    MemoryColumns,
+)
+from byheart.index.segment import (
+    Segment,
+    build_postings,
+    build_vectors,
+    empty_segment,
+    merge,
+    without_vectors,
+)
+from byheart.index.session_order import (
+    add_turns,
+    has_moved,
+    places_of,
+    sort_turns,
+)
+from byheart.index.terms import index_terms
+from byheart.model import ECHO, UNEMBEDDED
+from byheart.storage.sqlite import files
+from byheart.storage.sqlite.checksums import DamagedRow, only_sound_rows
+from byheart.storage.sqlite.database import Database
+from byheart.system.forking import renew_after_fork, wait_before_fork
+
+# How many chunks are read, and inverted, at a time: bounds the memory of a rebuild.
+_BATCH = 2000
+# An index file is worth writing again when this many chunks are not in it.
+_LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
+_MOST_ATTEMPTS = 50
+# How long nobody tries again after the file could not be written: twice as long each time.
+_SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
+
+_MEMORIES = """
+    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
+           task_code, session_iter, importance, created_at, expires_at, since_at, replaced_at,
+           superseded_at,
+           iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)
+    FROM memories"""
+_CHUNKS = """
+    SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
+           chunk_type
+    FROM chunks JOIN memories USING (memory_no)
+    WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"""
+_VECTORS = """
+    SELECT vector_no, chunk_no, embedding FROM vectors
+    WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?"""
+
+
+class Index:
+    """Keep a view of the store up to date, and its file on disk from falling behind."""
+
+    def __init__(self, path: Path, database: Database) -> None:
+        self.path = path
+        self._database = database
+        self._renew()
+        renew_after_fork(self._renew)
+        wait_before_fork(self._while_publishing)
+        self._contents: _Contents | None = None
+        self._view: View | None = None
+        self._pause_seconds = 0.0
+        self._pause_until = 0.0
+        self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._publishing = threading.Lock()
+
+    def view(self, connection: apsw.Connection) -> View | None:
+        """Give the view of the transaction's own moment; `None` if the index is ahead of it."""
+        change = last_change(connection)
+        change_no = change[0]
+        view = self._view
+        if view is not None and view.change == change:
+            return view
+        with self._lock:
+            contents = self._contents
+            if contents is not None and contents.change_no > change_no:
+                return None
+            started = time.perf_counter()
+            if contents is None or not contents.can_follow(connection):
+                contents = self._load(connection)
+            work = "catch_up" if contents.change_no else "rebuild"
+            # Interrupted halfway, it is neither the old nor the new: then begin from the file.
+            self._contents = self._view = None
+            with only_sound_rows():
+                contents.catch_up(connection, change)
+            self._contents = contents
+            self._view = contents.view()
+            self.on_work(work, time.perf_counter() - started)
+            return self._view
+
+    def _load(self, connection: apsw.Connection) -> _Contents:
+        contents = self._read_file()
+        # One that is ahead was written since this transaction began: another will use it.
+        if contents is not None and contents.change_no <= last_change(connection)[0]:
+            if contents.can_follow(connection):
+                return contents
+            self._remove_file()
+        return _Contents.empty(connection)
+
+    def unpublished(self) -> bool:
+        """Say whether so much is not in the file that writing it anew is worth the time."""
+        contents = self._contents
+        if contents is None or not self._database.writable:
+            return False
+        if time.monotonic() < self._pause_until:
+            return False
+        least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
+        return contents.unpublished >= least
+
+    def _while_publishing(self) -> threading.Lock:
+        return self._publishing
+
+    def publish(self) -> None:
+        """Write the index to its file, without what is gone, and go on from there.
+
+        Searches go on meanwhile: they only wait for the moment in which the new file is taken up.
+        """
+        with self._publishing:
+            try:
+                self._publish()
+            except (OSError, StoreError):
+                self._pause()
+                raise
+            self._pause_seconds = self._pause_until = 0.0
+
+    def _pause(self) -> None:
+        # Each attempt lays out the whole index, and a disk that is full stays so for a while.
+        longer = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause_seconds)
+        self._pause_seconds = min(longer, _LONGEST_PAUSE_SECONDS)
+        self._pause_until = time.monotonic() + self._pause_seconds
+
+    def _publish(self) -> None:
+        with self._lock:
+            contents = None if self._contents is None else self._contents.frozen()
+        if contents is None:
+            return
+        before = file.read_header(self.path)
+        published = self._read_file() if self._is_as_new(before, contents) else None
+        if published is None:
+            started = time.perf_counter()
+            mode = self._database.path.stat().st_mode & 0o777
+            laid_out = contents.compacted().to_file()
+
+            def is_superseded() -> bool:
+                header = file.read_header(self.path)
+                return header != before and self._is_as_new(header, contents)
+
+            files.remove_leftovers(self._database.path)
+            # What is gone in a newer one must not come back with this.
+            file.write(self.path, laid_out, mode, is_superseded)
+            published = self._read_file()
+            self.on_work("publish", time.perf_counter() - started)
+        with self._lock:
+            if published is not None:
+                self._contents = published
+
+    def _read_file(self) -> _Contents | None:
+        written = file.read(self.path)
+        return None if written is None else _Contents.from_file(written)
+
+    def _is_as_new(self, header: dict[str, Any] | None, contents: _Contents) -> bool:
+        """Say whether a file, as when another process wrote it, leaves nothing to be written."""
+        if header is None or not contents.is_behind(header["state"]):
+            return False
+        change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
+        with self._database.reading() as connection:
+            return bool(_stamp_of(connection, change_no) == stamp)
+
+    def publish_in_background(self) -> None:
+        """Publish beside the searches that made it worth while, if nobody is at it already."""
+        if not self._publishing.locked():
+            threading.Thread(
+                target=self._publish_quietly, name="byheart-index", daemon=True
+            ).start()
+
+    def _publish_quietly(self) -> None:
+        # The file saves time and holds no truth: a full disk must not fail anything.
+        with contextlib.suppress(OSError, StoreError):
+            self.publish()
+
+    def rewrite(self) -> bool:
+        """Write the file anew now, so that nothing of what is gone stays; say if that was done."""
+        for _ in range(_MOST_ATTEMPTS):
+            with self._database.reading() as connection:
+                if self.view(connection) is not None:
+                    break  # otherwise another thread is ahead: look from its moment or later
+        else:
+            self.discard()
+        with contextlib.suppress(OSError):
+            self.publish()
+            return True
+        return False
+
+    def start_anew(self) -> None:
+        """Forget what is in memory; the file, if it fits the store, is still good."""
+        with self._lock:
+            self._contents = self._view = None
+
+    def discard(self) -> None:
+        """Forget everything derived, in memory and on disk."""
+        with self._publishing, self._lock:
+            self._contents = self._view = None
+            self._remove_file()
+
+    def _remove_file(self) -> None:
+        if self._database.writable:
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
+
+
+def last_change(connection: apsw.Connection) -> tuple[int, int]:
+    """Give number and stamp of the last change the transaction sees."""
+    row = connection.execute(
+        "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
+    ).get
+    return row or (0, 0)
+
+
+def _stamp_of(connection: apsw.Connection, change_no: int) -> int | None:
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT stamp FROM changes WHERE change_no = ?", (change_no,)
+    ).get
+
+
+def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
+    """Give number and dimensions of the model whose vectors are searched."""
+    return connection.execute(  # type: ignore[no-any-return]
+        "SELECT model_no, dimensions FROM models "
+        "WHERE name = (SELECT value FROM store WHERE key = 'model')"
+    ).get
+
+
+class _Contents:
+    """The index as it grows; `view()` shows what it holds now."""
+
+    def __init__(
+        self,
+        memories: dict[str, NDArray[Any]],
+        chunks: dict[str, NDArray[Any]],
+        codes: dict[str, Codes],
+        segments: list[Segment],
+        state: dict[str, Any],
+        by_turn: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._memories = {name: Growing(rows) for name, rows in memories.items()}
+        self._chunks = {name: Growing(rows) for name, rows in chunks.items()}
+        self._codes = codes
+        self._segments = segments
+        self.store_id: str = state["store_id"]
+        self.change_no: int = state["change_no"]
+        self._stamp: int = state["stamp"]
+        self._last_vector: int = state["last_vector"]
+        self._model_no: int | None = state["model_no"]
+        self._dimensions: int = state["dimensions"]
+        self.published = len(chunks["chunk_nos"]) if state["published"] else 0
+        self._unpublished_vectors = False
+        self._by_turn = sort_turns(memories, chunks) if by_turn is None else by_turn
+
+    @classmethod
+    def empty(cls, connection: apsw.Connection) -> _Contents:
+        """Start from nothing."""
+        model = active_model(connection)
+        dimensions = model[1] if model else 0
+        return cls(
+            {name: np.empty(0, kind) for name, kind in MEMORY_TYPES.items()},
+            {name: np.empty(0, kind) for name, kind in CHUNK_TYPES.items()},
+            {name: Codes() for name in CODED},
+            [],
+            {
+                "store_id": _store_id(connection),
+                "change_no": 0,
+                "stamp": 0,
+                "last_vector": 0,
+                "model_no": model[0] if model else None,
+                "dimensions": dimensions,
+                "published": False,
+            },
+        )
+
+    def can_follow(self, connection: apsw.Connection) -> bool:
+        """Say whether the store's log leads on from here: same store, same past."""
+        if self.store_id != _store_id(connection):
+            return False
+        if self.change_no == 0:
+            return True
+        return _stamp_of(connection, self.change_no) == self._stamp
+
+    def catch_up(self, connection: apsw.Connection, change: tuple[int, int]) -> None:
+        """Read everything that was committed up to a change."""
+        if change == (self.change_no, self._stamp):
+            return
+        self._follow_model(connection)
+        known = len(self._chunks["chunk_nos"].view)
+        moved = self._refresh_known_memories(connection)
+        self._append_memories(connection)
+        for segment in self._read_segments(connection):
+            self._segments.append(segment)
+            self._merge_small_segments()
+        memories = places_of(self._memories)
+        chunks = {name: rows.view for name, rows in self._chunks.items()}
+        if moved:
+            self._by_turn = sort_turns(memories, chunks)
+        else:
+            self._by_turn = add_turns(self._by_turn, memories, chunks, known)
+        self.change_no, self._stamp = change
+
+    def _follow_model(self, connection: apsw.Connection) -> None:
+        """Let go of all vectors if others are searched by now; words are the same by any model."""
+        model_no, dimensions = active_model(connection) or (None, 0)
+        switched = connection.execute(
+            "SELECT 1 FROM changes WHERE change_no > ? AND memory_no = 0 LIMIT 1",
+            (self.change_no,),
+        ).get
+        # Switched away and back again, some may have been dropped and made anew meanwhile.
+        if not switched and (model_no, dimensions) == (self._model_no, self._dimensions):
+            return
+        self._model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
+        self._segments = [without_vectors(each, dimensions) for each in self._segments]
+        embedded = self._chunks["embedded"].view
+        self._unpublished_vectors |= bool(embedded.any())
+        rows = connection.execute(
+            "SELECT chunk_no FROM chunks WHERE chunk_type IN (?, ?)", UNEMBEDDED
+        )
+        without_need = np.array([row[0] for row in rows], np.int64)
+        self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
+
+    def _refresh_known_memories(self, connection: apsw.Connection) -> bool:
+        """Read changed memories again; say whether any has another place in its session now."""
+        known = self._memories["memory_nos"].view
+        last = int(known[-1]) if len(known) else 0
+        changed = [
+            row[0]
+            for row in connection.execute(
+                "SELECT DISTINCT memory_no FROM changes "
+                "WHERE change_no > ? AND memory_no BETWEEN 1 AND ? ORDER BY memory_no",
+                (self.change_no, last),
+            )
+        ]
+        slots = np.searchsorted(known, np.array(changed, np.int64))
+        if not changed:
+            return False
+        before = places_of(self._memories)
+        alive: list[int] = []
+        fresh: dict[int, tuple[Any, ...]] = {}
+        for number in changed:
+            row = connection.execute(f"{_MEMORIES} WHERE memory_no = ?", (number,)).get
+            if row is not None:
+                fresh[number] = row
+            alive.extend(
+                each[0]
+                for each in connection.execute(
+                    "SELECT chunk_no FROM chunks WHERE memory_no = ?", (number,)
+                )
+            )
+        is_there = np.isin(changed, list(fresh))
+        self._memories["present"].replace(slots[~is_there], False)
+        self._memories["space"].replace(slots[~is_there], np.array(NONE, np.int32))
+        for name, rows in self._memory_rows(fresh.values()).items():
+            self._memories[name].replace(slots[is_there], rows)
+        self._bury_chunks(slots, alive)
+        return has_moved(before, places_of(self._memories), slots[is_there])
+
+    def _bury_chunks(self, owners: NDArray[np.int64], alive: Sequence[int]) -> None:
+        slots = np.flatnonzero(np.isin(self._chunks["owner"].view, owners))
+        dead = slots[~np.isin(self._chunks["chunk_nos"].view[slots], np.array(alive, np.int64))]
+        if len(dead):
+            self._chunks["alive"].replace(dead, False)
+            self._by_turn = self._by_turn[self._chunks["alive"].view.take(self._by_turn)]
+
+    def _append_memories(self, connection: apsw.Connection) -> None:
+        known = self._memories["memory_nos"].view
+        last = int(known[-1]) if len(known) else 0
+        rows = connection.execute(f"{_MEMORIES} WHERE memory_no > ? ORDER BY memory_no", (last,))
+        while batch := list(islice(rows, _BATCH)):
+            for name, values in self._memory_rows(batch).items():
+                self._memories[name].append(values)
+
+    def _memory_rows(self, rows: Any) -> dict[str, NDArray[Any]]:
+        columns = list(zip(*rows, strict=True)) or [()] * len(MEMORY_TYPES)
+        named: dict[str, Any] = dict(zip(MEMORY_TYPES, columns, strict=True))
+        for name in CODED:
+            named[name] = [self._codes[name].encode(each) for each in named[name]]
+        named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
+        named["turn"] = [NO_TURN if each is None else each for each in named["turn"]]
+        for name in OPEN_ENDED:
+            named[name] = [NEVER if each is None else each for each in named[name]]
+        return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
+
+    def _read_segments(self, connection: apsw.Connection) -> Iterator[Segment]:
+        nothing = empty_segment(self._dimensions)
+        while True:
+            known = self._chunks["chunk_nos"].view
+            last = int(known[-1]) if len(known) else 0
+            rows = connection.execute(_CHUNKS, (last, _BATCH)).fetchall()
+            if not rows:
+                break
+            postings = self._append_chunks(rows)
+            yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
+        while self._model_no is not None:
+            batch = (self._last_vector, self._model_no, _BATCH)
+            vectors: list[Any] = connection.execute(_VECTORS, batch).fetchall()
+            if not vectors:
+                # Those of a model that is being made beside are not to be passed over each time.
+                last = connection.execute("SELECT max(vector_no) FROM vectors").get
+                self._last_vector = max(self._last_vector, last or 0)
+                break
+            yield Segment(
+                nothing.terms,
+                nothing.starts,
+                nothing.slots,
+                nothing.counts,
+                *self._append_vectors(vectors),
+            )
+
+    def _append_chunks(
+        self, rows: Sequence[tuple[Any, ...]]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
+        first_slot = len(self._chunks["chunk_nos"].view)
+        found = [
+            (
+                first_slot + at,
+                # What repeats another text is found there.
+                []
+                if chunk_type == ECHO
+                else index_terms(content, headings, title, summary, derived, not index),
+            )
+            for at, (_, _, index, content, headings, title, summary, derived, chunk_type) in (
+                enumerate(rows)
+            )
+        ]
+        owners = _places(self._memories["memory_nos"].view, [row[1] for row in rows])
+        self._chunks["chunk_nos"].append(np.array([row[0] for row in rows], np.int64))
+        self._chunks["owner"].append(owners.astype(np.int32))
+        self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
+        self._chunks["alive"].append(np.ones(len(rows), np.bool_))
+        # What needs no vectors does not lack them.
+        self._chunks["embedded"].append(np.array([row[8] in UNEMBEDDED for row in rows], np.bool_))
+        return build_postings(found)
+
+    def _append_vectors(
+        self, rows: Sequence[tuple[int, int, bytes]]
+    ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
+        self._last_vector = rows[-1][0]
+        # Vectors of chunks that lost their memory belong to nothing: the doctor tells of them.
+        known = self._chunks["chunk_nos"].view
+        there = np.isin(np.array([row[1] for row in rows], np.int64), known)
+        rows = [row for row, is_there in zip(rows, there, strict=True) if is_there]
+        slots = _places(known, [row[1] for row in rows])
+        self._chunks["embedded"].replace(slots, True)
+        flat = np.frombuffer(b"".join(row[2] for row in rows), "<f4")
+        return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
+
+    def _merge_small_segments(self) -> None:
+        # Sizes stay a geometric series: a chunk is copied a logarithmic number of times at most.
+        # The first segment is the file's, mapped and large: it is merged only when published.
+        first = 1 if self.published else 0
+        while (
+            len(self._segments) >= first + 2
+            and self._segments[-2].weight <= 2 * self._segments[-1].weight
+        ):
+            last = self._segments.pop()
+            self._segments[-1] = merge([self._segments[-1], last])
+
+    @property
+    def unpublished(self) -> int:
+        """Count the chunks that came or went since the file was written."""
+        if self._unpublished_vectors:
+            return len(self._chunks["chunk_nos"].view)
+        alive = self._chunks["alive"].view
+        return 2 * len(alive) - self.published - int(np.count_nonzero(alive))
+
+    def is_behind(self, state: dict[str, Any]) -> bool:
+        """Say whether a file is of the same store, and of the same change or a later one."""
+        return bool(state["store_id"] == self.store_id and state["change_no"] >= self.change_no)
+
+    def frozen(self) -> _Contents:
+        """Copy what is here now, so that it can be written while this one grows."""
+        return _Contents(
+            {name: rows.view for name, rows in self._memories.items()},
+            {name: rows.view for name, rows in self._chunks.items()},
+            {name: Codes(list(codes.numbers)) for name, codes in self._codes.items()},
+            list(self._segments),
+            self._state(published=bool(self.published)),
+            self._by_turn,
+        )
+
+    def view(self) -> View:
+        """Show the contents as they are now."""
+        return View(
+            (self.change_no, self._stamp),
+            self._model_no,
+            self._dimensions,
+            MemoryColumns(**{name: rows.view for name, rows in self._memories.items()}),
+            ChunkColumns(**{name: rows.view for name, rows in self._chunks.items()}),
+            self._codes,
+            tuple(self._segments),
+            self._by_turn,
+        )
+
+    def compacted(self) -> _Contents:
+        """Copy the contents into one segment, without the memories and chunks that are gone."""
+        view = self.view()
+        # Forgotten memories stay: they can come back.
+        memory_alive = view.memories.space != NONE
+        new_owner = np.cumsum(memory_alive) - 1
+        alive = view.chunks.alive
+        renumber = np.where(alive, np.cumsum(alive) - 1, -1)
+        chunks = {name: rows.view[alive] for name, rows in self._chunks.items()}
+        chunks["owner"] = new_owner[chunks["owner"]].astype(np.int32)
+        segments = self._segments or [empty_segment(self._dimensions)]
+        memories = {name: rows.view[memory_alive] for name, rows in self._memories.items()}
+        # Names that nothing carries any more go as well: they may be what was to be forgotten.
+        codes = {}
+        for name in CODED:
+            codes[name], memories[name] = self._codes[name].without_unused(memories[name])
+        return _Contents(
+            memories,
+            chunks,
+            codes,
+            [merge(segments, renumber)],
+            self._state(published=True),
+        )
+
+    def _state(self, published: bool) -> dict[str, Any]:
+        return {
+            "store_id": self.store_id,
+            "change_no": self.change_no,
+            "stamp": self._stamp,
+            "last_vector": self._last_vector,
+            "model_no": self._model_no,
+            "dimensions": self._dimensions,
+            "published": published,
+        }
+
+    def to_file(self) -> file.IndexFile:
+        """Lay out compacted contents for the file."""
+        segment = self._segments[0]
+        arrays = {f"memory.{name}": rows.view for name, rows in self._memories.items()}
+        arrays |= {f"chunk.{name}": rows.view for name, rows in self._chunks.items()}
+        arrays |= {name: getattr(segment, name) for name in Segment.__slots__}
+        arrays["by_turn"] = self._by_turn
+        codes = {name: list(codes.numbers) for name, codes in self._codes.items()}
+        return file.IndexFile({"state": self._state(True), "codes": codes}, arrays)
+
+    @classmethod
+    def from_file(cls, loaded: file.IndexFile) -> _Contents:
+        """Go on from what a file holds; its large arrays stay on disk until they are touched."""
+        arrays = loaded.arrays
+        return cls(
+            {name: np.array(arrays[f"memory.{name}"]) for name in MEMORY_TYPES},
+            {name: np.array(arrays[f"chunk.{name}"]) for name in CHUNK_TYPES},
+            {name: Codes(loaded.header["codes"][name]) for name in CODED},
+            [Segment(**{name: arrays[name] for name in Segment.__slots__})],
+            loaded.header["state"],
+            np.array(arrays["by_turn"]),
+        )
+
+
+def _places(numbers: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
+    """Say where each number is among those known, in order; all are, in a sound store."""
+    asked = np.array(wanted, np.int64)
+    places = np.searchsorted(numbers, asked)
+    if len(asked) and (places.max() >= len(numbers) or not np.array_equal(numbers[places], asked)):
+        raise DamagedRow("rows belong to memories or chunks that are not there")
+    return places
+
+
+def _store_id(connection: apsw.Connection) -> str:
+    return connection.execute("SELECT value FROM store WHERE key = 'store_id'").get  # type: ignore[no-any-return]

@@ -1,0 +1,297 @@
+"""Which memories say almost the same: found by the signs of their vectors, judged by cosines.
+
+How alike two memories are: for each vector of the one the best cosine among the other's, the mean
+of that, and of both directions the smaller one, so that neither says much that the other does not.
+One that is more than twice as long is not the same, however near.
+
+Pairs are found without comparing each with each: the bits of a vector's signs are cut into bands of
+16, and only vectors that agree in a whole band are compared. Two vectors at cosine 0.95 differ in
+one bit of ten, and agree in some band of 24 in 99 of 100 cases.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.index.array_search import EXACT_VECTORS, Mask, View, count_differences
+from byheart.index.columns import NEVER, NONE
+from byheart.index.segment import FIXED_POINT, pack_signs
+
+# Of a long memory so many vectors are asked about when it is saved; one scan takes half a
+# millisecond in a store of 100,000 chunks.
+_MOST_ASKED = 4
+# So many memories are judged for one that is saved, the nearest first.
+_MOST_JUDGED = 32
+_MOST_TIMES_LONGER = 2
+_BAND_BITS = 16
+# Of the pairs at the very threshold so many may be missed; nearer ones are missed less.
+_MISSED = 0.01
+_MOST_ROUNDS = 8
+# In a band, each vector is compared with so many that follow it, and with the first.
+_MOST_NEIGHBOURS = 16
+# Where thousands say the same, so many pairs are enough to begin with.
+_MOST_PAIRS = 100_000
+_BLOCK = 8192
+
+Numbers = NDArray[np.int64]
+Cosines = NDArray[np.float32]
+
+
+class Pairs(NamedTuple):
+    """Memories that say almost the same, by number, with how alike they are, best first."""
+
+    first: Numbers
+    second: Numbers
+    similarity: NDArray[np.float64]
+
+
+# --- One memory against all -------------------------------------------------------------------
+
+
+def resembling(
+    view: View, memory_no: int, least: float, limit: int, now: int
+) -> list[tuple[int, float]]:
+    """Find the memories that say almost the same as one and may be seen where it is seen."""
+    row = int(np.searchsorted(view.memories.memory_nos, memory_no))
+    mine = _text(view, row)
+    nearest: dict[int, float] = {}
+    for vector in mine.vectors[:: -(-len(mine.vectors) // _MOST_ASKED) or 1]:
+        for other, cosine in _near(view, vector, least):
+            nearest[other] = max(cosine, nearest.get(other, -1.0))
+    able = [other for other in nearest if _is_visible(view, other, row, now)]
+    able.sort(key=lambda other: (-nearest[other], other))
+    found = []
+    for other in able[:_MOST_JUDGED]:
+        text = _text(view, other)
+        shorter, longer = sorted((mine.length, text.length))
+        if longer <= _MOST_TIMES_LONGER * shorter:
+            similarity = _liken(mine.vectors, text.vectors)
+            if similarity >= least:
+                found.append((int(view.memories.memory_nos[other]), similarity))
+    return sorted(found, key=lambda each: (-each[1], each[0]))[:limit]
+
+
+class _Text(NamedTuple):
+    """What is compared of a memory: how many words it has, and its vectors."""
+
+    length: int
+    vectors: Cosines
+
+
+def _text(view: View, row: int) -> _Text:
+    slots = np.flatnonzero((view.chunks.owner == row) & view.chunks.alive)
+    parts: list[NDArray[np.int16]] = [np.empty((0, view.dimensions), np.int16)]
+    for segment in view.segments:
+        first = np.searchsorted(segment.vector_slots, slots, side="left")
+        last = np.searchsorted(segment.vector_slots, slots, side="right")
+        parts += [segment.embeddings[low:high] for low, high in zip(first, last, strict=True)]
+    vectors = np.concatenate(parts).astype(np.float32) / np.float32(FIXED_POINT)
+    return _Text(int(view.chunks.length[slots].sum()), vectors)
+
+
+def _is_visible(view: View, other: int, row: int, now: int) -> bool:
+    rows = view.memories
+    return bool(
+        other != row
+        and rows.present[other]
+        and rows.space[other] == rows.space[row]
+        and rows.session[other] in (NONE, rows.session[row])
+        and rows.replaced[other] == NEVER
+        and rows.superseded[other] == NEVER
+        and rows.expires[other] > now
+    )
+
+
+def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[int, float]]:
+    """Give the memories that have a vector as near, and how near."""
+    by_signs = sum(len(each.vector_slots) for each in view.segments) > EXACT_VECTORS
+    bits, reach = pack_signs(vector[np.newaxis])[:, 0], _reach(view.dimensions, least)
+    for segment in view.segments:
+        rows = np.arange(len(segment.vector_slots))
+        if by_signs and len(rows):
+            rows = np.flatnonzero(count_differences(segment, bits, rows) <= reach)
+        cosines = np.vecdot(segment.embeddings[rows].astype(np.float32), vector) / FIXED_POINT
+        near = cosines >= least
+        slots = segment.vector_slots[rows[near]]
+        alive = view.chunks.alive[slots]
+        owners = view.chunks.owner[slots[alive]]
+        yield from zip(owners.tolist(), cosines[near][alive].tolist(), strict=True)
+
+
+def _distances(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:
+    """Count the bits in which vectors differ, given word by word."""
+    counts = map(np.bitwise_count, differing)
+    distance: NDArray[np.uint16] = next(counts).astype(np.uint16)
+    for count in counts:
+        distance += count
+    return distance
+
+
+def _reach(dimensions: int, least: float) -> int:
+    """Say in how many signs two vectors of a cosine may differ, with four deviations to spare."""
+    share = math.acos(min(least, 1.0)) / math.pi
+    return math.ceil(dimensions * share + 4 * math.sqrt(dimensions * share * (1 - share))) + 1
+
+
+def _liken(some: Cosines, others: Cosines) -> float:
+    cosines = np.vecdot(some[:, np.newaxis], others)
+    mean = min(cosines.max(axis=0).mean(), cosines.max(axis=1).mean())
+    # Fixed point can make the cosine of equals a little more than 1.
+    return round(min(float(mean), 1.0), 6)
+
+
+# --- All against all --------------------------------------------------------------------------
+
+
+def find_pairs(view: View, chunks: Mask, least: float) -> Pairs:
+    """Find pairs of the same kind and session among the memories that selected chunks belong to."""
+    vectors = _Vectors(view, chunks)
+    found, cosines = np.empty((0, 2), np.int64), np.empty(0, np.float32)
+    for pairs in _candidates(vectors, least):
+        # The nearest agree in most bands: they are looked at once.
+        known = np.isin(pairs @ [len(vectors), 1], found @ [len(vectors), 1])
+        pairs, near = _confirm(vectors, pairs[~known], least)
+        found, cosines = np.concatenate([found, pairs]), np.concatenate([cosines, near])
+    first, second, similarity = _judge(vectors, found, cosines, least)
+    order = np.lexsort((second, first, -similarity))[:_MOST_PAIRS]
+    numbers = view.memories.memory_nos
+    return Pairs(numbers[first[order]], numbers[second[order]], similarity[order])
+
+
+class _Vectors:
+    """The vectors of selected chunks from all segments, in the order of their chunks."""
+
+    def __init__(self, view: View, chunks: Mask) -> None:
+        rows = [np.flatnonzero(chunks[each.vector_slots]) for each in view.segments]
+        parts = [(each, here) for each, here in zip(view.segments, rows, strict=True) if len(here)]
+        nothing = np.empty(0, np.int64)
+        slots = np.concatenate([nothing, *(each.vector_slots[here] for each, here in parts)])
+        order = np.argsort(view.chunks.owner[slots], kind="stable")
+        self.dimensions = view.dimensions
+        self.owners: Numbers = view.chunks.owner[slots][order].astype(np.int64)
+        words = -(-view.dimensions // 64)
+        signs = [np.empty((0, words), np.uint64), *(each.signs.T[here] for each, here in parts)]
+        # A vector's words side by side: single vectors are looked up here, four times as fast.
+        self.signs = np.concatenate(signs)[order]
+        self.scopes = _scopes(view)[self.owners]
+        self.lengths = np.bincount(
+            view.chunks.owner[chunks],
+            view.chunks.length[chunks],
+            minlength=len(view.memories.memory_nos),
+        )
+        self._segments = [each for each, _ in parts]
+        self._homes = np.repeat(np.arange(len(parts)), [len(here) for _, here in parts])[order]
+        self._rows = np.concatenate([nothing, *(here for _, here in parts)])[order]
+
+    def __len__(self) -> int:
+        return len(self.owners)
+
+    def take(self, at: Numbers) -> Cosines:
+        """Fetch some of the vectors themselves."""
+        taken = np.empty((len(at), self.dimensions), np.float32)
+        for home, segment in enumerate(self._segments):
+            here = np.flatnonzero(self._homes[at] == home)
+            taken[here] = segment.embeddings[self._rows[at[here]]]
+        return taken / np.float32(FIXED_POINT)
+
+
+def _scopes(view: View) -> Numbers:
+    """Number the kinds and sessions of memories: only within one is anything doubled."""
+    rows = view.memories
+    kinds, sessions = rows.kind.astype(np.int64), rows.session.astype(np.int64)
+    scopes: Numbers = np.unique((kinds << 32) + sessions, return_inverse=True)[1].astype(np.int64)
+    return scopes
+
+
+def _candidates(vectors: _Vectors, least: float) -> Iterator[Numbers]:
+    """Give pairs of vectors that agree in a band of bits: two columns, the lower place first."""
+    if len(vectors) <= 1024:
+        yield np.stack(np.triu_indices(len(vectors), 1), axis=1)
+        return
+    bits = np.unpackbits(vectors.signs.view(np.uint8), axis=1)[:, : vectors.dimensions]
+    width = min(_BAND_BITS, vectors.dimensions)
+    count = vectors.dimensions // width
+    for number in range(_rounds(count, width, least)):
+        # Other bits together each time: the bands of one round are those of no other.
+        turned = np.random.default_rng(number).permutation(vectors.dimensions)[: count * width]
+        bands = np.packbits(bits[:, turned].reshape(len(vectors), count, width), axis=2)
+        for band in bands.transpose(1, 2, 0).astype(np.int64):
+            key = vectors.scopes
+            for byte in band:
+                key = (key << 8) | byte
+            yield _neighbours(key)
+
+
+def _rounds(bands: int, width: int, least: float) -> int:
+    """Say how often all bits must be cut into bands so that few pairs are missed."""
+    agreeing = (1 - math.acos(min(least, 1.0)) / math.pi) ** width
+    if agreeing == 1:
+        return 1
+    needed = math.log(_MISSED) / math.log(1 - agreeing) / bands
+    return min(max(1, math.ceil(needed)), _MOST_ROUNDS)
+
+
+def _neighbours(key: Numbers) -> Numbers:
+    """Pair what has the same key: each with those that follow it, up to a number, and the first."""
+    order = np.argsort(key, kind="stable")  # so that of two with one key the lower comes first
+    same = key[order]
+    pairs = [np.empty((0, 2), np.int64)]
+    at = np.arange(len(order))
+    for distance in range(1, _MOST_NEIGHBOURS + 1):
+        at = at[at + distance < len(order)]
+        at = at[same[at] == same[at + distance]]
+        pairs.append(np.stack([order[at], order[at + distance]], axis=1))
+    if len(at):
+        begins = np.flatnonzero(np.diff(same, prepend=same[:1] - 1))
+        first = begins[np.searchsorted(begins, np.arange(len(order)), side="right") - 1]
+        far = np.flatnonzero(np.arange(len(order)) - first > _MOST_NEIGHBOURS)
+        pairs.append(np.stack([order[first[far]], order[far]], axis=1))
+    return np.concatenate(pairs)
+
+
+def _confirm(vectors: _Vectors, pairs: Numbers, least: float) -> tuple[Numbers, Cosines]:
+    """Keep the pairs that really are near, of memories about as long, and say how near."""
+    reach = _reach(vectors.dimensions, least)
+    kept, cosines = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
+    for start in range(0, len(pairs), _BLOCK):
+        some, others = pairs[start : start + _BLOCK].T
+        differing = np.take(vectors.signs, some, axis=0) ^ np.take(vectors.signs, others, axis=0)
+        near = _distances(differing.T) <= reach
+        near &= vectors.scopes[some] == vectors.scopes[others]
+        near &= vectors.owners[some] != vectors.owners[others]
+        some, others = some[near], others[near]
+        lengths = vectors.lengths[vectors.owners[some]], vectors.lengths[vectors.owners[others]]
+        alike = np.maximum(*lengths) <= _MOST_TIMES_LONGER * np.minimum(*lengths)
+        some, others = some[alike], others[alike]
+        cosine = np.vecdot(vectors.take(some), vectors.take(others))
+        alike = cosine >= least
+        kept.append(np.stack([some[alike], others[alike]], axis=1))
+        cosines.append(cosine[alike])
+    return np.concatenate(kept), np.concatenate(cosines)
+
+
+def _judge(
+    vectors: _Vectors, pairs: Numbers, cosines: Cosines, least: float
+) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+    """Turn near vectors into memories that are alike as a whole."""
+    counts = np.bincount(vectors.owners, minlength=1)
+    begins = np.concatenate([[0], np.cumsum(counts)])
+    owners, at, found = np.unique(
+        vectors.owners[pairs], axis=0, return_index=True, return_counts=True
+    )
+    # Fixed point can make the cosine of equals a little more than 1.
+    similarity = np.minimum(cosines[at].astype(np.float64).round(6), 1.0)
+    sizes = counts[owners]
+    # Long documents often share a passage and nothing else: they need not be compared in full.
+    similarity[found * 4 < sizes.min(axis=1, initial=NEVER)] = -1.0
+    for place in np.flatnonzero((sizes.max(axis=1, initial=0) > 1) & (similarity >= least)):
+        similarity[place] = _liken(
+            *(vectors.take(np.arange(begins[one], begins[one + 1])) for one in owners[place])
+        )
+    alike = similarity >= least
+    return owners[alike, 0], owners[alike, 1], similarity[alike]

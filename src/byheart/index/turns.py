@@ -1,0 +1,70 @@
+"""Turns: what was said right before and after something, in the same session."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.index.array_search import Selection, Slots, View
+
+# How many turns count on each side.
+NEIGHBOURS = 2
+# What was said so much later is another conversation.
+_LONGEST_PAUSE = 3_600_000_000
+
+
+def find_neighbours(
+    view: View, chunk_nos: NDArray[np.int64], selection: Selection
+) -> NDArray[np.int64]:
+    """Name the two turns before each chunk and the two after it, nearest first; 0 for none.
+
+    They are found by their order in the session, wherever they are stored. Turns that the filter
+    keeps out are passed over, as if they had never been.
+    """
+    slots = view.slots_of(chunk_nos)
+    found = np.zeros((len(slots), 2 * NEIGHBOURS), np.int64)
+    if not len(view.by_turn):
+        return found
+    places = _places(view).take(slots)
+    turns = np.flatnonzero(places >= 0)
+    said = _selected(view, selection)
+    if len(turns) and len(said):
+        found[turns] = _around(view, said, places.take(turns))
+    return found
+
+
+def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Take the turns of the same session around each; all by their places in the order."""
+    at = np.searchsorted(said, mine)
+    last = len(said) - 1
+    # One that is not selected itself stands before the next that is.
+    is_said = said.take(np.minimum(at, last)) == mine
+    steps = np.arange(NEIGHBOURS)
+    around = np.concatenate(
+        [(at - 1)[:, np.newaxis] - steps, (at + is_said)[:, np.newaxis] + steps], axis=1
+    )
+    there = (around >= 0) & (around <= last)
+    others = view.by_turn.take(said.take(np.clip(around, 0, last)))
+    rows = view.memories
+    owner = view.chunks.owner.take(view.by_turn.take(mine))[:, np.newaxis]
+    other = view.chunks.owner.take(others)
+    there &= rows.session.take(other) == rows.session.take(owner)
+    there &= rows.space.take(other) == rows.space.take(owner)
+    there &= np.abs(rows.created.take(other) - rows.created.take(owner)) <= _LONGEST_PAUSE
+    return np.where(there, view.chunks.chunk_nos.take(others), 0)
+
+
+def _selected(view: View, selection: Selection) -> Slots:
+    """List the places of the turns that a filter lets through; kept with the selection."""
+    if not selection.turns:
+        selection.turns.append(np.flatnonzero(selection.chunks.take(view.by_turn)))
+    return selection.turns[0]
+
+
+def _places(view: View) -> NDArray[np.int32]:
+    """Give the place of each chunk in the order of turns, -1 for none; kept with the view."""
+    if not view.turn_places:
+        places = np.full(len(view.chunks.chunk_nos), -1, np.int32)
+        places[view.by_turn] = np.arange(len(view.by_turn), dtype=np.int32)
+        view.turn_places.append(places)
+    return view.turn_places[0]

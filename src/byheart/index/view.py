@@ -1,0 +1,595 @@
+"""A view of the index at one moment: which chunks does a filter allow, and which rank best?
+
+What a mask picks out is taken by `flatnonzero` and `take`: indexing with the mask itself takes ten
+times as long when it picks few of many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.contracts import Coverage, Ranked
+from byheart.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
+from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
+from byheart.model import Filter
+from byheart.model.times import to_micros
+
+# Okapi BM25, with the constants SQLite's own bm25() uses.
+K1, B = 1.2, 0.75
+# A chunk counts as no longer than so many times the mean. Texts are cut to one size: what is much
+# longer stands among short facts, and a word that it alone has is no less there (docs/quality.md).
+LONGEST = 3.0
+# Up to this many vectors every one is compared; above, their signs choose which.
+EXACT_VECTORS = 4096
+# How many vectors the signs let through for each one asked for, and the least number. Of the true
+# first 10 of 100,000 real passages 8 in 10,000 are lost, of the first 30 one in 250, of the first
+# 100 one in 43 (docs/decisions/0001).
+OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
+# Among how many vectors it is looked up how far that reaches, and among how many chunks how high
+# the best scores are.
+_SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
+# Bits of so many words can be counted in a byte, which is added faster than anything wider.
+_WORDS_IN_A_BYTE = 3
+# So many at a time, what is made on the way stays in the processor's cache.
+_BLOCK = 1 << 15
+# How many vectors are taken out of the index at a time to be compared.
+_COMPARED = 256
+# A question of 10,000 characters is answered by its rarest words.
+MOST_TERMS = 256
+# Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
+# so many, of which the others have none of the question's words.
+LEAST_TO_TELL_RARITY = 100
+# What a space holds takes some 13 bytes a chunk of the whole store: enough for those in use.
+_SPACES_KEPT = 8
+# Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
+_SCATTER = np.uint64(0x9E3779B97F4A7C15)
+
+Scores = NDArray[np.float32]
+Slots = NDArray[np.int64]
+# As a segment holds them: of a long question most are only counted.
+Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+Mask = NDArray[np.bool_]
+
+
+class Weighed(NamedTuple):
+    """Chunks that have a word, and what it adds to the score of each."""
+
+    slots: Slots
+    weights: Scores
+
+
+class WordScores(NamedTuple):
+    """The BM25 score of every chunk, and of each word that any of them has, which ones do.
+
+    These are listed segment by segment.
+    """
+
+    scores: Scores
+    found: Mapping[str, Sequence[Slots]]
+
+
+class Windows(NamedTuple):
+    """The vectors of chunks that have any, taken out of the index: those of each stand together."""
+
+    slots: Slots
+    first: Slots
+    vectors: NDArray[np.float32]
+
+    def cosines(self, vector: NDArray[np.float32]) -> Scores:
+        """Give the cosine of each chunk's best window."""
+        if not len(self.slots):
+            return np.empty(0, np.float32)
+        return _best_windows(_products(self.vectors, vector), self.first)
+
+
+class Compared(NamedTuple):
+    """Chunks that have vectors, in order, and the cosine of each one's best window."""
+
+    slots: Slots
+    cosines: Scores
+
+    def of(self, slots: Slots) -> NDArray[np.float64]:
+        """Give the cosines of some chunks; not a number for those that have no vectors here."""
+        cosines = np.full(len(slots), np.nan)
+        if len(self.slots):
+            places = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
+            known = np.flatnonzero(self.slots.take(places) == slots)
+            cosines[known] = _shown(self.cosines.take(places.take(known)))
+        return cosines
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The chunks that a filter lets through, and the statistics of BM25 over them alone."""
+
+    chunks: Mask
+    total: int
+    # How much of BM25's divisor each chunk's length makes.
+    norms: Scores
+    # The vectors of a sample of them, and which rows of each segment are theirs: once asked for.
+    samples: list[Windows] = field(default_factory=list)
+    rows: list[list[Slots]] = field(default_factory=list)
+    # Which of the view's turns are theirs, once asked for.
+    turns: list[Slots] = field(default_factory=list)
+
+    @property
+    def everything(self) -> bool:
+        """Say whether nothing at all is kept out."""
+        return self.total == len(self.chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """What a space holds, valid from the last expiry until the next."""
+
+    memories: Mask
+    selection: Selection
+    memory_count: int
+    bare_chunks: int
+    superseded: bool
+    valid_since: int
+    valid_until: int
+
+
+class Held(NamedTuple):
+    """How much a filter lets through; bare chunks have no vectors."""
+
+    memories: int
+    chunks: int
+    bare_chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything a search needs, fixed at one change of the store."""
+
+    change: tuple[int, int]
+    model_no: int | None
+    dimensions: int
+    memories: MemoryColumns
+    chunks: ChunkColumns
+    codes: Mapping[str, Codes]
+    segments: tuple[Segment, ...]
+    # The chunks of all turns, in the order of their sessions.
+    by_turn: NDArray[np.int64]
+    # The place of each chunk among them, once asked for.
+    turn_places: list[NDArray[np.int32]] = field(default_factory=list)
+    _spaces: dict[str, Space] = field(default_factory=dict)
+    _scattered: dict[int, Slots] = field(default_factory=dict)
+    _living: list[Slots] = field(default_factory=list)
+
+    def space(self, name: str, now: int) -> Space:
+        """Give what a space holds now; kept, because every search asks for it."""
+        known = self._spaces.get(name)
+        # The clock may go back: then what had expired has not expired any more.
+        if known is None or not known.valid_since <= now < known.valid_until:
+            rows = self.memories
+            own = self._own(name)
+            alive = own & (rows.replaced == NEVER) & (rows.expires > now)
+            selection = self._select(alive)
+            known = Space(
+                alive,
+                selection,
+                memory_count=int(np.count_nonzero(alive)),
+                bare_chunks=int(np.count_nonzero(selection.chunks & ~self.chunks.embedded)),
+                superseded=bool((own & (rows.superseded < NEVER)).any()),
+                valid_since=int(rows.expires[own & (rows.expires <= now)].max(initial=0)),
+                valid_until=int(rows.expires[alive].min(initial=NEVER)),
+            )
+            if len(self._spaces) >= _SPACES_KEPT:
+                self._spaces.clear()
+            self._spaces[name] = known
+        return known
+
+    def count(self, where: Filter, now: int) -> Held:
+        """Count what a space holds, or what a session of it may see."""
+        space = self.space(where.space, now)
+        if where.session_id is None:
+            return Held(space.memory_count, space.selection.total, space.bare_chunks)
+        memories = reduce(np.logical_and, self._conditions(where, space), space.memories)
+        chunks = self.chunks.alive & memories.take(self.chunks.owner)
+        return Held(
+            int(np.count_nonzero(memories)),
+            int(np.count_nonzero(chunks)),
+            int(np.count_nonzero(chunks & ~self.chunks.embedded)),
+        )
+
+    def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
+        """Find the chunks a filter lets through; `among` lists memories that must contain them."""
+        space = self.space(where.space, now)
+        conditions = [*self._conditions(where, space), *map(self._inside, among)]
+        if where.include_expired or where.as_of is not None:
+            start = self._own(where.space)
+        elif not conditions:
+            return space.selection
+        else:
+            start = space.memories
+        return self._select(reduce(np.logical_and, conditions, start))
+
+    def _own(self, space: str) -> Mask:
+        """Mark every text of a space, earlier ones too."""
+        own: Mask = self.memories.space == self.codes["space"].find(space)
+        return self.memories.present & own
+
+    def _select(self, memories: Mask) -> Selection:
+        chunks = self.chunks.alive & memories.take(self.chunks.owner)
+        total = int(np.count_nonzero(chunks))
+        lengths = self.chunks.length
+        # A product, because picking the lengths out first takes three times as long.
+        mean_length = float((lengths * chunks).sum(dtype=np.int64)) / max(total, 1) or 1.0
+        norms: Scores = lengths.astype(np.float32)
+        np.minimum(norms, np.float32(LONGEST * mean_length), out=norms)
+        norms *= np.float32(K1 * B / mean_length)
+        norms += np.float32(K1 * (1 - B))
+        return Selection(chunks, total, norms)
+
+    def _conditions(self, where: Filter, space: Space) -> Iterator[Mask]:
+        rows = self.memories
+        if where.session_id is not None:
+            inside = rows.session == self.codes["session"].find(where.session_id)
+            yield inside | (rows.session == NONE) if where.include_global else inside
+        if where.kind:
+            wanted = [rows.kind == self.codes["kind"].find(kind) for kind in where.kind]
+            yield np.logical_or.reduce(wanted)
+        if where.origin:
+            wanted = [rows.origin == self.codes["origin"].find(each) for each in where.origin]
+            yield np.logical_or.reduce(wanted)
+        if where.agent_id is not None:
+            yield rows.agent == self.codes["agent"].find(where.agent_id)
+        if where.task_code is not None:
+            yield rows.task == self.codes["task"].find(where.task_code)
+        if where.session_iter is not None:
+            yield rows.iteration == where.session_iter
+        if where.min_importance is not None:
+            yield rows.importance >= where.min_importance
+        if where.created_after is not None:
+            yield rows.created >= to_micros(where.created_after)
+        if where.created_before is not None:
+            yield rows.created < to_micros(where.created_before)
+        at = NEVER if where.as_of is None else to_micros(where.as_of)
+        if where.as_of is not None:
+            yield (rows.since <= at) & (rows.replaced > at)
+            if not where.include_expired:
+                yield rows.expires > at
+        elif where.include_expired:
+            yield rows.replaced == NEVER
+        if where.superseded or (where.superseded is False and space.superseded):
+            # At no given moment, whatever was superseded at all is.
+            superseded = rows.superseded <= min(at, NEVER - 1)
+            yield superseded if where.superseded else ~superseded
+
+    def _inside(self, memory_nos: NDArray[np.int64]) -> Mask:
+        inside = np.zeros(len(self.memories.memory_nos), np.bool_)
+        inside[self._memory_slots(memory_nos)] = True
+        return inside
+
+    def _memory_slots(self, memory_nos: NDArray[np.int64]) -> Slots:
+        at = np.searchsorted(self.memories.memory_nos, memory_nos)
+        at = at[at < len(self.memories.memory_nos)]
+        return at[np.isin(self.memories.memory_nos[at], memory_nos)]
+
+    def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
+        """Rank chunks by what `score_words` gave them."""
+        slots = np.flatnonzero(scores >= _guess_least(scores, limit))
+        if len(slots) < limit:
+            # Of the comparison, because of floats themselves it takes eight times as long.
+            slots = np.flatnonzero(scores > 0)
+        return self._best(slots, scores.take(slots), limit)
+
+    def word_scores(self, scores: Scores, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Pick the scores of some chunks out of what `score_words` gave to all."""
+        return _shown(scores.take(np.searchsorted(self.chunks.chunk_nos, chunk_nos)))
+
+    def rank_matches(
+        self,
+        chunk_nos: NDArray[np.int64],
+        terms: Sequence[str],
+        selection: Selection,
+        limit: int,
+    ) -> Ranked:
+        """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
+        slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
+        slots = slots[selection.chunks[slots]]
+        return self._best(slots, self.score_words(terms, selection).scores[slots], limit)
+
+    def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
+        """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
+        scores = np.zeros(len(selection.chunks), np.float32)
+        found = {}
+        for term, parts in self._weigh(terms, selection).items():
+            for slots, weights in parts:
+                weights += scores.take(slots)
+                scores[slots] = weights
+            found[term] = [part.slots for part in parts]
+        return WordScores(scores, found)
+
+    def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
+        """Add up how rare the words are that a chunk has of a question, and all that were asked.
+
+        What no chunk has is as rare as can be.
+        """
+        counted = max(total, LEAST_TO_TELL_RARITY)
+        unseen = _rarity(0, counted)
+        # Of a very long question only the rarest words were looked for.
+        missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
+        asked = here = 0.0
+        for parts in scored.found.values():
+            rarity = _rarity(sum(map(len, parts)), counted)
+            asked += rarity
+            here += rarity if any(_holds(slots, slot) for slots in parts) else 0.0
+        return Coverage(here, asked + missing, unseen, total)
+
+    def present(self, terms: Sequence[str], selection: Selection) -> list[str]:
+        """Keep the terms that selected chunks have, the rarest if they are too many."""
+        return list(self._weigh(terms, selection))
+
+    def weigh_terms(
+        self, terms: Sequence[str], slot: int, selection: Selection
+    ) -> dict[str, float]:
+        """Tell what each term contributes to one chunk's score."""
+        shares = {}
+        for term, parts in self._weigh(terms, selection).items():
+            for slots, weights in parts:
+                here = np.flatnonzero(slots == slot)
+                if len(here):
+                    shares[term] = float(weights[here[0]])
+        return shares
+
+    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Weighed]]:
+        """Tell what each term adds to the chunks of each segment that have it."""
+        asked = Counter(terms)
+        postings = self._postings(list(asked), selection)
+        chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
+        rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
+        weighed: dict[str, list[Weighed]] = {}
+        for term in (term for term in postings if term in rarest):
+            rarity = _rarity(chunks[term], selection.total)
+            weight = np.float32(asked[term] * rarity * (K1 + 1))
+            weighed[term] = []
+            for slots, counts in postings[term]:
+                places, weights = slots.astype(np.int64), counts.astype(np.float32)
+                # In place, because new arrays for each step would take as long as the steps.
+                norms = selection.norms.take(places)
+                norms += weights
+                weights *= weight
+                weights /= norms
+                weighed[term].append(Weighed(places, weights))
+        return weighed
+
+    def _postings(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Posting]]:
+        """Give the selected chunks that have each term, segment by segment, and how often."""
+        found: dict[str, list[Posting]] = {term: [] for term in terms}
+        hashes = np.array([hash_term(term) for term in terms], np.uint64)
+        for segment in self.segments:
+            for term, (slots, counts) in zip(terms, segment.postings(hashes), strict=True):
+                if len(slots) and not selection.everything:
+                    keep = np.flatnonzero(selection.chunks.take(slots))
+                    slots, counts = slots.take(keep), counts.take(keep)
+                if len(slots):
+                    found[term].append((slots, counts))
+        return found
+
+    def rank_by_vector(
+        self, vector: NDArray[np.float32], selection: Selection, limit: int
+    ) -> Ranked:
+        """Rank chunks by the cosine of their best window."""
+        allowed = self._allowed(selection)
+        available = sum(map(len, allowed))
+        wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
+        while True:
+            if available <= max(EXACT_VECTORS, wanted):
+                rows = allowed
+            else:
+                rows = self._near_by_signs(vector, allowed, wanted)
+            near = self._compare(rows, vector)
+            complete = sum(map(len, rows)) >= available
+            if complete or len(near.slots) >= limit:
+                return self._best(near.slots, near.cosines, limit)
+            wanted *= 4  # chunks of many windows can crowd out others
+
+    def _allowed(self, selection: Selection) -> list[Slots]:
+        """List the rows of each segment's vectors whose chunks are selected; kept with these."""
+        if not selection.rows:
+            chosen = [selection.chunks.take(each.vector_slots) for each in self.segments]
+            selection.rows.append([np.flatnonzero(each) for each in chosen])
+        return selection.rows[0]
+
+    def _near_by_signs(
+        self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
+    ) -> list[Slots]:
+        bits = pack_signs(vector[np.newaxis])[:, 0]
+        pairs = list(zip(self.segments, allowed, strict=True))
+        distances = [count_differences(segment, bits, rows) for segment, rows in pairs]
+        # A sample tells how far to reach for about so many, unless what is near recurs in its step.
+        step = max(1, sum(map(len, distances)) // _SAMPLED)
+        near = _within(distances, _reach(distances, self.dimensions, wanted, step))
+        if not 0.75 * wanted <= sum(map(np.count_nonzero, near)) <= 2 * wanted:
+            near = _within(distances, _reach(distances, self.dimensions, wanted, 1))
+        return [rows.take(np.flatnonzero(each)) for rows, each in zip(allowed, near, strict=True)]
+
+    def compare(self, slots: Slots, vector: NDArray[np.float32]) -> Compared:
+        """Compare some chunks with a vector."""
+        return self._compare(self._rows(slots), vector)
+
+    def _compare(self, rows: Sequence[Slots], vector: NDArray[np.float32]) -> Compared:
+        """Compare some rows of each segment with a vector."""
+        owners, products = self._owners(rows), np.empty(sum(map(len, rows)), np.float32)
+        # A few at a time, and always in the same place: this stays in the processor's cache.
+        few = np.empty((min(len(products), _COMPARED), self.dimensions), np.float32)
+        for here, segment, those in self._parts(rows, _COMPARED):
+            vectors = few[: len(those)]
+            vectors[:] = segment.embeddings.take(those, axis=0)
+            products[here] = _products(vectors, vector)
+        owners, products = _in_order(owners, products)
+        first = _begins(owners)
+        return Compared(owners.take(first), _best_windows(products, first))
+
+    def windows(self, slots: Slots) -> Windows:
+        """Take out the vectors of some chunks."""
+        rows = self._rows(slots)
+        owners = self._owners(rows)
+        windows = np.empty((len(owners), self.dimensions), np.float32)
+        for here, segment, those in self._parts(rows, _BLOCK):
+            windows[here] = segment.embeddings.take(those, axis=0)
+        owners, windows = _in_order(owners, windows)
+        first = _begins(owners)
+        return Windows(owners.take(first), first, windows)
+
+    def _rows(self, slots: Slots) -> list[Slots]:
+        return [rows_of(each.vector_slots, slots) for each in self.segments]
+
+    def _owners(self, rows: Sequence[Slots]) -> Slots:
+        """Name the chunk of each row."""
+        owners = np.empty(sum(map(len, rows)), np.int64)
+        for here, segment, those in self._parts(rows, _BLOCK):
+            owners[here] = segment.vector_slots.take(those)
+        return owners
+
+    def _parts(self, rows: Sequence[Slots], most: int) -> Iterator[tuple[slice, Segment, Slots]]:
+        """Go through rows of each segment, so many at a time, with their place among all."""
+        at = 0
+        for segment, those in zip(self.segments, rows, strict=True):
+            for begin in range(0, len(those), most):
+                part = those[begin : begin + most]
+                yield slice(at, at := at + len(part)), segment, part
+
+    def scattered(self, halvings: int) -> Slots:
+        """List chunks that stand for all, half as many with each halving; kept, like the spaces.
+
+        Chosen by their own numbers, so that another chunk does not change the whole choice.
+        """
+        if halvings not in self._scattered:
+            mixed = self.chunks.chunk_nos.astype(np.uint64) * _SCATTER
+            chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
+            self._scattered[halvings] = np.flatnonzero(chosen)
+        return self._scattered[halvings]
+
+    def living(self) -> Slots:
+        """List the chunks that are still there; kept, like the spaces."""
+        if not self._living:
+            self._living.append(np.flatnonzero(self.chunks.alive))
+        return self._living[0]
+
+    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+        """Give the number of the memory that each chunk belongs to."""
+        slots = np.searchsorted(self.chunks.chunk_nos, np.array(chunk_nos, np.int64))
+        numbers: list[int] = self.memories.memory_nos[self.chunks.owner[slots]].tolist()
+        return numbers
+
+    def slot_of(self, chunk_no: int) -> int:
+        """Give the place of a chunk in the columns."""
+        return int(np.searchsorted(self.chunks.chunk_nos, chunk_no))
+
+    def slots_of(self, chunk_nos: NDArray[np.int64]) -> Slots:
+        """Give the places of chunks in the columns."""
+        return np.searchsorted(self.chunks.chunk_nos, chunk_nos)
+
+    def _best(self, slots: Slots, scores: Scores, limit: int) -> Ranked:
+        if len(slots) > limit:
+            # Everything that ties with the last place stays in, so that ties are cut by age below.
+            least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+            near = np.flatnonzero(scores >= least)
+            slots, scores = slots.take(near), scores.take(near)
+        order = np.lexsort((slots, -scores))[:limit]
+        return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
+
+
+def _guess_least(scores: Scores, limit: int) -> float:
+    """Guess from a sample which score more chunks than the limit have, but not many more."""
+    step = len(scores) // _SAMPLED_SCORES + 1
+    sample = scores[::step]
+    rank = min(3 * limit // step + 1, len(sample))
+    # Sorted, because among many equal scores, most of them 0, `partition` takes four times as long.
+    least = float(np.sort(sample)[len(sample) - rank]) if rank else 0.0
+    return least if least > 0 else math.inf
+
+
+def _products(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> Scores:
+    # Not `vectors @ vector`: BLAS starts threads for it, which wait for a busy core.
+    products: Scores = np.vecdot(vectors, vector)
+    return products
+
+
+def _best_windows(products: Scores, first: Slots) -> Scores:
+    """Give the cosine of each chunk's best window; those of each stand together."""
+    # Rounded, because the last bits depend on where in memory a vector stands.
+    # Clipped, because fixed point can make the cosine of equals a little more than 1.
+    cosines = np.round(products / np.float32(FIXED_POINT), 6)
+    return np.clip(np.maximum.reduceat(cosines, first), -1.0, 1.0)
+
+
+def _in_order(owners: Slots, rows: NDArray[np.float32]) -> tuple[Slots, NDArray[np.float32]]:
+    """Sort what belongs to chunks by these: several segments, or questions, know no order."""
+    if not (owners[1:] < owners[:-1]).any():
+        return owners, rows
+    order = np.argsort(owners, kind="stable")
+    return owners.take(order), rows.take(order, axis=0)
+
+
+def _begins(ordered: Slots) -> Slots:
+    """Tell where in an ordered array each of its values stands first."""
+    fresh = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
+    return np.flatnonzero(fresh)
+
+
+def _reach(distances: Sequence[NDArray[np.uint16]], most: int, wanted: int, step: int) -> int:
+    """Say how far to go for so many, by one distance of each `step`."""
+    counts = sum(np.bincount(each[::step], minlength=most + 1) for each in distances)
+    return int(np.searchsorted(np.cumsum(counts), wanted / step))
+
+
+def _within(distances: Sequence[NDArray[np.uint16]], reach: int) -> list[Mask]:
+    return [each <= reach for each in distances]
+
+
+def count_differences(
+    segment: Segment, bits: NDArray[np.uint64], rows: Slots
+) -> NDArray[np.uint16]:
+    """Tell in how many signs each row of a segment differs from a vector."""
+    # Of more than a third, picking them out takes longer than comparing all.
+    few = 3 * len(rows) < len(segment.vector_slots)
+    differences = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
+    for at in range(0, len(differences), _BLOCK):
+        here = slice(at, at + _BLOCK)
+        for first in range(0, len(bits), _WORDS_IN_A_BYTE):
+            group = slice(first, first + _WORDS_IN_A_BYTE)
+            words = (each.take(rows[here]) if few else each[here] for each in segment.signs[group])
+            pairs = zip(words, bits[group], strict=True)
+            differences[here] += reduce(np.add, (np.bitwise_count(a ^ b) for a, b in pairs))
+    return differences if len(differences) == len(rows) else differences.take(rows)
+
+
+def _rarity(chunks: int, total: int) -> float:
+    """Tell how much a word says that so many of all chunks have."""
+    return math.log1p((total - chunks + 0.5) / (chunks + 0.5))
+
+
+def _holds(slots: Slots, slot: int) -> bool:
+    """Look up a chunk among those that have a word, which are in ascending order."""
+    at = int(slots.searchsorted(slot))
+    return at < len(slots) and int(slots[at]) == slot
+
+
+def _shown(scores: Scores) -> NDArray[np.float64]:
+    """Drop the digits that single precision does not have."""
+    return scores.astype(np.float64).round(6)
+
+
+def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
+    """List the rows of a segment's vectors that belong to some chunks."""
+    sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
+    first = np.searchsorted(vector_slots, sought, side="left")
+    lengths = np.searchsorted(vector_slots, sought, side="right") - first
+    # As if each range were laid out behind the one before it.
+    starts = np.cumsum(lengths) - lengths
+    rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
+    return rows

@@ -1,0 +1,132 @@
+"""Batching: any number of items are checked, kept and counted a batch at a time.
+
+Each batch is kept before the next is looked at: whoever is interrupted loses seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from byheart.contracts import Storage
+from byheart.errors import ByheartError, StoreError, TooManyChunks
+from byheart.memory.saving import OnEmbedded, Saver, SaveRequest
+from byheart.model import SaveResult
+from byheart.model import checks as check
+from byheart.settings import Settings
+from byheart.upkeep.usage_stats import Observer
+
+# How much is chunked, embedded and committed at a time: large enough for full batches, small enough
+# that an interrupted import loses seconds.
+_BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
+# How often a long import brings the search index up to date.
+_REFRESH_EVERY_CHUNKS = 20_000
+
+CheckItem = Callable[[Mapping[str, Any], Settings], SaveRequest]
+
+
+Keep = Callable[[Sequence[SaveRequest], OnEmbedded | None], list[SaveResult]]
+OnProgress = Callable[["Progress"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a long piece of work has come: what is kept by now.
+
+    While the vectors of a long text are made, `vectors` counts the chunks that have theirs.
+    """
+
+    memories: int = 0
+    chunks: int = 0
+    unchanged: int = 0
+    vectors: int = 0
+    vectors_total: int = 0
+
+    def plus(self, saved: Sequence[SaveResult]) -> Progress:
+        """Count what was kept besides."""
+        return Progress(
+            self.memories + len(saved),
+            self.chunks + sum(each.chunks for each in saved),
+            self.unchanged + sum(each.status == "unchanged" for each in saved),
+        )
+
+    def while_embedding(self, on_progress: OnProgress | None) -> OnEmbedded | None:
+        """Give what tells how far the vectors are of what is kept next."""
+        if on_progress is None:
+            return None
+        return lambda saved, made, total: on_progress(
+            replace(self.plus(saved), vectors=made, vectors_total=total)
+        )
+
+
+class Batcher:
+    """Take in many texts, whatever checks and keeps them."""
+
+    def __init__(
+        self, storage: Storage, saver: Saver, observer: Observer, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._observer = observer
+        self._settings = settings
+
+    def check(
+        self, items: Iterable[Mapping[str, Any]], check_item: CheckItem, check_first: bool
+    ) -> Iterable[list[SaveRequest]]:
+        """Check items and put them into batches; with `check_first`, all before the first batch."""
+        check.check_bool("check_first", check_first)
+        batches = self._checked(items, check_item)
+        return list(batches) if check_first else batches
+
+    def _checked(
+        self, items: Iterable[Mapping[str, Any]], check_item: CheckItem
+    ) -> Iterator[list[SaveRequest]]:
+        batch: list[SaveRequest] = []
+        chars = 0
+        for number, item in enumerate(check.check_items(items)):
+            try:
+                batch.append(check_item(item, self._settings))
+            except ByheartError as error:
+                yield batch
+                error.message = f"item {number}: {error.message}"
+                raise
+            chars += len(batch[-1].content)
+            if len(batch) >= _BATCH_MEMORIES or chars >= _BATCH_CHARS:
+                yield batch
+                batch, chars = [], 0
+        yield batch
+
+    def keep(
+        self,
+        batches: Iterable[Sequence[SaveRequest]],
+        keep: Keep,
+        on_progress: OnProgress | None,
+    ) -> list[SaveResult]:
+        """Keep batch after batch, and say after each how far that is."""
+        results: list[SaveResult] = []
+        progress, unrefreshed = Progress(), 0
+        for batch in batches:
+            try:
+                saved = keep(batch, progress.while_embedding(on_progress))
+            except TooManyChunks as error:
+                # As with any bad item: the items before it are kept.
+                at = [each.content_hash for each in batch].index(error.content_hash)
+                self.keep([batch[:at]], keep, on_progress)
+                error.message = f"item {len(results) + at}: {error.message}"
+                raise
+            for request, result in zip(batch, saved, strict=True):
+                self._observer.saved(request.space, result.status)
+            results += saved
+            progress = progress.plus(saved)
+            unrefreshed += sum(each.chunks for each in saved if each.status == "created")
+            if unrefreshed >= _REFRESH_EVERY_CHUNKS:
+                self._storage.refresh()
+                unrefreshed = 0
+            with contextlib.suppress(StoreError):
+                self._saver.prune()
+            if on_progress is not None:
+                on_progress(progress)
+        self._storage.refresh()
+        return results

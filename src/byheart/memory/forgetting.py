@@ -1,0 +1,180 @@
+"""Forgetting: choose what is meant, hide it or take it out for good, and look that it is so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from byheart.contracts import Reader, Storage
+from byheart.errors import InvalidInput, NotFound
+from byheart.model import Filter, Forgotten
+from byheart.model import checks as check
+from byheart.model.filters import make_filter
+from byheart.system import clock
+
+_LONGEST_DAYS = 365_000
+_AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdwmy]?)\s*")
+_HOURS = {"h": 1, "d": 24, "": 24, "w": 168, "m": 730, "y": 8766}
+# How many of the memories that went are searched for by their own words.
+_MOST_SEARCHED, _SEARCHED_CHARS = 20, 500
+
+Find = Callable[[str, str], Sequence[str]]
+
+
+class Forgetter:
+    """Forget memories by id, by filter, or by age."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        find: Find,
+        clear_queries: Callable[[], None],
+        default_space: str,
+    ) -> None:
+        self._storage = storage
+        self._find = find
+        self._clear_queries = clear_queries
+        self._space = default_space
+
+    def forget(
+        self,
+        memory_ids: Sequence[str],
+        given: Mapping[str, Any],
+        older_than: object,
+        *,
+        hard: bool,
+        dry_run: bool | None,
+        who: str,
+        reason: str | None,
+    ) -> Forgotten:
+        """Forget the memories named, or all that match; the latter only when `dry_run=False`."""
+        if memory_ids:
+            others = {name for name in given if name != "space"}
+            if others or older_than is not None:
+                raise InvalidInput(
+                    "both ids and a filter were given", "forget by one of them at a time"
+                )
+            where = make_filter(given, self._space)
+            self._check_known(memory_ids, where.space)
+            chosen, dry_run = list(dict.fromkeys(memory_ids)), bool(dry_run)
+        else:
+            where = self._filter(given, older_than)
+            chosen, dry_run = self._ids(where, hard), dry_run is None or dry_run
+        return self._carry_out(chosen, where.space, hard, dry_run, who, reason)
+
+    def cleanup(
+        self, days_old: object, given: Mapping[str, Any], *, hard: bool, dry_run: bool, who: str
+    ) -> Forgotten:
+        """Forget what nobody has changed or recalled for so many days, and what has run out."""
+        days = check.check_number("days_old", days_old, 0, _LONGEST_DAYS)
+        where = self._restrict(given)
+        now = clock.now()
+        with self._storage.reading() as reader:
+            current = set(reader.ids(where))
+            every = reader.ids(replace(where, include_expired=True))
+        expired = [each for each in every if each not in current]
+        chosen = dict.fromkeys([*self._ids(where, hard, _before(now, days)), *expired])
+        reason = f"untouched for {days:g} days, or expired"
+        done = self._carry_out(list(chosen), where.space, hard, dry_run, who, reason)
+        return replace(done, expired=len(expired))
+
+    def _filter(self, given: Mapping[str, Any], older_than: object) -> Filter:
+        where = self._restrict(given)
+        # How to match, and what to add, restrict nothing: alone they would mean everything.
+        restricted = replace(where, include_global=True, match="any", include_expired=False)
+        if restricted == Filter(where.space) and older_than is None:
+            raise InvalidInput(
+                "no memory was named and no filter given",
+                "name ids, or a filter such as session_id, agent_id, kind or older_than",
+            )
+        if older_than is not None:
+            if where.created_before is not None:
+                raise InvalidInput("older_than and created_before were both given", "give one")
+            now = clock.now()
+            where = replace(where, created_before=_before(now, check_age("older_than", older_than)))
+        return where
+
+    def _restrict(self, given: Mapping[str, Any]) -> Filter:
+        if given.get("as_of") is not None:
+            raise InvalidInput("as_of was given", "what is forgotten now is what there is now")
+        # A session's own memories are meant, not the global ones it can see as well.
+        return make_filter({"include_global": False, **given}, self._space)
+
+    def _ids(self, where: Filter, hard: bool, untouched_since: datetime | None = None) -> list[str]:
+        """Choose what matches; for good, also what is hidden or has run out but is still there."""
+        with self._storage.reading() as reader:
+            if not hard:
+                return reader.ids(where, untouched_since)
+            every = replace(where, include_expired=True)
+            return [
+                *reader.ids(every, untouched_since),
+                *reader.ids(replace(every, forgotten=True), untouched_since),
+            ]
+
+    def _check_known(self, memory_ids: Sequence[str], space: str) -> None:
+        with self._storage.reading() as reader:
+            known = reader.created(memory_ids, space)
+        unknown = [name for name in memory_ids if name not in known]
+        if unknown:
+            raise NotFound(
+                f"there is no {unknown[0]} in this space; nothing was forgotten",
+                "look for it with: byheart list",
+            )
+
+    def _carry_out(
+        self,
+        chosen: Sequence[str],
+        space: str,
+        hard: bool,
+        dry_run: bool,
+        who: str,
+        reason: str | None,
+    ) -> Forgotten:
+        with self._storage.reading() as reader:
+            created = reader.created(chosen, space).values()
+            texts = _texts(reader, chosen[:_MOST_SEARCHED], space) if hard else {}
+        done = Forgotten(
+            memory_ids=tuple(chosen),
+            count=len(chosen),
+            hard=hard,
+            dry_run=dry_run,
+            oldest=min(created, default=None),
+            newest=max(created, default=None),
+        )
+        if dry_run or not chosen:
+            return done
+        if not hard:
+            hidden = self._storage.forget(chosen, space, who, reason)
+            return replace(done, memory_ids=tuple(hidden), count=len(hidden))
+        self._clear_queries()  # a question may have been the very text
+        removal = self._storage.remove(chosen, space, tombstones=True)
+        found = [each for each, text in texts.items() if each in self._find(text, space)]
+        return replace(done, removal=removal, count=removal.memories, still_found=tuple(found))
+
+
+def check_age(name: str, value: object) -> float:
+    """Accept an age in days, or with a unit: `30`, `"30d"`, `"12h"`, `"2w"`, `"6m"`, `"1y"`."""
+    is_age = isinstance(value, str | int | float) and not isinstance(value, bool)
+    match = _AGE.fullmatch(str(value)) if is_age else None
+    if match is None:
+        raise InvalidInput(
+            f"{name} {check.show(value)} is not an age",
+            "give days, or a unit: 12h, 30d, 2w, 6m, 1y",
+        )
+    days = float(match[1]) * _HOURS[match[2]] / 24
+    return check.check_number(name, days, 0, _LONGEST_DAYS)
+
+
+def _before(now: datetime, days: float) -> datetime:
+    try:
+        return now - timedelta(days=days)
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _texts(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, str]:
+    memories = (reader.memory(memory_id, space) for memory_id in memory_ids)
+    return {each.memory_id: each.content.strip()[:_SEARCHED_CHARS] for each in memories if each}

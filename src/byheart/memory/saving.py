@@ -1,0 +1,523 @@
+"""Saving: the one path of a memory, from what a caller gave to what the store holds.
+
+check → known already? → chunk → notice → embed → write, all of it or nothing
+
+What would take long to embed is written first, and found by its words meanwhile.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import cache
+from hashlib import sha256
+from itertools import chain
+from typing import Any
+
+from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
+from byheart.embedding.vectorizer import (
+    Made,
+    Passage,
+    Vectorizer,
+    by_chunk,
+    passages,
+    previous_text,
+)
+from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
+from byheart.extraction import extract_entities, score_importance, summarize
+from byheart.memory.retention import retention_days
+from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
+from byheart.model import checks as check
+from byheart.model.ids import new_memory_id
+from byheart.settings import Settings
+from byheart.system import clock
+from byheart.system.forking import renew_after_fork
+
+# So many chunks of a text are embedded before they are written, which takes seconds. Of a longer
+# one the vectors are made afterwards, a few seconds' worth at a time, each kept whatever happens.
+_EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
+# How many waiting chunks a save embeds besides its own, once the provider is back.
+_MADE_UP_PER_SAVE = 8
+# How many memories that have run out a save takes out.
+_PRUNED_PER_SAVE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class SaveRequest:
+    """What a caller wants kept, checked; `None` stands for what was not given."""
+
+    content: str
+    content_hash: str
+    kind: str
+    title: str | None
+    summary: str | None
+    source: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | None
+    task_code: str | None
+    path: str | None
+    tags: tuple[str, ...]
+    entities: tuple[str, ...] | None
+    importance: float | None
+    expires_at: datetime | None
+    metadata: Mapping[str, Any]
+    space: str
+    at: datetime
+    # What comes back from where it was exported to keeps its name and its age.
+    memory_id: str | None = None
+    created_at: datetime | None = None
+    # The time that decides its place in the session, if that is not `created_at`.
+    placed_at: datetime | None = None
+    role: str | None = None
+    client_id: str | None = None
+    origin: Origin | None = None
+    # What was made readable is no longer of the format that its path names.
+    format: str | None = None
+    who: str | None = None
+    # The stretches of the text that only repeat what was put into the prompt.
+    echoes: tuple[tuple[int, int], ...] = ()
+    # How many secrets of each kind were found in it, and whether they were replaced.
+    secrets_found: Mapping[str, int] = field(default_factory=dict)
+    secrets_redacted: bool = False
+
+    @property
+    def key(self) -> DedupKey:
+        """Say what makes it the same memory as another."""
+        return DedupKey(
+            self.space,
+            self.session_id,
+            self.kind,
+            self.content_hash,
+            self.role is not None,
+            self.client_id,
+        )
+
+    def contradicts(self, held: SaveResult) -> bool:
+        """Say whether a turn's client id was used for another text, unless that was changed."""
+        named = self.role is not None and self.client_id is not None
+        return named and held.version == 1 and held.content_hash != self.content_hash
+
+    @property
+    def own_words(self) -> str:
+        """Give the text without what it only repeats."""
+        parts, at = [], 0
+        for start, end in self.echoes:
+            parts.append(self.content[at:start])
+            at = end
+        return "".join((*parts, self.content[at:]))
+
+    @property
+    def whose(self) -> Origin:
+        """Say whose words it holds."""
+        return self.origin or usual_origin(
+            self.kind, self.role, self.path, self.agent_id, self.client_id
+        )
+
+
+def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict:
+    """Make the error for a client id that stands for another text."""
+    return Conflict(
+        f"{item}client_id {turn.client_id!r} was logged before with another text, "
+        f"as {held.memory_id}, which stays as it is",
+        "give each turn a client_id of its own, or change the text with: "
+        f"byheart update {held.memory_id}",
+    )
+
+
+SAVE_FIELDS = (
+    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
+    *("task_code", "tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "space"),
+    *("path", "origin"),
+)
+
+
+def check_request(
+    given: Mapping[str, Any], settings: Settings, *, blank: bool = False
+) -> SaveRequest:
+    """Accept the fields of `save`, or refuse them before anything is written."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(
+            f"an item must be an object with the fields of save, not {type(given).__name__}",
+            'give {"content": "…"}',
+        )
+    check.check_names(given, SAVE_FIELDS, "field")
+    value = given.get
+    at = clock.now()
+    content = check.check_text(
+        "content", value("content"), longest=settings.max_content_bytes, blank=blank
+    )
+    return SaveRequest(
+        content=content,
+        content_hash=sha256(content.encode()).hexdigest(),
+        kind=check.check_kind(given.get("kind", "note")),
+        title=check.check_optional_text("title", value("title"), check.LONGEST_TITLE),
+        summary=check.check_optional_text("summary", value("summary"), check.LONGEST_SUMMARY),
+        source=check.check_label("source", given.get("source", "manual")),
+        session_id=check.check_optional_label("session_id", value("session_id")),
+        agent_id=check.check_optional_label("agent_id", value("agent_id")),
+        session_iter=check.check_session_iter(value("session_iter")),
+        task_code=check.check_optional_label("task_code", value("task_code")),
+        path=check.check_optional_text("path", value("path"), check.LONGEST_PATH),
+        tags=check.check_labels("tags", value("tags")),
+        entities=None
+        if value("entities") is None
+        else check.check_labels("entities", value("entities")),
+        importance=check.check_importance("importance", value("importance")),
+        expires_at=check.check_expiry(value("ttl_days"), value("expires_at"), at),
+        metadata=check.check_metadata(value("metadata")),
+        space=check.check_label(
+            "space", settings.space if value("space") is None else value("space")
+        ),
+        at=at,
+        origin=check.check_origin(value("origin")),
+    )
+
+
+_TEXTS = ("content", "title", "summary")
+
+
+def look_for_secrets(
+    request: SaveRequest, settings: Settings, names: Sequence[str] = _TEXTS
+) -> SaveRequest:
+    """Note the secrets of what is saved on purpose; replace them if the settings say so.
+
+    `names` are the fields to look at: an update leaves alone what it was not given.
+    """
+    # Imported here: only what saves needs the patterns.
+    from byheart.extraction.secrets import redact
+
+    texts = {name: getattr(request, name) for name in _TEXTS}
+    found: Counter[str] = Counter()
+    for name in _TEXTS:
+        if name in names and texts[name]:
+            redacted = redact(texts[name])
+            texts[name] = redacted.text
+            found.update(redacted.found)
+    if not found:
+        return request
+    request = replace(request, secrets_found=dict(found))
+    if settings.redact_secrets != "all":
+        return request
+    return replace(
+        request,
+        content=texts["content"],
+        content_hash=sha256(texts["content"].encode()).hexdigest(),
+        title=texts["title"],
+        summary=texts["summary"],
+        secrets_redacted=True,
+    )
+
+
+def check_saved(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
+    """Accept the fields of `save`, and look for secrets in them."""
+    return look_for_secrets(check_request(given, settings), settings)
+
+
+def tell_secrets(request: SaveRequest, result: SaveResult) -> SaveResult:
+    """Add to a result what was found in its text."""
+    if not request.secrets_found:
+        return result
+    return replace(
+        result,
+        secrets_found=request.secrets_found,
+        secrets_redacted=request.secrets_redacted,
+    )
+
+
+# Told what was written, how many of its missing vectors are made, and how many there are to make.
+OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
+
+
+class Saver:
+    """Turn requests into memories."""
+
+    def __init__(self, storage: Storage, vectorizer: Vectorizer, settings: Settings) -> None:
+        self._storage = storage
+        self._vectorizer = vectorizer
+        self._settings = settings
+        # By the number of the chunk: what was refused once is not asked for with every save.
+        self._refused: dict[int, Refused] = {}
+        self._renew()
+        renew_after_fork(self._renew)
+
+    def _renew(self) -> None:
+        self._making_up = threading.Lock()
+
+    def save(
+        self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
+    ) -> list[SaveResult]:
+        """Save a batch in one transaction; what is there already gets the vectors it lacks."""
+        known = self._storage.known([request.key for request in requests])
+        for request in requests:
+            if request.key in known and request.contradicts(known[request.key]):
+                raise other_words(request, known[request.key])
+        fresh = [request for request in requests if request.key not in known]
+        tokens = cache(self._vectorizer.tokens)  # the store is asked for its model once for all
+        chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
+        wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
+        made = self.embed(*wanted)
+        windows = iter(made.windows)
+        drafts = [
+            self.draft(request, chunks, by_chunk(chunks, windows), format_)
+            for request, chunks, format_ in chunked
+        ]
+        written = self._storage.write(drafts, made.model) if drafts else []
+        waiting = list(chain.from_iterable(wanted))
+        reason = self.note_refused(written, waiting, made)
+        results = iter(written)
+        saved = [known[each.key] if each.key in known else next(results) for each in requests]
+        complete = self.complete(saved, waiting, reason, on_embedded)
+        return list(map(tell_secrets, requests, complete))
+
+    def embed(self, *wanted: Sequence[Passage]) -> Made:
+        """Embed the texts that are to be written, except for those that would take long."""
+        short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
+        # Whoever only notes a short turn need not wait for the model.
+        made = self._vectorizer.windows(short) if short else Made([], None, None)
+        windows = iter(made.windows)
+        return made._replace(
+            windows=[
+                next(windows) if len(part) <= _EMBEDDED_FIRST else ()
+                for part in wanted
+                for _ in part
+            ]
+        )
+
+    def note_refused(
+        self, written: Sequence[SaveResult], wanted: Sequence[Passage], made: Made
+    ) -> str | None:
+        """Remember what was refused of what was written; say why nothing can be made, if so."""
+        if made.model is None or made.reason is None:
+            return made.reason
+        refused = {each for each, part in zip(wanted, made.windows, strict=True) if _lacks(part)}
+        lacking = [each.memory_id for each in written if each.pending_vectors]
+        with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
+            for each in self._storage.pending(len(wanted), lacking) if lacking else ():
+                if _passage(each) in refused:
+                    self._refuse(each, made.reason)
+        return None
+
+    def _refuse(self, pending: PendingChunk, reason: str) -> None:
+        refused = Refused(pending.memory_id, pending.chunk.index, reason)
+        self._refused[pending.chunk_no] = refused
+
+    def complete(
+        self,
+        saved: Sequence[SaveResult],
+        wanted: Sequence[Passage],
+        reason: str | None,
+        on_embedded: OnEmbedded | None = None,
+    ) -> list[SaveResult]:
+        """Make the vectors that memories lack, unless there is a reason why that cannot be done.
+
+        If all are made, a few are that others lack.
+        """
+        lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
+        if lacking and reason is None:
+            reason = self._make_up_of(lacking, saved, on_embedded)
+            try:
+                left = self._count_left(lacking)
+                saved = [
+                    replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved
+                ]
+            except StoreError as error:
+                reason = reason or str(error)
+        # Whoever needed no vectors need not wait for the model.
+        if wanted and not any(each.pending_vectors for each in saved):
+            with contextlib.suppress(StoreError):
+                self.make_up_meanwhile(_MADE_UP_PER_SAVE)
+        return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
+
+    def _make_up_of(
+        self, lacking: Sequence[str], saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
+    ) -> str | None:
+        """Make what memories lack, and say why it did not go further."""
+        # A text that was given twice is one memory.
+        total = sum({each.memory_id: each.pending_vectors for each in saved}.values())
+
+        def show(made: int) -> None:
+            if on_embedded is not None:
+                on_embedded(saved, made, max(made, total))
+
+        try:
+            show(0)
+            _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show)
+        except StoreError as error:
+            # They are safe by now: trouble with their vectors must not look like theirs.
+            reason = str(error)
+        refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
+        return reason or next(refusals, None)
+
+    def _count_left(self, lacking: Sequence[str]) -> dict[str, int]:
+        if not self._storage.count_pending(lacking):  # as a rule, and then one look is enough
+            return {}
+        return {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
+
+    def chunk(
+        self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
+    ) -> tuple[list[Chunk], str]:
+        """Cut a text as its format asks for, and name that format."""
+        # Imported here: whoever only searches need not wait for parsers.
+        from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
+
+        if request.role is not None and is_short(request.content, self._settings.min_turn_words):
+            return list(keep_aside(request.content)), "text"
+        format_ = request.format or guess_format(request.content, request.path)
+        tokens = (give_tokens or self._vectorizer.tokens)()
+        try:
+            chunks = split(
+                request.content,
+                format=format_,
+                tokens=tokens,
+                target_tokens=self._settings.chunk_tokens,
+                max_chunks=self._settings.max_chunks,
+            )
+        except TooManyChunks as error:
+            error.content_hash = request.content_hash
+            raise
+        if request.echoes:
+            chunks = set_apart(chunks, request.echoes, tokens, self._settings.min_turn_words)
+        return chunks, format_
+
+    def draft(
+        self,
+        request: SaveRequest,
+        chunks: Sequence[Chunk],
+        windows: Sequence[tuple[Window, ...]],
+        format_: str,
+    ) -> Draft:
+        """Say everything there is to write of a text that was cut."""
+        noticed, derived = notice(replace(request, content=request.own_words))
+        memory = Memory(
+            memory_id=request.memory_id or new_memory_id(),
+            space=request.space,
+            kind=request.kind,
+            content=request.content,
+            content_hash=request.content_hash,
+            title=request.title,
+            source=request.source,
+            session_id=request.session_id,
+            agent_id=request.agent_id,
+            session_iter=request.session_iter,
+            task_code=request.task_code,
+            path=request.path,
+            tags=request.tags,
+            metadata=request.metadata,
+            format=format_,
+            chunks=len(chunks),
+            created_at=request.created_at or request.at,
+            updated_at=request.at,
+            expires_at=self._expiry(request, noticed["importance"]),
+            role=request.role,
+            client_id=request.client_id,
+            origin=request.whose,
+            **noticed,
+        )
+        who = request.who or request.agent_id or request.source
+        placed_at = request.placed_at or request.created_at
+        return Draft(memory, tuple(chunks), tuple(windows), derived, who, placed_at)
+
+    def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:
+        if request.expires_at is not None or not self._settings.retention_policy:
+            return request.expires_at
+        days = retention_days(importance)
+        return None if days is None else request.at + timedelta(days=days)
+
+    def make_up_meanwhile(self, limit: int) -> tuple[int, str | None]:
+        """Make a few vectors that are missing, unless another thread does: nobody waits for it.
+
+        Count them, and say why none were made.
+        """
+        if not self._making_up.acquire(blocking=False):
+            return 0, None
+        try:
+            return self._make_up(limit)
+        finally:
+            self._making_up.release()
+
+    def _make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
+        """Make the vectors of chunks that wait for them, of some memories or of all.
+
+        Only one thread does at a time, or two would make the same. A chunk that is refused holds
+        up no other.
+        """
+        pending = self._storage.pending(limit, of, list(self._refused))
+        if not pending:
+            return 0, None
+        windows, model, reason = self._vectorizer.windows([_passage(each) for each in pending])
+        if model is None:
+            return 0, reason
+        for each, part in zip(pending, windows, strict=True):
+            if reason is not None and _lacks(part):
+                self._refuse(each, reason)
+        made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
+        return self._storage.add_vectors(model, made), None
+
+    def make_up_all(
+        self, at_once: int, of: Sequence[str] = (), on_made: Callable[[int], None] | None = None
+    ) -> tuple[int, str | None]:
+        """Make every vector that is missing, batch by batch, each kept; say why it went no further.
+
+        No progress means that nothing can be made, unless another process was faster.
+        """
+        made = 0
+        last: list[PendingChunk] = []
+        while (first := self._storage.pending(1, of, list(self._refused))) and first != last:
+            with self._making_up:
+                count, reason = self._make_up(at_once, of)
+            if reason is not None:
+                return made, reason
+            made, last = made + count, first
+            if on_made is not None:
+                on_made(made)
+        return made, None
+
+    def refused(self) -> list[Refused]:
+        """List the passages that the embedder refused, as far as this process knows."""
+        return list(self._refused.values())
+
+    def ask_again(self) -> None:
+        """Have what was refused asked for again: the embedder may be another by now."""
+        self._refused.clear()
+
+    def prune(self) -> None:
+        """Erase a few memories that expired long enough ago: a little with every save."""
+        self._storage.prune(timedelta(days=self._settings.prune_after_days), _PRUNED_PER_SAVE)
+
+
+def _passage(pending: PendingChunk) -> Passage:
+    before = previous_text(pending.chunk, pending.before)
+    return Passage(pending.chunk, before, pending.title)
+
+
+def _lacks(windows: Sequence[Window]) -> bool:
+    return any(window.vector is None for window in windows)
+
+
+def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Keep what was said about a text, derive what was not, and say which is which."""
+    noticed: dict[str, Any] = {
+        "summary": request.summary,
+        "entities": request.entities,
+        "importance": request.importance,
+    }
+    derived = tuple(name for name, value in noticed.items() if value is None)
+    if request.summary is None:
+        noticed["summary"] = summarize(request.content)
+    if request.entities is None:
+        noticed["entities"] = extract_entities(request.content)
+    if request.importance is None:
+        noticed["importance"] = score_importance(
+            request.content,
+            kind=request.kind,
+            entities=noticed["entities"],
+            # That a turn was logged says nothing about it.
+            has_source=request.source != "manual" and request.role is None,
+            has_metadata=bool(request.metadata),
+        )
+    return noticed, derived

@@ -1,0 +1,254 @@
+"""Changing: from what a caller wants different to a revision of the memory.
+
+read → merge → check → chunk if the text changed → embed if that or the title did → write, if nobody
+else wrote meanwhile
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, TypedDict
+
+from byheart.contracts import Revision, Storage, Window, key_of
+from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
+from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
+from byheart.memory.saving import (
+    Saver,
+    SaveRequest,
+    check_request,
+    look_for_secrets,
+    notice,
+    tell_secrets,
+)
+from byheart.model import Chunk, Memory, SaveResult, to_wire
+from byheart.model import checks as check
+from byheart.settings import Settings
+
+# What is derived from the text when it is not given.
+_DERIVED = ("summary", "entities", "importance")
+_COMPARED = (
+    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
+    *("task_code", "path", "tags", "entities", "importance", "metadata", "expires_at", "origin"),
+)
+_MOST_ATTEMPTS = 20
+
+
+class ChangedFields(TypedDict, total=False):
+    """What `update` can change; a field that is not named stays as it is."""
+
+    content: str
+    kind: str
+    title: str | None
+    summary: str | None
+    source: str
+    session_id: str | None
+    agent_id: str | None
+    session_iter: int | str | None
+    task_code: str | None
+    tags: Iterable[str] | None
+    entities: Iterable[str] | None
+    importance: float | None
+    ttl_days: float | None
+    expires_at: datetime | str | None
+    metadata: Mapping[str, Any] | None
+    path: str | None
+    origin: str | None
+
+
+class Changer:
+    """Turn what is to be different into revisions."""
+
+    def __init__(
+        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._settings = settings
+
+    def update(
+        self,
+        memory_id: str,
+        space: str,
+        given: Mapping[str, Any],
+        expected_version: int | None,
+        who: str,
+    ) -> SaveResult:
+        """Change what is given and nothing else.
+
+        Who names the version they saw is told if it is no longer the last one. Otherwise a change
+        that somebody else makes at the same moment is taken in, and both stand in the history.
+        """
+        check.check_names(given, tuple(ChangedFields.__annotations__), "field")
+        if not given:
+            raise InvalidInput("nothing to change was given", "name at least one field")
+        for attempt in range(_MOST_ATTEMPTS):
+            current = self._read(memory_id, space)
+            request = self._request(current, given)
+            revision, wanted, made = self._revision(current, request, given, who)
+            revision = replace(
+                revision,
+                expected_version=current.version if expected_version is None else expected_version,
+            )
+            if not revision.changes and revision.expected_version == current.version:
+                return tell_secrets(request, self._unchanged(current))
+            try:
+                result = self._storage.revise(revision, made.model)
+            except VersionConflict:
+                if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
+                    raise
+            else:
+                reason = self._saver.note_refused([result], wanted, made)
+                return tell_secrets(request, self._saver.complete([result], wanted, reason)[0])
+        raise AssertionError("unreachable")
+
+    def _unchanged(self, current: Memory) -> SaveResult:
+        key = key_of(current)
+        known = self._storage.known([key]).get(key)  # an expired one is not known there
+        return known or SaveResult(
+            current.memory_id,
+            "unchanged",
+            current.chunks,
+            current.content_hash,
+            current.created_at,
+            0,
+            current.version,
+        )
+
+    def _read(self, memory_id: str, space: str) -> Memory:
+        with self._storage.reading() as reader:
+            memory = reader.memory(memory_id, space)
+            forgotten_at = reader.forgotten_at(memory_id, space)
+        if forgotten_at is not None:
+            raise NotFound(
+                f"{memory_id} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"bring it back with: byheart restore {memory_id}",
+            )
+        if memory is None:
+            raise NotFound(f"there is no {memory_id} in this space", "look with: byheart list")
+        if memory.replaced_at is not None:
+            raise InvalidInput(
+                f"{memory_id} is an earlier text and cannot be changed",
+                f"change the current one: {memory.memory_id}",
+            )
+        return memory
+
+    def _request(self, current: Memory, given: Mapping[str, Any]) -> SaveRequest:
+        """Say the whole memory again; secrets are looked for in a text that is given."""
+        if current.damaged and "content" not in given:
+            raise StoreDamaged(
+                f"the text of {current.memory_id} is not the one that was saved, and stays as it "
+                "is: nothing was changed",
+                "give the whole text anew as content, or put a backup in the store's place",
+            )
+        request = check_request(_merged(current, given), self._settings)
+        request = look_for_secrets(request, self._settings, tuple(given))
+        return replace(request, origin=replace(request, role=current.role).whose)
+
+    def _revision(
+        self, current: Memory, request: SaveRequest, given: Mapping[str, Any], who: str
+    ) -> tuple[Revision, Sequence[Passage], Made]:
+        # The very text that was saved, given again, takes the place of a damaged one.
+        changed_text = request.content_hash != current.content_hash or current.damaged
+        noticed, derived = _noticed(current, request, given, changed_text)
+        expiry_given = "ttl_days" in given or "expires_at" in given
+        memory = replace(
+            current,
+            **{name: getattr(request, name) for name in _COMPARED if name not in _DERIVED},
+            **noticed,
+            content_hash=request.content_hash,
+            updated_at=request.at,
+        )
+        if not expiry_given:
+            memory = replace(memory, expires_at=current.expires_at)
+        if changed_text:
+            chunks, format_ = self._saver.chunk(request)
+            memory = replace(memory, format=format_, chunks=len(chunks))
+        changes = _changes(current, memory, derived)
+        revision = Revision(memory, current.version, derived, who, changes, None)
+        if changed_text:
+            wanted = passages(chunks, request.title)
+            made = self._saver.embed(wanted)
+            text = (tuple(chunks), by_chunk(chunks, iter(made.windows)))
+            return replace(revision, text=text), wanted, made
+        if request.title != current.title:
+            windows, made = self._under_title(current, request.title)
+            return replace(revision, windows=windows), (), made
+        return revision, (), Made([], None, None)
+
+    def _under_title(
+        self, memory: Memory, title: str | None
+    ) -> tuple[tuple[tuple[Window, ...], ...] | None, Made]:
+        """Embed a memory under a new title, with which all that is embedded begins.
+
+        All of it or nothing: vectors under the old title are better than none.
+        """
+        chunks = self._chunks(memory)
+        wanted = passages(chunks, title)
+        made = self._vectorizer.windows(wanted) if wanted else Made([], None, None)
+        if made.model is None or made.reason is not None:
+            return None, Made([], None, made.reason)
+        return by_chunk(chunks, iter(made.windows)), made
+
+    def _chunks(self, memory: Memory) -> list[Chunk]:
+        with self._storage.reading() as reader:
+            return [each.chunk for each in reader.chunks_of(memory.memory_id, memory.space)]
+
+
+def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Say the whole memory again, with what is given in place of what was."""
+    fields = {name: getattr(current, name) for name in _COMPARED}
+    for name in current.derived:
+        fields[name] = None
+    if "ttl_days" in given or "expires_at" in given:
+        del fields["expires_at"]
+    fields |= given
+    if given.get("metadata") is not None:
+        # Key by key, so that two who know different keys do not wipe out each other's.
+        changed = check.check_metadata(given["metadata"])
+        kept = {key: value for key, value in current.metadata.items() if key not in changed}
+        set_ = {key: value for key, value in changed.items() if value is not None}
+        fields["metadata"] = {**kept, **set_}
+    return {**fields, "space": current.space}
+
+
+def _noticed(
+    current: Memory, request: SaveRequest, given: Mapping[str, Any], changed_text: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Derive anew what depends on a text that changed, or what is asked for with `None`."""
+    noticed, derived = notice(request)
+    for name in derived:
+        if not changed_text and name in current.derived and name not in given:
+            noticed[name] = getattr(current, name)
+    return noticed, derived
+
+
+def _changes(
+    current: Memory, changed: Memory, derived: tuple[str, ...]
+) -> dict[str, tuple[Any, Any]]:
+    """Say what differs; a text by its hash, since both texts are kept elsewhere.
+
+    What was derived and is now given alike counts too: it is not made anew with the next text.
+    """
+    differences = {
+        name: (to_wire(getattr(current, name)), to_wire(getattr(changed, name)))
+        for name in _COMPARED
+        if _comparable(name, current) != _comparable(name, changed)
+        or (name in current.derived) != (name in derived)
+    }
+    if "content" in differences:
+        differences["content"] = (current.content_hash, changed.content_hash)
+    return differences
+
+
+def _comparable(name: str, memory: Memory) -> Any:
+    value = getattr(memory, name)
+    if name == "metadata":
+        return json.dumps(value, sort_keys=True)  # to Python, true is 1
+    if name == "entities":
+        return {each.casefold() for each in value}  # one entity, however it is spelled
+    # Tags are a set: the order they are given in says nothing.
+    return frozenset(value) if name == "tags" else value

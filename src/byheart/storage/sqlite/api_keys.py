@@ -1,0 +1,107 @@
+"""Tokens as rows: read at every check, so that every process refuses a revoked one at once."""
+
+from __future__ import annotations
+
+import hmac
+import shlex
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from byheart.errors import Conflict
+from byheart.model import Token
+from byheart.model.times import from_micros, to_micros
+from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.notes import Notes
+
+_TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
+_LOOKED_UP_BYTES = 8
+
+
+class SqliteTokens:
+    """Keep tokens by the hash of their secrets."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._uses = Notes[str, int](database, _note_uses)
+        self.flush = self._uses.flush
+
+    def add(self, token: Token, secret_hash: bytes) -> None:
+        """Add a token, unless its name is taken."""
+        with self._database.writing() as connection:
+            taken: list[Any] = connection.execute(
+                "SELECT expires_at FROM tokens WHERE name = ?", (token.name,)
+            ).fetchall()
+            if taken:
+                raise _taken(token, taken[0][0])
+            connection.execute(
+                f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    secret_hash,
+                    *(token.token_id, token.name, token.access, token.space, token.session_id),
+                    *map(_micros, (token.created_at, token.expires_at, token.last_used_at)),
+                ),
+            )
+
+    def list(self, space: str | None) -> list[Token]:
+        """List the tokens of a space, or of all, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                f"SELECT {_TOKEN} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
+                "ORDER BY created_at, token_id",
+                (space,),
+            ).fetchall()
+        return [_to_token(row) for row in rows]
+
+    def find(self, secret_hash: bytes) -> Token | None:
+        """Find the token whose secret has this hash."""
+        with self._database.reading() as connection:
+            rows: list[Any] = connection.execute(
+                f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
+                (secret_hash[:_LOOKED_UP_BYTES],),
+            ).fetchall()
+        for held, *row in rows:
+            if hmac.compare_digest(held, secret_hash):
+                return _to_token(row)
+        return None
+
+    def remove(self, token_id: str) -> bool:
+        """Remove a token; say whether it was there."""
+        with self._database.writing() as connection:
+            connection.execute("DELETE FROM tokens WHERE token_id = ?", (token_id,))
+            return connection.changes() > 0
+
+    def note_use(self, token_id: str, at: datetime) -> None:
+        """Note when a token was used; never wait: what others who write delay is noted later."""
+        self._uses.add(lambda uses: uses.update({token_id: to_micros(at)}))
+
+
+def _note_uses(connection: apsw.Connection, uses: Mapping[str, int]) -> None:
+    connection.executemany(
+        "UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?2) WHERE token_id = ?1",
+        uses.items(),
+    )
+
+
+def _to_token(row: Any) -> Token:
+    values: Any = [*row[:5], *map(_moment, row[5:])]
+    return Token(*values)
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def _micros(moment: datetime | None) -> int | None:
+    return None if moment is None else to_micros(moment)
+
+
+def _taken(token: Token, expires_at: int | None) -> Conflict:
+    expired = expires_at is not None and expires_at <= to_micros(token.created_at)
+    return Conflict(
+        f"there is a token named {token.name!r} already" + (", which has expired" * expired),
+        "choose another name, or take that one out first: "
+        f"byheart token revoke {shlex.quote(token.name)}",
+    )

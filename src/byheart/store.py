@@ -1,0 +1,1422 @@
+"""MemoryStore: the front door. Each verb checks what it was given and sets the rooms to work."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
+
+from byheart.contracts import Embedder, Storage
+from byheart.conversation.context import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
+from byheart.conversation.sessions import Sessions
+from byheart.conversation.turns import Recorder, check_logged, check_turn
+from byheart.embedding.reembedding import Reembedder
+from byheart.embedding.vectorizer import Asked, Reopen, Vectorizer
+from byheart.errors import (
+    EmbedderUnavailable,
+    EmbeddingError,
+    InvalidInput,
+    NotFound,
+    StoreDamaged,
+    StoreError,
+    StoreFull,
+)
+from byheart.memory.batches import Batcher, Progress
+from byheart.memory.forgetting import Forgetter
+from byheart.memory.references import find_passage, find_text, identify, locate
+from byheart.memory.saving import SAVE_FIELDS, Saver, check_saved
+from byheart.memory.updating import ChangedFields, Changer
+from byheart.model import (
+    FUSIONS,
+    GRANULARITIES,
+    MODES,
+    Backup,
+    Bench,
+    ChunkHit,
+    ChunkWindow,
+    ContextAnswer,
+    CreatedToken,
+    Dedupe,
+    Entity,
+    EntityPage,
+    Exported,
+    Filter,
+    Finding,
+    Forgotten,
+    HistoryEntry,
+    Imported,
+    Indexed,
+    IndexProgress,
+    IndexState,
+    Memory,
+    MemoryPage,
+    Merged,
+    Mode,
+    Promoted,
+    RecallAnswer,
+    Reembedding,
+    RestoredSession,
+    ResumedSession,
+    SaveResult,
+    SearchAnswer,
+    Session,
+    SessionStats,
+    SessionSummary,
+    Stats,
+    Status,
+    Token,
+    Transcript,
+    TransferProgress,
+    Workspace,
+    WrittenFile,
+)
+from byheart.model import checks as check
+from byheart.model.filters import ContextFilters, FilterFields, filter_fields, make_filter
+from byheart.model.ids import parse_chunk_id, parse_text_id
+from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
+from byheart.settings import Settings
+from byheart.system import clock
+from byheart.transfer.documents import write_document
+from byheart.upkeep import doctor, duplicates
+from byheart.upkeep.api_keys import Doorkeeper
+from byheart.upkeep.usage_stats import Observer
+
+if TYPE_CHECKING:
+    from byheart.transfer.importing import Importer, OnError
+    from byheart.workspace.indexing import Indexer
+
+# How many waiting chunks are embedded and kept at a time.
+_MADE_UP_PER_BATCH = 256
+# How long a store that is being closed waits for a watch to end.
+_LAST_LOOK_SECONDS = 10.0
+# How many memories a save names that say almost the same.
+_MOST_SIMILAR = 5
+
+Text = str | None
+Moment = datetime | str | None
+
+
+class MemoryStore:
+    """Save texts and get the right passages back. Safe to use from several threads."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        embedder: Embedder,
+        settings: Settings,
+        reopen: Reopen | None = None,
+    ) -> None:
+        self._storage = storage
+        self._settings = settings
+        self._vectorizer = Vectorizer(storage, embedder, settings.overlap_tokens, reopen)
+        self._observer = Observer(
+            storage.ledger,
+            collecting=settings.collect_stats,
+            slow_query_ms=settings.slow_query_ms,
+            embedder=embedder,
+        )
+        self._vectorizer.on_embedded = self._observer.embedded
+        storage.report_work(self._observer.indexed)
+        self._saver = Saver(storage, self._vectorizer, settings)
+        self._batcher = Batcher(storage, self._saver, self._observer, settings)
+        self._changer = Changer(storage, self._saver, self._vectorizer, settings)
+        self._recorder = Recorder(storage, self._saver, self._changer.update, settings)
+        self._sessions = Sessions(storage, self._saver)
+        self._prompter = Prompter(storage, self._vectorizer, settings)
+        self._forgetter = Forgetter(
+            storage, self._find_again, self._observer.clear_queries, settings.space
+        )
+        self._doorkeeper = Doorkeeper(storage.tokens)
+        self._watches: dict[threading.Event, threading.Event] = {}
+        self.space = settings.space
+
+    # --- Saving -------------------------------------------------------------------------------
+
+    def save(
+        self,
+        content: str,
+        kind: str = "note",
+        title: Text = None,
+        summary: Text = None,
+        source: str = "manual",
+        session_id: Text = None,
+        agent_id: Text = None,
+        session_iter: int | str | None = None,
+        task_code: Text = None,
+        tags: Iterable[str] | None = None,
+        entities: Iterable[str] | None = None,
+        importance: float | None = None,
+        ttl_days: float | None = None,
+        expires_at: Moment = None,
+        metadata: Mapping[str, Any] | None = None,
+        space: Text = None,
+        path: Text = None,
+        origin: Text = None,
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> SaveResult:
+        """Save one text; the same text again in its space, session and kind changes nothing.
+
+        A long text is kept, and found by its words, before its vectors are made. `on_progress` is
+        told how many there are; what an interruption leaves is made when it is saved again.
+        """
+        given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
+        request = check_saved(given, self._settings)
+        show = check.check_callback("on_progress", on_progress)
+        [result] = self._saver.save([request], Progress().while_embedding(show))
+        self._observer.saved(request.space, result.status)
+        # The memory is safe by now: trouble with older ones must not look like its own.
+        with contextlib.suppress(StoreError):
+            if result.status == "created" and not result.pending_vectors:
+                result = self._with_similar(result, space)
+            self._saver.prune()
+        return result
+
+    def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
+        """Say what is stored already that says almost the same."""
+        if not self._settings.notice_similar:
+            return result
+        least = self._settings.similar_threshold
+        with self._storage.searching() as reader:
+            similar = reader.resembling(result.memory_id, self._space(space), least, _MOST_SIMILAR)
+        return replace(result, similar=tuple(similar))
+
+    def save_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        on_progress: Callable[[Progress], None] | None = None,
+        check_first: bool = False,
+    ) -> list[SaveResult]:
+        """Save many texts, each with the fields of `save`, in batches that are kept one by one.
+
+        A bad item stops the import: what came before it is saved, and saving the same items again
+        goes on from there without doing anything twice. With `check_first`, a bad item leaves
+        nothing saved; all items are then held in memory.
+        """
+        batches = self._batcher.check(items, check_saved, check_first)
+        show = check.check_callback("on_progress", on_progress)
+        return self._batcher.keep(batches, self._saver.save, show)
+
+    def embed_pending(
+        self,
+        on_progress: Callable[[int], None] | None = None,
+        at_once: int = _MADE_UP_PER_BATCH,
+    ) -> int:
+        """Make every vector that is still missing; each batch is kept, so it can be interrupted.
+
+        What the embedder refused once is passed over; `doctor(fix=True)` asks again and names it.
+        """
+        show = check.check_callback("on_progress", on_progress)
+        made, reason = self._saver.make_up_all(at_once, on_made=show)
+        if reason is not None:
+            raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
+        self._storage.refresh()
+        return made
+
+    def count_pending(self) -> int:
+        """Count the chunks that wait for their vectors, in all spaces."""
+        return self._storage.count_pending()
+
+    def _embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
+        """Make the vectors that are missing, as far as it goes; say why it did not go further."""
+        waiting = self._storage.count_pending()
+        try:
+            if waiting:
+                self.embed_pending(lambda made: show(made, waiting))
+        except (EmbeddingError, StoreFull) as error:
+            return error.message
+        return None
+
+    # --- Conversing ---------------------------------------------------------------------------
+
+    def log(
+        self,
+        session_id: str,
+        role: str,
+        content: str,
+        kind: str = "message",
+        client_id: Text = None,
+        agent_id: Text = None,
+        session_iter: int | str | None = None,
+        task_code: Text = None,
+        title: Text = None,
+        path: Text = None,
+        tags: Iterable[str] | None = None,
+        importance: float | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: Moment = None,
+        space: Text = None,
+        origin: Text = None,
+    ) -> SaveResult:
+        """Record a turn of a session: what somebody said, what a tool put out, a file.
+
+        The same words again are another turn, the same `client_id` again is the same one.
+        """
+        given = {name: value for name, value in locals().items() if name != "self"}
+        turn = check_logged(given, self._settings)
+        [result] = self._recorder.keep([turn])
+        self._observer.saved(turn.space, result.status)
+        return result
+
+    def log_many(
+        self,
+        items: Iterable[Mapping[str, Any]],
+        on_progress: Callable[[Progress], None] | None = None,
+        check_first: bool = False,
+    ) -> list[SaveResult]:
+        """Record many turns, each with the fields of `log`, in batches that are kept one by one.
+
+        A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
+        `client_id` can be given again.
+        """
+        show = check.check_callback("on_progress", on_progress)
+        batches = self._batcher.check(items, check_logged, check_first)
+        kept = self._recorder.until_other_words(batches)
+        sound = list(kept) if check_first else kept
+        return self._batcher.keep(sound, self._recorder.keep, show)
+
+    def transcript(
+        self,
+        session_id: str,
+        limit: int = 100,
+        offset: int = 0,
+        latest: bool = False,
+        role: str | Sequence[str] | None = None,
+        kind: str | Sequence[str] | None = None,
+        space: Text = None,
+    ) -> Transcript:
+        """Give what was said in a session, oldest first; with `latest`, a page from the end."""
+        where = Filter(
+            self._space(space),
+            session_id=check.check_label("session_id", session_id),
+            include_global=False,
+            kind=check.check_kinds(kind),
+        )
+        return self._recorder.transcript(
+            where,
+            check.check_roles(role),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            check.check_int("offset", offset, 0, check.LARGEST_OFFSET),
+            latest=check.check_bool("latest", latest),
+        )
+
+    def summarize(
+        self, session_id: str, text: Text = None, who: str = "manual", space: Text = None
+    ) -> SessionSummary:
+        """Set the running summary of a session; without a text, make it from what was said.
+
+        One that was set stays until it is set again; one that was made grows with the session.
+        """
+        longest = self._settings.max_content_bytes
+        return self._recorder.summarize(
+            check.check_label("session_id", session_id),
+            check.check_optional_text("text", text, longest),
+            self._space(space),
+            check.check_label("who", who),
+        )
+
+    def pin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Have a memory stand first in every context that may see it, until `unpin`."""
+        return self._pin(memory_id, who, space, pinned=True)
+
+    def unpin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Let a memory come into contexts like any other again."""
+        return self._pin(memory_id, who, space, pinned=False)
+
+    def _pin(self, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
+        name = check.check_label("memory_id", memory_id)
+        self._storage.pin(name, self._space(space), check.check_label("who", who), pinned=pinned)
+        return self._read_whole(name, space)
+
+    def context(
+        self,
+        session_id: str,
+        query: Text = None,
+        max_tokens: int = 2000,
+        recent: int = 10,
+        top_k: int = 8,
+        include_global: bool = True,
+        include_task: Text = None,
+        mode: str = "hybrid",
+        **filters: Unpack[ContextFilters],
+    ) -> ContextAnswer:
+        """Put together what goes into the prompt, within a token budget, with a receipt.
+
+        First identity files, the running summary and what is pinned, then what answers the query
+        (by default the last user message), then the recent messages. The filters hold for what is
+        retrieved; with `include_task`, what other sessions kept under that task code is retrieved
+        too.
+        """
+        started = time.perf_counter()
+        given = {**filters, "session_id": session_id, "include_global": include_global}
+        check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
+        check.check_label("session_id", session_id)
+        where = make_filter(given, self.space)
+        task = check.check_optional_label("include_task", include_task)
+        request = PromptRequest(
+            where=where,
+            also=None if task is None else replace(where, session_id=None, task_code=task),
+            query=None if query is None else check.check_query(query) or None,
+            mode=check.check_choice("mode", mode, MODES),
+            max_tokens=check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS),
+            recent=check.check_int("recent", recent, 0, check.LARGEST_LIMIT),
+            top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
+        )
+        return self._prompted(request, started)
+
+    def remind(
+        self,
+        session_id: str,
+        query: str,
+        max_tokens: int = 1000,
+        top_k: int = 6,
+        include_task: Text = None,
+        mode: str = "hybrid",
+        since: datetime | str | None = None,
+        min_similarity: float = 0.3,
+        max_chars: int = 10_000,
+        **filters: Unpack[ContextFilters],
+    ) -> ContextAnswer:
+        """Put together what a session should know, though nobody asked for it.
+
+        Unlike `context` it gives only what is near the query (`min_similarity` as a cosine, or half
+        of its words), not the query itself as it was asked before, and nothing that this session
+        was given `since` a moment, or ever.
+        """
+        started = time.perf_counter()
+        check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
+        check.check_label("session_id", session_id)
+        where = make_filter({**filters, "session_id": session_id}, self.space)
+        task = check.check_optional_label("include_task", include_task)
+        self._storage.settle_emitted()
+        request = PromptRequest(
+            where=where,
+            also=None if task is None else replace(where, session_id=None, task_code=task),
+            query=check.check_query(query),
+            mode=check.check_choice("mode", mode, MODES),
+            max_tokens=check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS),
+            recent=0,
+            top_k=check.check_int("top_k", top_k, 0, LARGEST_TOP_K),
+            reminder=Reminder(
+                since=check.check_moment("since", since),
+                least_similarity=check.check_number("min_similarity", min_similarity, 0, 1),
+                max_chars=check.check_int("max_chars", max_chars, 1, check.MOST_TOKENS),
+            ),
+        )
+        return self._prompted(request, started)
+
+    def _prompted(self, request: PromptRequest, started: float) -> ContextAnswer:
+        answer, state = self._prompter.context(request)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        self._observer.searched(request.where.space, "context", answer.query, elapsed_ms)
+        degraded = self._degraded(answer.degraded, answer.mode, state)
+        return replace(answer, degraded=degraded, elapsed_ms=round(elapsed_ms, 3))
+
+    # --- Changing -----------------------------------------------------------------------------
+
+    def update(
+        self,
+        memory_id: str,
+        expected_version: int | None = None,
+        who: str = "manual",
+        space: Text = None,
+        **fields: Unpack[ChangedFields],
+    ) -> SaveResult:
+        """Change the fields given and leave the rest; the text that was stays in the history.
+
+        With `expected_version`, the change is refused if somebody else made one since.
+        """
+        if expected_version is not None:
+            check.check_int("expected_version", expected_version, 1, check.LARGEST_VERSION)
+        name = check.check_label("memory_id", memory_id)
+        author = check.check_label("who", who)
+        result = self._changer.update(name, self._space(space), fields, expected_version, author)
+        self._observer.saved(self._space(space), result.status)
+        return result
+
+    def history(self, memory_id: str, space: Text = None) -> tuple[HistoryEntry, ...]:
+        """Tell what happened to a memory, oldest first: who, when, from and to."""
+        name = check.check_label("memory_id", memory_id)
+        with self._storage.reading() as reader:
+            entries = reader.history(name, self._space(space))
+        if not entries:
+            raise _not_found(name)
+        return tuple(entries)
+
+    def supersede(
+        self,
+        memory_id: str,
+        by: Text = None,
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Memory:
+        """Say that another memory holds instead of this one; without `by`, that it holds again."""
+        name = check.check_label("memory_id", memory_id)
+        self._storage.supersede(
+            name,
+            check.check_optional_label("by", by),
+            self._space(space),
+            check.check_label("who", who),
+            check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+        return self._read_whole(name, space)
+
+    def forget(
+        self,
+        memory_id: str | Sequence[str] | None = None,
+        reason: Text = None,
+        hard: bool = False,
+        dry_run: bool | None = None,
+        older_than: float | str | None = None,
+        who: str = "manual",
+        **filters: Unpack[FilterFields],
+    ) -> Forgotten:
+        """Hide memories everywhere, until `restore`; with `hard`, take every trace of them out.
+
+        By id it happens at once. By filter it is a dry run that counts, unless `dry_run=False`.
+        """
+        return self._forgetter.forget(
+            check.check_ids("memory_id", memory_id),
+            filters,
+            older_than,
+            hard=check.check_bool("hard", hard),
+            dry_run=None if dry_run is None else check.check_bool("dry_run", dry_run),
+            who=check.check_label("who", who),
+            reason=check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+
+    def restore(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
+        """Show a memory again that was forgotten, unless it was forgotten for good."""
+        name = check.check_label("memory_id", memory_id)
+        self._storage.restore(name, self._space(space), check.check_label("who", who))
+        return self._read_whole(name, space)
+
+    def cleanup(
+        self,
+        days_old: float = 90,
+        dry_run: bool = True,
+        hard: bool = False,
+        who: str = "cleanup",
+        **filters: Unpack[FilterFields],
+    ) -> Forgotten:
+        """Forget what was neither changed nor recalled for so many days, and what has expired."""
+        return self._forgetter.cleanup(
+            days_old,
+            filters,
+            hard=check.check_bool("hard", hard),
+            dry_run=check.check_bool("dry_run", dry_run),
+            who=check.check_label("who", who),
+        )
+
+    def dedupe(
+        self,
+        threshold: float = 0.95,
+        limit: int = 20,
+        apply: bool = False,
+        who: str = "dedupe",
+        **filters: Unpack[FilterFields],
+    ) -> Dedupe:
+        """Propose which memories of the same kind and session to merge; with `apply`, merge them.
+
+        Two whose names, numbers or negations differ are left out, however near they are.
+        """
+        where = self._filter(filters)
+        if where.as_of is not None:
+            raise InvalidInput("as_of is not allowed: what was cannot be merged")
+        return duplicates.dedupe(
+            self._storage,
+            replace(where, superseded=False),
+            check.check_number("threshold", threshold, check.LEAST_THRESHOLD, 1),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            apply=check.check_bool("apply", apply),
+            who=check.check_label("who", who),
+        )
+
+    def merge(
+        self,
+        keep: str,
+        others: str | Sequence[str],
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Merged:
+        """Keep one memory for several: it gets their tags, entities and accesses, they are hidden.
+
+        Each of the others comes back with `restore`.
+        """
+        name = check.check_label("keep", keep)
+        ids = check.check_labels("others", [others] if isinstance(others, str) else others)
+        if not ids or name in ids:
+            raise InvalidInput(
+                "others are missing" if not ids else f"{name} cannot be merged into itself",
+                "name the memory to keep, then those to be merged into it",
+            )
+        return self._storage.merge(
+            name,
+            ids,
+            self._space(space),
+            check.check_label("who", who),
+            check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+
+    # --- Entities -----------------------------------------------------------------------------
+
+    def entities(
+        self, prefix: Text = None, limit: int = 100, offset: int = 0, space: Text = None
+    ) -> EntityPage:
+        """List the entities that memories name, the most used first."""
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
+        begins = check.check_optional_label("prefix", prefix)
+        with self._storage.reading() as reader:
+            found, total = reader.entities(self._space(space), begins, limit, offset)
+        return EntityPage(tuple(found), total, offset + len(found) < total)
+
+    def rename_entity(self, name: str, new_name: str, space: Text = None) -> Entity:
+        """Give an entity another name; the old spelling goes on meaning it."""
+        return self._storage.rename_entity(
+            check.check_label("name", name),
+            check.check_label("new_name", new_name),
+            self._space(space),
+        )
+
+    def merge_entities(self, names: str | Sequence[str], into: str, space: Text = None) -> Entity:
+        """Make one entity of several; the old spellings go on meaning it."""
+        given = check.check_labels("names", [names] if isinstance(names, str) else names)
+        if not given:
+            raise InvalidInput("names are missing", "name the entities to be merged")
+        target = check.check_label("into", into)
+        return self._storage.merge_entities(given, target, self._space(space))
+
+    # --- Searching ----------------------------------------------------------------------------
+
+    def search(
+        self,
+        query: Text = None,
+        limit: int = 10,
+        mode: str = "hybrid",
+        granularity: str = "fine",
+        kind: str | Sequence[str] | None = None,
+        session_id: Text = None,
+        include_global: bool = True,
+        agent_id: Text = None,
+        session_iter: int | str | None = None,
+        task_code: Text = None,
+        tags: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        match: str = "any",
+        path: Text = None,
+        min_importance: float | None = None,
+        created_after: Moment = None,
+        created_before: Moment = None,
+        as_of: Moment = None,
+        include_expired: bool = False,
+        offset: int = 0,
+        raw: bool = False,
+        explain: bool = False,
+        similarity_threshold: float | None = None,
+        fusion: str = "evidence",
+        source: Text = None,
+        topK: int | None = None,  # noqa: N803 - the name callers of other systems use
+        space: Text = None,
+        origin: str | Sequence[str] | None = None,
+    ) -> SearchAnswer:
+        """Find the passages, sections or memories that answer a query, best first.
+
+        `source` is another name of `mode`, `topK` of `limit`. `similarity_threshold` is accepted
+        and drops nothing: what is near enough differs from query to query.
+        """
+        started = time.perf_counter()
+        given = {name: value for name, value in locals().items() if name != "self"}
+        # What another name overrules, or nobody uses, is checked all the same.
+        check.check_choice("mode", mode, MODES)
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        if similarity_threshold is not None:
+            check.check_number("similarity_threshold", similarity_threshold, -1, 1)
+        request = self._request(
+            given, limit if topK is None else topK, mode if source is None else source
+        )
+        with self._asking(request) as (request, asked):
+            hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
+            state = asked.reader.state(
+                request.where.space,
+                request.where.session_id,
+                include_global=request.where.include_global,
+            )
+        if request.query:
+            given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
+            self._storage.note_emitted(given_out, request.where.space, request.where.session_id)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
+        self._observer.searched(request.where.space, looked, request.query, elapsed_ms)
+        return SearchAnswer(
+            query=request.query,
+            mode=request.mode,
+            granularity=request.granularity,
+            results=tuple(hits),
+            total_results=len(hits),
+            has_more=more,
+            # A listing needs no vectors.
+            degraded=self._degraded(
+                asked.degraded, request.mode if request.query else "fts", state
+            ),
+            index=state,
+            elapsed_ms=round(elapsed_ms, 3),
+            verdict=judgement.verdict,
+            confidence=judgement.confidence,
+            remark=asked.remark,
+            grounds=judgement.grounds if request.explain else None,
+        )
+
+    def recall(
+        self,
+        query: str,
+        max_tokens: int = 1000,
+        limit: int = 20,
+        offset: int = 0,
+        mode: str = "hybrid",
+        explain: bool = False,
+        **filters: Unpack[FilterFields],
+    ) -> RecallAnswer:
+        """Bring the memories that matter most for a query, within a token budget.
+
+        They are weighed by relevance, importance, recency and frequency; the filters are those of
+        `search`. What comes back in full counts as accessed, unless it is asked for as of then.
+        """
+        started = time.perf_counter()
+        question = SearchRequest(
+            query=check.check_query(query),
+            where=make_filter(filters, self.space),
+            limit=check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            offset=check.check_int("offset", offset, 0, check.LARGEST_OFFSET),
+            mode=check.check_choice("mode", mode, MODES),
+            explain=check.check_bool("explain", explain),
+        )
+        if not question.query:
+            raise InvalidInput("the query is empty", "say what is to be recalled")
+        check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS)
+        request = RecallRequest(question, max_tokens, Weights(*self._settings.recall_weights))
+        # Whatever counting tokens has to load is loaded before the view is opened.
+        tokens = self._vectorizer.tokens()
+        tokens.token_starts(question.query)
+        with self._asking(question) as (question, asked):
+            request = replace(request, question=question)
+            now = clock.now()
+            answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
+            state = asked.reader.state(
+                question.where.space,
+                question.where.session_id,
+                include_global=question.where.include_global,
+            )
+        if question.where.as_of is None and answer.details:
+            given = [each.id for each in answer.details]
+            self._storage.count_accesses(given, question.where.space)
+            self._storage.note_emitted(given, question.where.space, question.where.session_id)
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
+        degraded = self._degraded(asked.degraded, question.mode, state)
+        remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+        return replace(answer, degraded=degraded, remark=remark)
+
+    @contextlib.contextmanager
+    def _asking(
+        self, request: SearchRequest, *, remember: bool = True
+    ) -> Iterator[tuple[SearchRequest, Asked]]:
+        """Open the store with the vector of a question that wants one; else, ask by keyword."""
+        wants_vector = request.mode != "fts" and bool(request.query)
+        question = request.query if wants_vector else None
+        with self._vectorizer.asking(question, remember=remember) as asked:
+            if wants_vector and asked.vector is None:
+                request = replace(request, mode="fts")
+            yield request, asked
+
+    def _request(self, given: Mapping[str, Any], limit: object, mode: object) -> SearchRequest:
+        granularity = check.check_choice("granularity", given["granularity"], GRANULARITIES)
+        text = check.check_query(given["query"])
+        if not text and granularity != "coarse":
+            raise InvalidInput(
+                "the query is empty",
+                "ask for something, or list memories with granularity=coarse or byheart list",
+            )
+        return SearchRequest(
+            query=text,
+            where=self._filter(given),
+            limit=check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
+            mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
+            fusion=check.check_choice("fusion", given["fusion"], FUSIONS),
+            granularity=granularity,
+            raw=check.check_bool("raw", given["raw"]),
+            explain=check.check_bool("explain", given["explain"]),
+            snippet_chars=self._settings.snippet_chars,
+        )
+
+    def _filter(self, given: Mapping[str, Any]) -> Filter:
+        return make_filter(filter_fields(given), self.space)
+
+    def _find_again(self, text: str, space: str) -> list[str]:
+        """Look for a text in every way there is, as if it were still there.
+
+        Nobody asked for it: it is not counted, and the text is not kept as a slow query.
+        """
+        found: list[str] = []
+        where = Filter(space, include_expired=True)
+        for mode in MODES:
+            with self._asking(SearchRequest(text, where, mode=mode)) as (request, asked):
+                hits = find(request, asked.reader, asked.vector).hits
+            found += (hit.memory_id for hit in hits)
+        return found
+
+    def _space(self, space: object) -> str:
+        return self.space if space is None else check.check_label("space", space)
+
+    # --- Reading ------------------------------------------------------------------------------
+
+    def note_shown(
+        self, memory_id: str | Sequence[str], session_id: Text = None, space: Text = None
+    ) -> None:
+        """Note memories that you put into a prompt, so that a reply that repeats them is known.
+
+        `context`, `recall`, `search` and `resume` note what they give out.
+        """
+        names = check.check_ids("memory_id", memory_id)
+        for name in names:
+            if "#" in name:
+                parse_chunk_id(name)
+        session = check.check_optional_label("session_id", session_id)
+        self._storage.note_emitted(names, self._space(space), session)
+
+    def get(self, memory_id: str, space: Text = None) -> Memory:
+        """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
+        memory = self._read_whole(memory_id, space)
+        if memory.damaged:
+            raise _damaged(memory.memory_id)
+        return memory
+
+    def _read_whole(self, memory_id: str, space: Text) -> Memory:
+        name = check.check_name("memory_id", memory_id)
+        with self._storage.reading() as reader:
+            located = locate(reader, name, self._space(space))
+            if located is not None:
+                name = located.memory_id
+                if located.line is not None:
+                    find_passage(reader.chunks_of(name, self._space(space)), located)
+            owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
+            memory = reader.memory(owner, self._space(space))
+            current = parse_text_id(owner)[0]
+            forgotten_at = reader.forgotten_at(current, self._space(space))
+        if forgotten_at is not None:
+            raise NotFound(
+                f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"bring it back with: byheart restore {current}",
+            )
+        if memory is None or index >= max(1, memory.chunks):  # an empty turn has none
+            raise _not_found(name)
+        return memory
+
+    def reconstruct(self, memory_id: str, space: Text = None) -> str:
+        """Give a memory's text back, byte for byte as it was saved."""
+        return self.get(memory_id, space).content
+
+    def write_to_file(
+        self,
+        memory_id: str,
+        output_path: str | Path,
+        include_metadata: bool = True,
+        overwrite: bool = False,
+        space: Text = None,
+    ) -> WrittenFile:
+        """Write a memory to a file, under front matter that names it unless told not to."""
+        check.check_bool("include_metadata", include_metadata)
+        check.check_bool("overwrite", overwrite)
+        path = check.check_path("output_path", output_path)
+        return write_document(self.get(memory_id, space), path, include_metadata, overwrite)
+
+    def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
+        """Name the session of each memory, text, chunk or file; what is unknown is left out."""
+        names = check.check_ids("memory_ids", memory_ids)
+        with self._storage.reading() as reader:
+            texts = {name: find_text(reader, name, self._space(space)) for name in names}
+            found = reader.sessions_of(list(texts.values()), self._space(space))
+        return {name: found[text] for name, text in texts.items() if text in found}
+
+    def identify(
+        self, memory_id: str, sessions: Collection[str | None], space: Text = None
+    ) -> str | None:
+        """Give the id of what a name means, a path put into one, if some sessions hold it.
+
+        To read by that id is to read what was looked at, whatever takes the path meanwhile.
+        """
+        name = check.check_name("memory_id", memory_id)
+        wanted = check.check_sessions("sessions", sessions)
+        with self._storage.reading() as reader:
+            return identify(reader, name, self._space(space), wanted)
+
+    def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
+        """Show a chunk, or the one at `PATH:LINE`, with its neighbours, as one stretch of text."""
+        check.check_int("around", around, 0, check.LARGEST_LIMIT)
+        name = check.check_name("chunk_id", chunk_id)
+        with self._storage.reading() as reader:
+            located = locate(reader, name, self._space(space))
+            if located is None and "#" not in name and ":" in name:
+                raise NotFound(
+                    f"no file {name} is in this space", "look with: byheart list --kind file"
+                )
+            if located is not None:
+                memory_id = located.memory_id
+                index = find_passage(reader.chunks_of(memory_id, self._space(space)), located)
+                chunk_id = f"{memory_id}#{index}"
+            else:
+                memory_id, index = parse_chunk_id(name)
+            part = range(index - around, index + around + 1)
+            found = reader.chunks_of(memory_id, self._space(space), part)
+        near = tuple(each.chunk for each in found)
+        if all(chunk.index != index for chunk in near):
+            raise _not_found(chunk_id)
+        if any(each.memory.damaged for each in found):
+            raise _damaged(memory_id)
+        return ChunkWindow(
+            memory_id=memory_id,
+            chunk_id=chunk_id,
+            target_chunk_index=index,
+            context_window=around,
+            chunks_returned=len(near),
+            expanded_content="".join(chunk.content for chunk in near),
+            chunks=near,
+        )
+
+    def list(
+        self,
+        limit: int = 20,
+        offset: int = 0,
+        kind: str | Sequence[str] | None = None,
+        session_id: Text = None,
+        include_global: bool = True,
+        agent_id: Text = None,
+        session_iter: int | str | None = None,
+        task_code: Text = None,
+        tags: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        match: str = "any",
+        path: Text = None,
+        min_importance: float | None = None,
+        created_after: Moment = None,
+        created_before: Moment = None,
+        as_of: Moment = None,
+        include_expired: bool = False,
+        forgotten: bool = False,
+        space: Text = None,
+        origin: str | Sequence[str] | None = None,
+    ) -> MemoryPage:
+        """List memories, the latest first; with `forgotten`, those to restore.
+
+        Of a session, the latest iteration comes first.
+        """
+        where = self._filter({name: value for name, value in locals().items() if name != "self"})
+        where = replace(where, forgotten=check.check_bool("forgotten", forgotten))
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
+        with self._storage.reading() as reader:
+            memories, total = reader.memories(
+                where, limit, offset, by_iteration=where.session_id is not None
+            )
+        return MemoryPage(tuple(memories), total, offset + len(memories) < total)
+
+    def sessions(
+        self, agent_id: Text = None, limit: int = 20, offset: int = 0, space: Text = None
+    ) -> tuple[Session, ...]:
+        """List sessions by agent, the latest active first."""
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
+        agent = check.check_optional_label("agent_id", agent_id)
+        with self._storage.reading() as reader:
+            sessions, _ = reader.sessions(self._space(space), agent, limit, offset)
+        return tuple(sessions)
+
+    def session_stats(self, session_id: Text = None, space: Text = None) -> SessionStats:
+        """Count what a session holds, or all sessions together."""
+        name = check.check_optional_label("session_id", session_id)
+        return self._sessions.stats(name, self._space(space))
+
+    def resume(
+        self,
+        session_id: str,
+        task_code: Text = None,
+        agent_id: Text = None,
+        limit: int = 5,
+        space: Text = None,
+    ) -> ResumedSession:
+        """Gather what a session left to go on with: summary, context, prompts, reports, work.
+
+        With a task, what is of another one is left out.
+        """
+        return self._sessions.resume(
+            check.check_label("session_id", session_id),
+            check.check_optional_label("task_code", task_code),
+            check.check_optional_label("agent_id", agent_id),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            self._space(space),
+        )
+
+    def promote(
+        self,
+        session_id: Text = None,
+        memory_id: str | Sequence[str] | None = None,
+        kind: str | Sequence[str] | None = None,
+        dry_run: bool = False,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Promoted:
+        """Copy a session's memories, or those named, to what is global.
+
+        By default what was saved and lasts: not turns, summaries and what was work in progress.
+        """
+        return self._sessions.promote(
+            check.check_optional_label("session_id", session_id),
+            check.check_ids("memory_id", memory_id),
+            check.check_kinds(kind),
+            self._space(space),
+            check.check_label("who", who),
+            dry_run=check.check_bool("dry_run", dry_run),
+        )
+
+    def forget_session(
+        self,
+        session_id: str,
+        hard: bool = False,
+        dry_run: bool = True,
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Forgotten:
+        """Hide a session with everything in it, until `restore_session`; `hard` is for good.
+
+        A dry run that counts, unless `dry_run=False`.
+        """
+        name = check.check_label("session_id", session_id)
+        done = self.forget(
+            reason=reason, hard=hard, dry_run=dry_run, who=who, session_id=name, space=space
+        )
+        if not done.dry_run:
+            self._storage.forget_emitted(self._space(space), name)
+        return done
+
+    def restore_session(
+        self, session_id: str, who: str = "manual", space: Text = None
+    ) -> RestoredSession:
+        """Show again what was forgotten last of a session, all that went at one time."""
+        name, where = check.check_label("session_id", session_id), self._space(space)
+        restored = self._storage.restore_session(name, where, check.check_label("who", who))
+        return RestoredSession(name, tuple(restored), len(restored))
+
+    # --- Moving -------------------------------------------------------------------------------
+
+    def export(
+        self,
+        path_or_file: str | Path | BinaryIO,
+        vectors: bool = False,
+        format: str = "jsonl",
+        all_spaces: bool = False,
+        overwrite: bool = False,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+        space: Text = None,
+    ) -> Exported:
+        """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
+        # Imported here: whoever only saves and searches need not know how stores are written out.
+        from byheart.transfer.exporting import FORMATS, export
+
+        check.check_callback("on_progress", on_progress)
+        self._refuse_itself(path_or_file)
+        chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
+        if chosen is None and space is not None:
+            raise InvalidInput("space and all_spaces were both given", "give one of them")
+        with self._storage.dumping(chosen, vectors=check.check_bool("vectors", vectors)) as dump:
+            return export(
+                dump,
+                path_or_file,
+                format=check.check_choice("format", format, FORMATS),
+                vectors=vectors,
+                all_spaces=all_spaces,
+                overwrite=check.check_bool("overwrite", overwrite),
+                on_progress=on_progress,
+            )
+
+    def import_(
+        self,
+        path_or_file: str | Path | BinaryIO,
+        on_error: str = "stop",
+        force: bool = False,
+        format: Text = None,
+        embed: bool = True,
+        dry_run: bool = False,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+    ) -> Imported:
+        """Take in an export, lines with the fields of `save`, Markdown, or files of other programs.
+
+        `format` is told by the content: see docs/importing.md. With `dry_run`, it only counts.
+        What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
+        it is run again. What was forgotten for good stays out, unless `force` says otherwise.
+        """
+        # Imported here: whoever only saves and searches need not know how others keep things.
+        from byheart.transfer.importing import IMPORT_FORMATS, ON_ERROR
+
+        check.check_callback("on_progress", on_progress)
+        self._refuse_itself(path_or_file)
+        importer = self._importer(
+            force=check.check_bool("force", force),
+            on_error=check.check_choice("on_error", on_error, ON_ERROR),
+            on_progress=on_progress,
+            dry_run=check.check_bool("dry_run", dry_run),
+        )
+        chosen = None if format is None else check.check_choice("format", format, IMPORT_FORMATS)
+        check.check_bool("embed", embed)
+        result = importer.run(path_or_file, chosen)
+        if dry_run:
+            return result
+        self._observe(result)
+
+        def show(made: int, waiting: int) -> None:
+            if on_progress is not None:
+                on_progress(TransferProgress(importer.progress.memories, made, waiting, made))
+
+        reason = self._embed_waiting(show) if embed else None
+        return replace(result, pending_vectors=self._storage.count_pending(), degraded=reason)
+
+    def follow(self, path: str | Path, format: str = "claude-code") -> Imported:
+        """Take in what a transcript has that was not there when it was followed last.
+
+        What cannot be read is skipped, and named. Vectors are left to `embed_pending`.
+        """
+        from byheart.transfer.importing import GROWING
+
+        chosen = check.check_choice("format", format, GROWING)
+        self._refuse_itself(path)
+        importer = self._importer(on_error="skip")
+        result = importer.go_on(check.check_path("path", path).absolute(), chosen)
+        self._observe(result)
+        return replace(result, pending_vectors=self._storage.count_pending())
+
+    def _importer(
+        self,
+        *,
+        on_error: OnError,
+        force: bool = False,
+        on_progress: Callable[[TransferProgress], None] | None = None,
+        dry_run: bool = False,
+    ) -> Importer:
+        from byheart.transfer.importing import Importer
+
+        return Importer(
+            self._storage,
+            self._saver,
+            self._changer.update,
+            self._settings,
+            check_turn=check_turn,
+            keep_turns=self._recorder.keep,
+            force=force,
+            on_error=on_error,
+            on_progress=on_progress,
+            dry_run=dry_run,
+        )
+
+    def _observe(self, imported: Imported) -> None:
+        self._observer.saved(self.space, "created", imported.imported)
+        self._observer.saved(self.space, "unchanged", imported.unchanged)
+        self._observer.saved(self.space, "updated", imported.updated)
+
+    def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
+        """Copy the whole store to one file, as it is at this moment, while it is in use."""
+        from byheart.transfer.whole_files import refuse_existing
+
+        target = check.check_path("path", path).resolve()
+        check.check_text("path", str(target), longest=1 << 16)  # SQLite names files in UTF-8
+        refuse_existing(target, check.check_bool("overwrite", overwrite))
+        self._refuse_itself(target)
+        self._storage.back_up(target)
+        return Backup(str(target), target.stat().st_size)
+
+    def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
+        """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
+        if not hasattr(path_or_file, "read") and not hasattr(path_or_file, "write"):
+            path, store = check.check_path("path", path_or_file), Path(self._storage.location)
+            if path.exists() and store.exists() and path.samefile(store):
+                raise InvalidInput(f"{path} is the store itself", "choose another name")
+
+    # --- Workspaces ---------------------------------------------------------------------------
+
+    def index(
+        self,
+        path: str | Path,
+        prune: bool = False,
+        embed: bool = True,
+        on_progress: Callable[[IndexProgress], None] | None = None,
+        space: Text = None,
+    ) -> Indexed:
+        """Make the files of a folder memories, and keep to what has changed the next time.
+
+        Within a workspace, a path means that part of it. Files that are gone are removed, unless
+        all of them are: then only with `prune`.
+        """
+        started = time.perf_counter()
+        check.check_callback("on_progress", on_progress)
+        indexer = self._indexer()
+        place = indexer.find(path, self._space(space))
+        result = indexer.index(place, check.check_bool("prune", prune), on_progress)
+        self._observer.saved(place.space, "created", result.files_indexed)
+        self._storage.refresh()
+
+        def show(made: int, waiting: int) -> None:
+            if on_progress is not None:
+                files = result.files_indexed
+                on_progress(IndexProgress(files, files, result.chunks, made, waiting))
+
+        reason = self._embed_waiting(show) if check.check_bool("embed", embed) else None
+        return replace(
+            result,
+            pending_vectors=self._storage.count_pending(),
+            degraded=reason,
+            elapsed_ms=(time.perf_counter() - started) * 1000,
+        )
+
+    def watch(
+        self,
+        path: str | Path,
+        stop: threading.Event | None = None,
+        on_indexed: Callable[[Indexed], None] | None = None,
+        space: Text = None,
+        on_turn: Callable[[str | None], None] | None = None,
+    ) -> None:
+        """Index a folder and keep it fresh until `stop` is set; of several processes one does.
+
+        `on_turn` is given the name of the one that does while this one stands by, and `None` when
+        it is this one's turn.
+        """
+        # Imported here: watching brings a library that only few need.
+        from byheart.workspace.watcher import Watcher
+
+        check.check_callback("on_indexed", on_indexed)
+        check.check_callback("on_turn", on_turn)
+        indexer = self._indexer()
+        place = replace(indexer.find(path, self._space(space)), below="")
+        watcher = Watcher(self._storage, indexer, self._saver, place, on_indexed, on_turn)
+        stop = threading.Event() if stop is None else stop
+        self._watches[stop] = ended = threading.Event()
+        try:
+            watcher.run(stop)
+        finally:
+            ended.set()
+            del self._watches[stop]
+
+    def _indexer(self) -> Indexer:
+        # Imported here: whoever only saves and searches need not know how files are read.
+        from byheart.workspace.indexing import Indexer
+
+        return Indexer(self._storage, self._saver, self._vectorizer, self._settings)
+
+    def workspaces(self, space: Text = None) -> tuple[Workspace, ...]:
+        """List the folders whose files are memories, and who keeps each fresh."""
+        return tuple(self._storage.workspaces.roots(self._space(space)))
+
+    def drop_workspace(self, path: str | Path, space: Text = None) -> int:
+        """Let go of a workspace: its memories are forgotten, and can be restored; count them."""
+        place = self._indexer().find(path, self._space(space), add=False)
+        if place.below:
+            raise InvalidInput(
+                f"{path} is only a part of the workspace {place.root}", f"name {place.root}"
+            )
+        return self._storage.workspaces.drop(place.workspace_no)
+
+    # --- Tokens -------------------------------------------------------------------------------
+
+    def create_token(
+        self,
+        name: str,
+        access: str = "write",
+        session_id: Text = None,
+        ttl_days: float | None = None,
+        space: Text = None,
+    ) -> CreatedToken:
+        """Let a program in over the network, into one space; its secret is shown this once."""
+        return self._doorkeeper.create(name, access, self._space(space), session_id, ttl_days)
+
+    def tokens(self, space: Text = None) -> tuple[Token, ...]:
+        """List the tokens of all spaces, or of one, oldest first; expired ones as well."""
+        chosen = check.check_optional_label("space", space)
+        return tuple(self._storage.tokens.list(chosen))
+
+    def revoke_token(self, token: str) -> Token:
+        """Take a token out by its id, name or secret; every process refuses it from now on."""
+        return self._doorkeeper.revoke(token)
+
+    def check_token(self, secret: str) -> Token | None:
+        """Say which token a secret belongs to, unless it is unknown, revoked or expired."""
+        return self._doorkeeper.check(secret)
+
+    # --- Upkeep -------------------------------------------------------------------------------
+
+    def status(self, space: Text = None) -> Status:
+        """Describe the store: how much it holds, and what it cannot do at the moment."""
+        status = self._storage.status(self._space(space))
+        return replace(
+            status,
+            degraded=self._degraded(self._vectorizer.unavailable(), "hybrid", status.index),
+            wanted_model=self._vectorizer.wanted_name(),
+            remark=self._vectorizer.remark(),
+            workspaces=self.workspaces(space),
+        )
+
+    def _degraded(self, unavailable: str | None, mode: Mode, state: IndexState) -> str | None:
+        """Name whatever keeps an answer from being all that it could be."""
+        read_only = None if self._storage.writable else "the store can only be read"
+        reasons = (self._storage.trouble(), read_only, unavailable or _incomplete(mode, state))
+        return "; ".join(filter(None, reasons)) or None
+
+    def stats(self, space: Text = None, reset: bool = False) -> Stats:
+        """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""
+        name = self._space(space)
+        check.check_bool("reset", reset)
+        stats = self._observer.stats(self._storage.location, name, self._storage.inventory(name))
+        if reset:
+            self._observer.reset(name)
+        return stats
+
+    def doctor(
+        self, fix: bool = False, rebuild: bool = False, optimize: bool = False
+    ) -> tuple[Finding, ...]:
+        """Check the store and what it needs; mend what can be derived when asked to."""
+        if rebuild:
+            self._storage.rebuild()
+        if optimize:
+            self._storage.optimize()
+        return doctor.examine(
+            self._storage,
+            self._vectorizer.unavailable,
+            self._vectorizer.remark,
+            self._mend(fix),
+            self._saver.refused,
+            partial(self._examine_model, fix),
+        )
+
+    def _examine_model(self, fix: bool) -> Finding | None:
+        # Imported here: whoever only saves and searches need not know how models are fetched.
+        from byheart.embedding.model_library import examine_model
+        from byheart.embedding.model_sources import ModelSources
+
+        settings = self._settings
+        if settings.embedding_provider not in ("auto", "onnx"):
+            return None
+        sources = ModelSources(settings.model_sources, offline=settings.offline)
+        named = (settings.embedding_model, settings.model_path, settings.cache_dir)
+        finding = examine_model(*named, sources, fix=fix)
+        if finding.fixed:
+            self._vectorizer.forget_failures()
+        return finding
+
+    def _mend(self, fix: bool) -> Callable[[], int] | None:
+        return self._embed_refused_too if fix else None
+
+    def _embed_refused_too(self) -> int:
+        self._saver.ask_again()
+        return self.embed_pending()
+
+    def bench(self, questions: int = 50, k: int = 10, seed: int = 0, space: Text = None) -> Bench:
+        """Ask the store questions made of its own passages, and say whether anything is wrong.
+
+        The same seed makes the same questions while nothing changes. They are not counted, and what
+        they find does not count as used. The figures are kept, and compared the next time.
+        """
+        # Imported here: whoever only saves and searches need not know how stores are tried out.
+        from byheart.upkeep.bench import MOST_QUESTIONS, Bencher
+
+        ask = partial(self._asking, remember=False)
+        keeps = self._settings.collect_stats
+        return Bencher(self._storage, self._vectorizer, ask, keeps).run(
+            self._space(space),
+            check.check_int("questions", questions, 1, MOST_QUESTIONS),
+            check.check_int("k", k, 1, check.LARGEST_LIMIT),
+            check.check_int("seed", seed, 0, check.LARGEST_SEED),
+        )
+
+    def reembed(
+        self,
+        on_progress: Callable[[int, int], None] | None = None,
+        rollback: bool = False,
+        keep_old: bool = True,
+    ) -> Reembedding:
+        """Make vectors of the model that the settings name beside the old ones, then switch.
+
+        Searches and saves go on by the old model until then. Interrupted, it goes on when it is
+        called again. `rollback` goes back to the model before, as long as its vectors are kept.
+        """
+        check.check_bool("keep_old", keep_old)
+        check.check_callback("on_progress", on_progress)
+        reembedder = Reembedder(self._storage, self._vectorizer)
+        if check.check_bool("rollback", rollback):
+            return reembedder.roll_back(keep_old=keep_old)
+        return reembedder.reembed(on_progress, keep_old=keep_old)
+
+    def uses_earlier_model(self) -> bool:
+        """Say whether the store is searched by another model than the settings name."""
+        return self._vectorizer.remark() is not None
+
+    def prepare(self) -> None:
+        """Load what the first question would wait for: the model and the index."""
+        with self._vectorizer.asking("prepare"):
+            pass
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Let go of the model's memory until it is needed, unless it was so lately."""
+        self._vectorizer.unload(idle_seconds)
+
+    def close(self) -> None:
+        """Release files and memory; what is being watched is watched no more."""
+        for stop, ended in list(self._watches.items()):
+            stop.set()
+            ended.wait(_LAST_LOOK_SECONDS)
+        self._observer.flush()
+        self._storage.close()
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _raw_mode(mode: object) -> Mode:
+    if check.check_choice("mode", mode, MODES) == "vector":
+        raise InvalidInput("raw queries have no meaning for vectors", "use mode=fts")
+    return "fts"
+
+
+def _incomplete(mode: Mode, state: IndexState) -> str | None:
+    if mode == "fts" or not state.pending_vectors:
+        return None
+    return (
+        f"{state.pending_vectors:,} of {state.chunks:,} chunks have no vectors yet: "
+        "make them with: byheart doctor --fix"
+    )
+
+
+def _damaged(name: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"the text of {name} is not the one that was saved: the store's file has changed",
+        "put a backup in the store's place; or look at what is left with a search, forget it, and "
+        "save the text again",
+    )
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f"there is no {name} in this space", "look for it with: byheart search QUERY")

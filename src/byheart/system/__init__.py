@@ -1,0 +1,1 @@
+"""What the operating system gives: clocks, files, permissions, forks."""

@@ -1,0 +1,179 @@
+"""Revising: from what a memory was made from, or written to, and that has changed, to its change.
+
+Whatever was changed here as well stays as it is here, unless it is said that the file wins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from byheart.contracts import Storage
+from byheart.errors import Conflict, InvalidInput, VersionConflict
+from byheart.memory.saving import SaveRequest, check_request
+from byheart.model import HistoryEntry, Memory, SaveResult, to_wire
+from byheart.settings import Settings
+from byheart.transfer import vault
+
+# `Changer.update`: id, space, fields, the version they were compared with, who.
+Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
+Outcome = Literal["updated", "unchanged", "refused"]
+# What a memory takes over from where it comes from, whenever that changes.
+_FOLLOWED = ("content", "title", "tags", "entities", "metadata")
+
+
+def from_elsewhere(request: SaveRequest) -> SaveRequest:
+    """Say of a text that it was brought in, unless it says whose words it holds."""
+    return replace(request, origin=request.origin or "import")
+
+
+class Reviser:
+    """Let memories follow the files that they belong to."""
+
+    def __init__(
+        self, storage: Storage, update: Update, settings: Settings, *, force: bool, dry_run: bool
+    ) -> None:
+        self._storage = storage
+        self._update = update
+        self._settings = settings
+        self._force = force
+        self._dry_run = dry_run
+        self._files_by_id: dict[str, str] = {}
+
+    # --- What a memory was made from ----------------------------------------------------------
+
+    def follow(self, request: SaveRequest, held: SaveResult) -> Outcome:
+        """Change a memory as what it was made from has changed, unless it was changed here too."""
+        who = f"import of {request.source}"
+        fields = {} if request.role is not None else self._differing(request, held, who)
+        try:
+            if fields and not self._dry_run:
+                self._update(held.memory_id, request.space, fields, held.version, who)
+        except VersionConflict:  # it was changed here a moment ago
+            fields = {}
+        return "updated" if fields else "unchanged"
+
+    def _differing(self, request: SaveRequest, held: SaveResult, who: str) -> dict[str, Any]:
+        """Give what is other where a memory comes from, unless it was changed here too."""
+        with self._storage.reading() as reader:
+            memory = reader.memory(held.memory_id, request.space)
+            if memory is None:  # it was forgotten
+                return {}
+            compared = [name for name in _FOLLOWED if getattr(request, name) is not None]
+            fields = {
+                name: getattr(request, name)
+                for name in compared
+                if _differs(getattr(memory, name), getattr(request, name))
+            }
+            entries = reader.history(held.memory_id, request.space) if fields else []
+        changes = [entry for entry in entries if entry.changes]
+        is_as_imported = not changes or changes[-1].who == who or self._force
+        return fields if is_as_imported else {}
+
+    # --- What a memory was written to ---------------------------------------------------------
+
+    def take(self, file: vault.VaultFile, path: Path, folder: Path) -> SaveRequest | Outcome:
+        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+        request = check_request(file.fields, self._settings)
+        if file.memory_id is None:
+            return from_elsewhere(request)
+        request = replace(request, role=file.role, client_id=file.client_id)
+        place = vault.place_of(path, folder)
+        first = self._files_by_id.setdefault(file.memory_id, place)
+        if first != place:
+            raise InvalidInput(
+                f"it has the same id as {first}: take the id line out of one of them"
+            )
+        with self._storage.reading() as reader:
+            memory = reader.memory(file.memory_id, request.space)
+            hidden = reader.forgotten_at(file.memory_id, request.space)
+        if memory is not None:
+            # A name need not be UTF-8, what is stored must be.
+            name = os.fsencode(path.resolve()).decode(errors="replace")
+            return self._revise(memory, file, request, f"import of {name}")
+        if hidden is not None:
+            raise Conflict(
+                f"{file.memory_id} was forgotten here",
+                f"bring it back with: byheart restore {file.memory_id}, or remove the file",
+            )
+        taken = bool(self._storage.taken([file.memory_id]))
+        return replace(
+            request,
+            memory_id=None if taken else file.memory_id,
+            created_at=file.created_at,
+        )
+
+    def _revise(
+        self, memory: Memory, file: vault.VaultFile, request: SaveRequest, who: str
+    ) -> Outcome:
+        """Change a memory as its file was changed, unless the memory changed elsewhere as well."""
+        compared = [name for name in file.fields if name != "space"]
+        differing = {
+            name: file.fields[name]
+            for name in compared
+            if _differs(getattr(memory, name), getattr(request, name))
+        }
+        edited, moved_on = True, False
+        if differing and not self._force:
+            with self._storage.reading() as reader:
+                entries = reader.history(memory.memory_id, memory.space)
+            exported, moved_on = _source(memory, entries, file, who)
+            edited = exported is None or any(
+                _differs(exported[name], getattr(request, name)) for name in compared
+            )
+        if not differing or not edited:
+            # Either both say the same, or the file is merely older than the memory.
+            return "unchanged"
+        if moved_on:
+            raise Conflict(
+                f"{memory.memory_id} has changed since this file was written, and so has the file",
+                "export it again and make the change there, or let the file win with force=True",
+            )
+        is_erased = "content" in differing and self._storage.tombstoned([request.key])
+        if is_erased and not self._force:
+            return "refused"
+        if not self._dry_run:
+            self._update(memory.memory_id, memory.space, differing, memory.version, who)
+        return "updated"
+
+
+def _source(
+    memory: Memory, entries: list[HistoryEntry], file: vault.VaultFile, who: str
+) -> tuple[Mapping[str, Any] | None, bool]:
+    """Give the fields a file was written from, and whether others than it changed them since."""
+    versions = dict(_versions(memory, entries))
+    alike = [version for version, fields in versions.items() if _hash(fields) == file.content_hash]
+    changes = [entry for entry in entries if entry.changes]
+    own = bool(changes) and changes[-1].who == who
+    if not alike:
+        # It was written by another store: all there is to compare are the times.
+        newer = file.updated_at is not None and file.updated_at > memory.updated_at
+        return None, not own and not (newer and len(versions) == 1)
+    # Another store counts its versions differently.
+    version = file.version if file.version in alike else max(alike)
+    return versions[version], not own and version != memory.version
+
+
+def _versions(
+    memory: Memory, entries: list[HistoryEntry]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Give the fields that a memory had at each of its versions, from the last to the first."""
+    fields = to_wire(memory)
+    yield memory.version, dict(fields)
+    for entry in reversed(entries):
+        yield entry.version, dict(fields)
+        fields.update({name: change["from"] for name, change in entry.changes.items()})
+
+
+def _hash(fields: Mapping[str, Any]) -> str:
+    return sha256((fields["content"] or "").encode()).hexdigest()
+
+
+def _differs(old: Any, new: Any) -> bool:
+    if isinstance(old, list | tuple):
+        return set(old) != set(new or ())
+    return bool(to_wire(old) != to_wire(new))

@@ -1,0 +1,443 @@
+"""Vault: a folder of Markdown files for people, and for programs such as Obsidian.
+
+One file per memory, by kind: front matter that says what it is, then its text byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from byheart.contracts import Dump, MemoryRecord, Record
+from byheart.errors import InvalidInput
+from byheart.model import ORIGINS, Memory, to_wire
+from byheart.model import checks as check
+from byheart.system import clock
+from byheart.system.file_opening import read_to_end
+from byheart.system.private_files import make_private_folder, open_private
+from byheart.transfer.decoding import decode, find_encoding
+
+_LONGEST_SLUG_BYTES, _ID_CHARS = 80, 8
+_LONGEST_FRONT_MATTER = 100_000
+_DEEPEST_BRACKETS = 100
+_FRONT_MATTER = re.compile(
+    r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
+)
+# What only the files that we write have; programs for notes may take the quotes away.
+_OURS = re.compile(
+    r"\ufeff?---[ \t]*\r?\nid:(?:[ \t]*[\"']?mem_|.*?\ncontent_hash:[ \t]*[\"']?[0-9a-f]{64})",
+    re.DOTALL,
+)
+_OUR_LINE = re.compile(r"^(?:id:[ \t]*[\"']?mem_|content_hash:)", re.MULTILINE)
+_HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
+_TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+# What people see → the field of `save`. In files of others, anything else is metadata.
+_FIELDS = {
+    "kind": "kind",
+    "title": "title",
+    "summary": "summary",
+    "source": "source",
+    "session_id": "session_id",
+    "agent_id": "agent_id",
+    "session_iter": "session_iter",
+    "task_code": "task_code",
+    "tags": "tags",
+    "entities": "entities",
+    "importance": "importance",
+    "expires": "expires_at",
+    "path": "path",
+    "origin": "origin",
+    "space": "space",
+    "metadata": "metadata",
+}
+# Whether what others wrote is what we mean by the same word.
+_CHECKS: Mapping[str, Callable[[Any], object]] = {
+    "kind": check.check_kind,
+    "title": partial(check.check_optional_text, "title", longest=check.LONGEST_TITLE),
+    "summary": partial(check.check_optional_text, "summary", longest=check.LONGEST_SUMMARY),
+    "path": partial(check.check_optional_text, "path", longest=check.LONGEST_PATH),
+    "tags": partial(check.check_labels, "tags"),
+    "entities": partial(check.check_labels, "entities"),
+    "importance": partial(check.check_importance, "importance"),
+    "expires_at": partial(check.check_moment, "expires"),
+    "session_iter": check.check_session_iter,
+    "origin": check.check_origin,
+    **{
+        name: partial(check.check_label, name)
+        for name in ("source", "session_id", "agent_id", "task_code", "space")
+    },
+}
+AS_TEXT, AS_METADATA = "front matter kept as text", "field kept as metadata"
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """What of a file could not be taken as it was meant: what became of it, and why."""
+
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class VaultFile:
+    """A file as it was read: what to save, and which memory it was made from, if any."""
+
+    fields: Mapping[str, Any]
+    memory_id: str | None
+    version: int | None
+    content_hash: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    role: str | None = None
+    client_id: str | None = None
+    flaws: tuple[Flaw, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A file taken apart: `start` is where its text begins, behind what looks like front matter."""
+
+    text: str
+    start: int = 0
+    matter: Mapping[str, Any] | None = None
+    flaw: str | None = None
+
+    @property
+    def content(self) -> str:
+        """Give what is to be kept as text: all of it, if there is no front matter."""
+        return self.text if self.matter is None else self.text[self.start :]
+
+
+# --- Writing ------------------------------------------------------------------------------------
+
+
+def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Iterator[Record]:
+    """Write every memory that can be found now, giving each after its file went out."""
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput(f"{folder} is a file", "name a folder")
+    used = folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir())
+    if used and not overwrite:
+        raise InvalidInput(
+            f"{folder} is not empty",
+            "choose another folder; or, after importing what was changed in it, allow it with "
+            "overwrite=True",
+        )
+    there, taken = _files_by_id(folder) if used else {}, set[str]()
+    now = clock.now()
+    for record in dump.records():
+        if not isinstance(record, MemoryRecord):
+            continue
+        memory = record.text.memory
+        if memory.forgotten_at is not None or (memory.expires_at and memory.expires_at <= now):
+            continue
+        if not memory.content.strip():
+            continue  # an empty turn: nothing to read, and nothing that could be saved again
+        path = folder / _place(memory, by_space, taken)
+        make_private_folder(path.parent)
+        with open(path, "wb", opener=open_private) as out:
+            out.write((_front_matter(memory, by_space) + memory.content).encode())
+        for old in there.get(memory.memory_id, ()):
+            # It had another title: two files of one memory would contradict each other.
+            if old != path:
+                old.unlink(missing_ok=True)
+        yield record
+
+
+def _files_by_id(folder: Path) -> dict[str, list[Path]]:
+    found: dict[str, list[Path]] = {}
+    for path in _files(folder):
+        try:
+            memory_id = read(path, folder).memory_id
+        except InvalidInput:
+            continue  # not one of ours
+        if memory_id is not None:
+            found.setdefault(memory_id, []).append(path)
+    return found
+
+
+def _place(memory: Memory, by_space: bool, taken: set[str]) -> Path:
+    short_id = re.sub(r"[^0-9A-Za-z]", "", memory.memory_id)[-_ID_CHARS:]
+    name = f"{_slug(memory.title or memory.summary)}-{short_id}"
+    folder = Path(_slug(memory.space)) / memory.kind if by_space else Path(memory.kind)
+    number, place = 1, folder / f"{name}.md"
+    while str(place).casefold() in taken:  # many file systems do not tell a from A
+        number += 1
+        place = folder / f"{name}-{number}.md"
+    taken.add(str(place).casefold())
+    return place
+
+
+def _slug(text: str) -> str:
+    """Make a file name that people can read: letters and digits of any script, and hyphens."""
+    plain = unicodedata.normalize("NFKC", text).casefold()
+    slug = re.sub(r"[\W_]+", "-", plain).encode()[:_LONGEST_SLUG_BYTES]
+    return slug.decode(errors="ignore").strip("-") or "untitled"
+
+
+def _front_matter(memory: Memory, by_space: bool) -> str:
+    values = {
+        "id": memory.memory_id,
+        "kind": memory.kind,
+        "title": memory.title,
+        "summary": None if "summary" in memory.derived else memory.summary,
+        "tags": memory.tags,
+        "entities": memory.entities,
+        "importance": memory.importance,
+        "session_id": memory.session_id,
+        "agent_id": memory.agent_id,
+        "session_iter": memory.session_iter,
+        "task_code": memory.task_code,
+        "source": memory.source,
+        "origin": memory.origin,
+        "role": memory.role,
+        "client_id": memory.client_id,
+        "path": memory.path,
+        "space": memory.space if by_space else None,
+        "created": memory.created_at,
+        "updated": memory.updated_at,
+        "expires": memory.expires_at,
+        "metadata": memory.metadata or None,
+        "version": memory.version,
+        "content_hash": memory.content_hash,
+    }
+    lines = [
+        line
+        for name, value in values.items()
+        if value not in (None, ())
+        for line in _yaml(name, value)
+    ]
+    return "\n".join(["---", *lines, "---", "", ""])
+
+
+def _yaml(name: str, value: Any) -> Iterator[str]:
+    if isinstance(value, tuple):
+        yield f"{name}:"
+        yield from (f"  - {_scalar(each)}" for each in value)
+    elif isinstance(value, datetime):
+        yield f"{name}: {to_wire(value)}"  # unquoted: a date to those who know dates
+    else:
+        yield f"{name}: {_scalar(value)}"
+
+
+def _scalar(value: Any) -> str:
+    """Write a value as JSON, which is YAML too, but for characters that YAML wants escaped."""
+    text = json.dumps(to_wire(value), ensure_ascii=False)
+    return _TOO_STRANGE_FOR_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+# --- Reading ------------------------------------------------------------------------------------
+
+
+def list_files(path: Path) -> list[Path]:
+    """List the Markdown files of a folder, hidden ones aside, or the one file that was named."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise InvalidInput(f"{path} cannot be read: there is no such folder", "check the path")
+    return _files(path)
+
+
+def _files(folder: Path) -> list[Path]:
+    found = (
+        path
+        for path in folder.rglob("*.md")
+        if path.is_file()
+        and not path.is_symlink()
+        and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+    # A file comes before its duplicates: `tea.md`, then `tea 1.md`.
+    return sorted(found, key=lambda path: (path.with_suffix(""), path))
+
+
+def place_of(path: Path, folder: Path) -> str:
+    """Name a file as people see it in its folder; a name need not be UTF-8, what is kept must."""
+    place = path.name if path == folder else path.relative_to(folder).as_posix()
+    return os.fsencode(place).decode(errors="backslashreplace")
+
+
+def read(path: Path, folder: Path) -> VaultFile:
+    """Read one file: one of ours, or any Markdown with or without front matter."""
+    place = place_of(path, folder)
+    try:
+        data = read_to_end(path)
+        text = decode(data, "it", find_encoding(data)).removeprefix("\ufeff")
+    except OSError as error:
+        raise InvalidInput(f"it cannot be read: {error.strerror}") from error
+    parts = _take_apart(text)
+    matter = parts.matter or {}
+    if "content_hash" in matter and "version" in matter:
+        return _read_ours(matter, parts.content)
+    return _read_others(parts, place)
+
+
+def _read_others(parts: _Parts, place: str) -> VaultFile:
+    """Read a note as people write them: nothing in its front matter makes it unreadable."""
+    matter = parts.matter or {}
+    fields, misfits = _fitting(matter)
+    others = {
+        name: value for name, value in matter.items() if name not in _FIELDS or name in misfits
+    }
+    own = matter.get("metadata")
+    try:
+        metadata = _plain({**others, **(own if isinstance(own, dict) else {})})
+        check.check_metadata(metadata)
+    except (InvalidInput, RecursionError) as error:
+        reason = error.message if isinstance(error, InvalidInput) else "it is too deep"
+        return _read_others(replace(parts, matter=None, flaw=reason), place)
+    fields = {"kind": "note", "source": "markdown", "path": place, **fields, "metadata": metadata}
+    if not fields.get("title"):
+        heading = _HEADING.search(parts.text, parts.start)
+        named = heading[1] if heading else PurePosixPath(place).stem
+        fields["title"] = named[: check.LONGEST_TITLE // 4]
+    flaws = [Flaw(AS_METADATA, reason) for reason in misfits.values() if reason]
+    flaws += [Flaw(AS_TEXT, parts.flaw)] if parts.flaw else []
+    return VaultFile(
+        {**fields, "content": parts.content}, None, None, None, None, None, flaws=tuple(flaws)
+    )
+
+
+def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Tell what can be a field of `save` from what others mean something else by, and why."""
+    fields, misfits = _known(matter), dict[str, str]()
+    for name, field in _FIELDS.items():
+        value = fields.get(field)
+        if field == "metadata":
+            fields.pop(field, None)
+            if not isinstance(value, dict | None):
+                misfits[name] = "metadata must be an object with text keys"
+        elif isinstance(value, str) and not value.strip():
+            del fields[field]  # a form that was not filled in
+        elif field == "origin" and value is not None and value not in ORIGINS:
+            del fields[field]
+            misfits[name] = ""  # a word of everyday: nothing to speak of
+        elif value is not None:
+            try:
+                _CHECKS[field](value)
+            except InvalidInput as error:
+                del fields[field]
+                misfits[name] = error.message
+    return fields, misfits
+
+
+def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
+    # One empty line stands between front matter and text.
+    content = re.sub(r"\A\r?\n", "", body, count=1)
+    version, content_hash = matter.get("version"), matter["content_hash"]
+    if not isinstance(version, int) or not isinstance(content_hash, str):
+        raise InvalidInput("version or content_hash in the front matter are not what was exported")
+    if "id" in matter and not isinstance(matter["id"], str):
+        raise InvalidInput(f"the id in its front matter is not one: {matter['id']!r}")
+    return VaultFile(
+        {**_known(matter), "content": content},
+        # Without it, it is a text of its own: somebody made a copy.
+        check.check_memory_id("id", matter["id"]) if "id" in matter else None,
+        version,
+        content_hash,
+        check.check_moment("created", _plain(matter.get("created"))),
+        check.check_moment("updated", _plain(matter.get("updated"))),
+        None if "role" not in matter else check.check_role(matter["role"]),
+        _client_id(matter.get("client_id")),
+    )
+
+
+def _client_id(value: object) -> str | None:
+    """Accept what a turn was named; the running summary of a session is named ''."""
+    return "" if value == "" else check.check_optional_label("client_id", value)
+
+
+def _known(matter: Mapping[str, Any]) -> dict[str, Any]:
+    """Pick the fields that `save` knows, in the shapes that people write them."""
+    fields = {
+        _FIELDS[name]: _plain(value)
+        for name, value in matter.items()
+        if name in _FIELDS and value is not None
+    }
+    for name in ("tags", "entities"):
+        if name in fields:
+            fields[name] = _labels(fields[name], hashes=name == "tags")
+    for name in ("title", "session_id", "agent_id", "task_code", "source", "path", "summary"):
+        if isinstance(fields.get(name), int | float):
+            fields[name] = str(fields[name])  # `title: 2026` is a title
+    return fields
+
+
+def _labels(value: Any, *, hashes: bool) -> list[str]:
+    values = value if isinstance(value, list) else re.split(r"[,\s]+", str(value))
+    labels = [str(each).strip() for each in values if each is not None]
+    return [name for each in labels if (name := each.removeprefix("#") if hashes else each)]
+
+
+def _plain(value: Any) -> Any:
+    """Turn what YAML knows into what JSON knows."""
+    if isinstance(value, date):  # and datetime, which is one
+        return value.isoformat()
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def _take_apart(text: str) -> _Parts:
+    """Split front matter from text; what only looks like it belongs to the text.
+
+    A file of ours must be read as it was written, or a memory would silently become another one.
+    """
+    found = _FRONT_MATTER.match(text)
+    if found is None or len(found["yaml"]) > _LONGEST_FRONT_MATTER:
+        if _OURS.match(text):
+            raise InvalidInput("its front matter has no end, or is too long")
+        return _Parts(text)
+    try:
+        matter = _load_yaml(found["yaml"])
+    except ValueError as error:
+        if found["yaml"][:1].isspace():  # an empty line: a rule, then text
+            return _Parts(text)
+        if _OUR_LINE.search(found["yaml"]):
+            raise InvalidInput(f"its front matter is not YAML: {error}") from error
+        return _Parts(text, found.end(), flaw=f"it is not YAML: {error}")
+    return _Parts(text, found.end(), matter) if isinstance(matter, dict) else _Parts(text)
+
+
+def _load_yaml(text: str) -> Any:
+    """Read YAML; what is none is a `ValueError` that says where."""
+    # PyYAML is for this only: no other command waits for its import.
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                # A few lines of references to references can stand for gigabytes.
+                raise yaml.YAMLError("references are not followed")
+            return super().compose_node(parent, index)
+
+        def fetch_flow_collection_start(self, kind: Any) -> None:
+            # The reader looks at every open bracket again with each word: a second for a page.
+            if self.flow_level >= _DEEPEST_BRACKETS:
+                raise yaml.YAMLError("it is nested too deeply")
+            super().fetch_flow_collection_start(kind)
+
+    try:
+        loaded = yaml.load(text, Loader) or {}
+    except yaml.MarkedYAMLError as error:
+        # Counted from 0, and without the line of dashes above.
+        line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem}{line}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except (ArithmeticError, AttributeError, LookupError) as error:
+        # So it answers to a value that is not of the type it is said to be: `!!int ""`.
+        raise ValueError(f"a value is not of its type ({error})") from error
+    if not isinstance(loaded, dict):
+        return None
+    return {str(name): value for name, value in loaded.items()}

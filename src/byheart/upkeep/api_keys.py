@@ -1,0 +1,103 @@
+"""Tokens: who may come in over the network. A secret is shown once, and only its hash is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from datetime import datetime, timedelta
+
+from byheart.contracts import Tokens
+from byheart.errors import InvalidInput, NotFound
+from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.model import checks as check
+from byheart.model.ids import TOKEN_PREFIX, new_token_id
+from byheart.system import clock
+
+SECRET_PREFIX = "bh_"
+_SECRET_BYTES = 32
+_SECRET = re.compile(rf"{SECRET_PREFIX}[A-Za-z0-9_-]{{43}}")  # 32 bytes as URL-safe base64
+# A use is noted this often at most: a request that only reads must not become a write.
+_NOTED_EVERY = timedelta(minutes=1)
+
+
+class Doorkeeper:
+    """Give tokens out, take them back, and tell whose a secret is."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def create(
+        self, name: object, access: object, space: str, session_id: object, ttl_days: object
+    ) -> CreatedToken:
+        """Make a token with a secret that nobody can guess."""
+        now = clock.now()
+        token = Token(
+            token_id=new_token_id(),
+            name=_check_name(name),
+            access=check.check_choice("access", access, ACCESSES),
+            space=space,
+            session_id=check.check_optional_label("session_id", session_id),
+            created_at=now,
+            expires_at=_check_expiry(ttl_days, now),
+            last_used_at=None,
+        )
+        secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
+        self._tokens.add(token, _hash(secret))
+        return CreatedToken(token, secret)
+
+    def revoke(self, named: object) -> Token:
+        """Take a token out by its id, its name, or the secret itself."""
+        text = check.check_label("token", named)
+        token = self._find(text)
+        if token is None or not self._tokens.remove(token.token_id):
+            # A mistyped secret is nearly one: it does not belong on a screen or in a log.
+            shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
+            raise NotFound(
+                f"there is no token {shown}", "see which there are with: byheart token list"
+            )
+        return token
+
+    def _find(self, text: str) -> Token | None:
+        if text.startswith(SECRET_PREFIX):
+            return self._tokens.find(_hash(text))
+        tokens = self._tokens.list(None)
+        return next((each for each in tokens if text in (each.token_id, each.name)), None)
+
+    def check(self, secret: object) -> Token | None:
+        """Find the token that a secret belongs to, unless it is unknown, revoked or expired."""
+        if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
+            return None
+        token = self._tokens.find(_hash(secret))
+        now = clock.now()
+        if token is None or (token.expires_at is not None and token.expires_at <= now):
+            return None
+        if token.last_used_at is None or now - token.last_used_at >= _NOTED_EVERY:
+            self._tokens.note_use(token.token_id, now)
+        return token
+
+
+def _check_name(name: object) -> str:
+    text = check.check_label("name", name)
+    # Whoever revokes a token by what it is called must not hit another one.
+    for prefix in (TOKEN_PREFIX, SECRET_PREFIX):
+        if text.startswith(prefix):
+            raise InvalidInput(
+                f"a token's name cannot begin with {prefix}", "name it after who will use it"
+            )
+    return text
+
+
+def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
+    expires_at = check.check_expiry(ttl_days, None, now)
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput(
+            f"ttl_days is {ttl_days}: the token would be good for no time at all",
+            "give more than 0 days; without ttl_days it is good for ever",
+        )
+    return expires_at
+
+
+def _hash(secret: str) -> bytes:
+    # Slow hashes protect what people make up; 256 bits of chance cannot be guessed anyway.
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,97 @@
+"""Which memories could be one: proposals for merging those that say almost the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from byheart.contracts import Double, Storage
+from byheart.language import distinct_words as particulars
+from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
+
+
+def dedupe(
+    storage: Storage, where: Filter, threshold: float, limit: int, *, apply: bool, who: str
+) -> Dedupe:
+    """Propose merges of what says almost the same, best first; with `apply`, make them."""
+    with storage.searching() as reader:
+        doubles = reader.doubles(where, threshold)
+        names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
+        memories = {name: reader.memory(name, where.space) for name in names}
+        pending = reader.state(
+            where.space, where.session_id, include_global=where.include_global
+        ).pending_vectors
+    known = {name: memory for name, memory in memories.items() if memory is not None}
+    proposals, left_out = propose_merges(doubles, known)
+    page = proposals[:limit]
+    if apply:
+        for each in page:
+            others = [other.memory_id for other in each.others]
+            storage.merge(each.keep, others, where.space, who, None)
+    return Dedupe(
+        proposals=tuple(page),
+        total=len(proposals),
+        has_more=len(page) < len(proposals),
+        left_out=left_out,
+        threshold=threshold,
+        applied=apply,
+        degraded=f"{pending:,} chunks have no vectors yet and were not compared: "
+        "make them with: byheart doctor --fix"
+        if pending
+        else None,
+    )
+
+
+def propose_merges(
+    doubles: Iterable[Double], memories: Mapping[str, Memory]
+) -> tuple[list[MergeProposal], int]:
+    """Group memories around those worth keeping; count the pairs left out because they differ.
+
+    Every other one of a group is alike to the one that is kept, not only to a third one. Those that
+    differ in a name, a number or a "not" are near for a model and yet say different things.
+    """
+    alike: dict[str, dict[str, float]] = {}
+    left_out = 0
+    for first, second, similarity in doubles:
+        if say_different_things(memories[first], memories[second]):
+            left_out += 1
+            continue
+        alike.setdefault(first, {})[second] = similarity
+        alike.setdefault(second, {})[first] = similarity
+    proposals, taken = [], set[str]()
+    for keep in sorted(alike, key=lambda name: _rank(memories[name])):
+        others = [name for name in alike[keep] if name not in taken]
+        if keep in taken or not others:
+            continue
+        taken.update((keep, *others))
+        others.sort(key=lambda name: (-alike[keep][name], name))
+        proposals.append(
+            MergeProposal(
+                keep=keep,
+                summary=memories[keep].summary,
+                why=_why(memories[keep], [memories[name] for name in others]),
+                others=tuple(
+                    Similar(name, alike[keep][name], memories[name].summary) for name in others
+                ),
+            )
+        )
+    proposals.sort(key=lambda each: (-each.others[0].similarity, each.keep))
+    return proposals, left_out
+
+
+def _rank(memory: Memory) -> tuple[object, ...]:
+    return -memory.importance, -memory.access_count, memory.created_at, memory.memory_id
+
+
+def _why(keep: Memory, others: Sequence[Memory]) -> str:
+    """Say what decided: the first thing in which the next best one is not as good."""
+    next_best = min(others, key=_rank)
+    if keep.importance > next_best.importance:
+        return "the most important"
+    if keep.access_count > next_best.access_count:
+        return "the most used"
+    return "the oldest"
+
+
+def say_different_things(some: Memory, other: Memory) -> bool:
+    """Say whether one has a name, a number or a "not" that the other has not."""
+    return particulars.differ(some.content, other.content, some.entities, other.entities)

@@ -1,0 +1,367 @@
+"""Observing: what this process does is counted in memory, and now and then added to the ledger.
+
+A search pays for a lock and a few additions. The file is written by a thread of its own, at most
+every few seconds, and when the store is closed or the process ends.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import heapq
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from byheart.contracts import Count, Embedder, Ledger, RemembersQueries, Tally
+from byheart.model import (
+    CacheStats,
+    Inventory,
+    Latency,
+    QueryStats,
+    SaveStats,
+    SaveStatus,
+    SlowQuery,
+    Stats,
+    WorkStats,
+)
+from byheart.system.forking import renew_after_fork, wait_before_fork
+
+SLOWEST_KEPT = 10
+_FLUSH_SECONDS = 5.0
+# Others may hold the ledger when it is to be written; what still is not then waits for a count.
+_FLUSH_ATTEMPTS = 5
+_QUERY_CHARS = 200
+# Buckets of latency grow by a twelfth: percentiles are right within 5 %, from 10 µs to 10 hours.
+_SHORTEST_MS, _BUCKETS_PER_DOUBLING, _LAST_BUCKET = 0.01, 8, 255
+_WHOLE_STORE = ""
+_LATENCY, _QUERY_MS, _SLOW = "latency", "query_ms", "slow_queries"
+_SAVES, _WORK, _WORK_SECONDS = "saves", "index_work", "index_seconds"
+_HITS, _MISSES = "cache_hits", "cache_misses"
+_QUERY_VECTORS, _TEXT_VECTORS = "query_vectors", "text_vectors"
+
+
+class _Queries:
+    """The queries of one space and kind of search, counted as cheaply as can be."""
+
+    __slots__ = ("buckets", "slow", "slowest", "total_ms")
+
+    def __init__(self) -> None:
+        self.buckets: dict[int, int] = {}
+        self.total_ms = 0.0
+        self.slow = 0
+        self.slowest: list[tuple[float, float, str]] = []
+
+    def count(self, query: str, elapsed_ms: float, slow: bool) -> None:
+        bucket = _bucket_of(elapsed_ms)
+        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
+        self.total_ms += elapsed_ms
+        self.slow += slow
+        if len(self.slowest) < SLOWEST_KEPT:
+            heapq.heappush(self.slowest, (elapsed_ms, time.time(), query[:_QUERY_CHARS]))
+        elif elapsed_ms > self.slowest[0][0]:
+            heapq.heapreplace(self.slowest, (elapsed_ms, time.time(), query[:_QUERY_CHARS]))
+
+    def add_to(self, tally: Tally, space: str, kind: str) -> None:
+        for bucket, number in self.buckets.items():
+            _add(tally.counts, Count(space, _LATENCY, kind, bucket), number)
+        _add(tally.counts, Count(space, _QUERY_MS, kind), self.total_ms)
+        if self.slow:
+            _add(tally.counts, Count(space, _SLOW, kind), self.slow)
+        tally.slowest[space] = slowest_of(
+            [
+                *tally.slowest.get(space, ()),
+                *(
+                    SlowQuery(kind, query, round(elapsed_ms, 3), datetime.fromtimestamp(at, UTC))
+                    for elapsed_ms, at, query in self.slowest
+                ),
+            ]
+        )
+
+
+class Observer:
+    """Count what one open store does, for `stats`."""
+
+    def __init__(
+        self, ledger: Ledger | None, *, collecting: bool, slow_query_ms: float, embedder: Embedder
+    ) -> None:
+        self._ledger = ledger
+        self._collecting = collecting
+        self._slow_query_ms = slow_query_ms
+        self._query_cache: Callable[[], tuple[int, int]] = (
+            embedder.query_cache if isinstance(embedder, RemembersQueries) else lambda: (0, 0)
+        )
+        self._renew()
+        renew_after_fork(self._renew)
+        wait_before_fork(self._while_flushing)
+        _open_observers.add(self)
+
+    def _renew(self) -> None:
+        # A forked child starts from nothing: what was counted before is its parent's to write.
+        self._lock = threading.Lock()
+        self._flushing = threading.RLock()
+        self._counted = Tally()
+        self._queries: dict[tuple[str, str], _Queries] = {}
+        self._waiting = False
+        self._cache_seen = self._query_cache()
+
+    def _while_flushing(self) -> threading.RLock:
+        return self._flushing
+
+    # --- Counting -----------------------------------------------------------------------------
+
+    def searched(self, space: str, kind: str, query: str, elapsed_ms: float) -> None:
+        """Count a query of some kind of search."""
+        if not self._collecting:
+            return
+        with self._lock:
+            try:
+                queries = self._queries[space, kind]
+            except KeyError:
+                queries = self._queries[space, kind] = _Queries()
+            queries.count(query, elapsed_ms, elapsed_ms > self._slow_query_ms)
+        if not self._waiting:
+            self._flush_soon()
+
+    def saved(self, space: str, status: SaveStatus, number: int = 1) -> None:
+        """Count what became of texts that were saved."""
+        self._count(Count(space, _SAVES, status), number)
+
+    def embedded(self, made: int, reused: int) -> None:
+        """Count the texts whose vectors were made, and those that had some already."""
+        self._count(Count(_WHOLE_STORE, _MISSES, _TEXT_VECTORS), made)
+        self._count(Count(_WHOLE_STORE, _HITS, _TEXT_VECTORS), reused)
+
+    def indexed(self, work: str, seconds: float) -> None:
+        """Count work on the index."""
+        self._count(Count(_WHOLE_STORE, _WORK, work), 1)
+        self._count(Count(_WHOLE_STORE, _WORK_SECONDS, work), seconds)
+        if self._collecting:
+            with self._lock:
+                self._counted.latest[work] = seconds
+
+    def _count(self, count: Count, number: float) -> None:
+        if self._collecting and number:
+            with self._lock:
+                _add(self._counted.counts, count, number)
+            self._flush_soon()
+
+    # --- The ledger ---------------------------------------------------------------------------
+
+    def _flush_soon(self) -> None:
+        # A thread for each flush, and none while nothing happens: idle stores wake nobody up.
+        if self._waiting or self._ledger is None:
+            return
+        self._waiting = True
+        with contextlib.suppress(RuntimeError):  # the interpreter is about to end
+            threading.Thread(target=self._flush_later, name="byheart-stats", daemon=True).start()
+
+    def _flush_later(self) -> None:
+        for _ in range(_FLUSH_ATTEMPTS):
+            time.sleep(_FLUSH_SECONDS)
+            self._waiting = False
+            if self.flush():
+                return
+
+    def flush(self) -> bool:
+        """Add what was counted to the ledger; what cannot be added now is kept, and said to be."""
+        if self._ledger is None:
+            return True
+        with self._flushing:
+            taken = self._take()
+            if (taken.counts or taken.slowest) and not self._ledger.add(taken):
+                with self._lock:
+                    self._counted = _merged(taken, self._counted)
+                return False
+        return True
+
+    def _take(self) -> Tally:
+        with self._lock:
+            self._gather()
+            taken, self._counted = self._counted, Tally()
+        return taken
+
+    def _gather(self) -> None:
+        """Bring together what was counted in different places."""
+        for (space, kind), queries in self._queries.items():
+            queries.add_to(self._counted, space, kind)
+        self._queries.clear()
+        self._count_query_cache()
+
+    def _count_query_cache(self) -> None:
+        now, before = self._query_cache(), self._cache_seen
+        self._cache_seen = now
+        for name, number in ((_HITS, now[0] - before[0]), (_MISSES, now[1] - before[1])):
+            if number and self._collecting:
+                _add(self._counted.counts, Count(_WHOLE_STORE, name, _QUERY_VECTORS), number)
+
+    def clear_queries(self) -> None:
+        """Leave no text of any query behind: it may be what was forgotten."""
+        with self._flushing:
+            with self._lock:
+                self._gather()
+                self._counted.slowest.clear()
+            if self._ledger is not None:
+                self._ledger.clear_queries()
+
+    def reset(self, space: str) -> None:
+        """Start counting anew for a space and what is counted for the whole store."""
+        with self._flushing:
+            self.flush()
+            with self._lock:  # without a ledger, or while it is away
+                self._gather()
+                for count in [each for each in self._counted.counts if each.space in ("", space)]:
+                    del self._counted.counts[count]
+                self._counted.latest.clear()
+                self._counted.slowest.pop(space, None)
+            if self._ledger is not None:
+                self._ledger.reset(space)
+
+    # --- What was counted ---------------------------------------------------------------------
+
+    def tally(self, space: str) -> Tally:
+        """Give what all processes counted so far; others' last few seconds come later."""
+        with self._flushing:
+            written = Tally() if self._ledger is None else self._ledger.read(space)
+            with self._lock:
+                self._gather()
+                return _merged(written, self._counted)
+
+    def stats(self, store: str, space: str, held: Inventory) -> Stats:
+        """Put together what a space holds and what was done."""
+        tally = self.tally(space)
+        counts = {each: n for each, n in tally.counts.items() if each.space in ("", space)}
+        return Stats(
+            store=store,
+            space=space,
+            memories=held.index.memories,
+            kinds=held.kinds,
+            chunks=held.index.chunks,
+            vectors=held.vectors,
+            pending_vectors=held.index.pending_vectors,
+            model=held.index.model,
+            coverage_percent=_coverage(held.index.chunks, held.index.pending_vectors),
+            sizes=held.sizes,
+            since=tally.since,
+            collecting=self._collecting,
+            queries=self._query_stats(counts, slowest_of(tally.slowest.get(space, ()))),
+            saves=SaveStats(
+                *(int(counts.get(Count(space, _SAVES, each), 0)) for each in SaveStats.__slots__)
+            ),
+            index_work=_work(counts, tally.latest),
+            caches={name: _cache(counts, name) for name in (_QUERY_VECTORS, _TEXT_VECTORS)},
+        )
+
+    def _query_stats(
+        self, counts: Mapping[Count, float], slowest: Sequence[SlowQuery]
+    ) -> QueryStats:
+        kinds = sorted({count.kind for count in counts if count.name == _LATENCY})
+        return QueryStats(
+            total=_latency(counts, kinds),
+            kinds={kind: _latency(counts, [kind]) for kind in kinds},
+            slowest=tuple(slowest),
+            slow_query_ms=self._slow_query_ms,
+        )
+
+
+_open_observers: weakref.WeakSet[Observer] = weakref.WeakSet()
+
+
+@atexit.register
+def _flush_all() -> None:
+    for observer in list(_open_observers):
+        observer.flush()
+
+
+def slowest_of(queries: Iterable[SlowQuery]) -> list[SlowQuery]:
+    """Pick the slowest queries of each kind, the slowest of all first."""
+    kept: dict[str, list[SlowQuery]] = {}
+    for each in sorted(queries, key=lambda query: (-query.elapsed_ms, query.at)):
+        same = kept.setdefault(each.kind, [])
+        if len(same) < SLOWEST_KEPT:
+            same.append(each)
+    chosen = [query for same in kept.values() for query in same]
+    return sorted(chosen, key=lambda query: (-query.elapsed_ms, query.at))
+
+
+def _add(counts: dict[Count, float], count: Count, number: float) -> None:
+    counts[count] = counts.get(count, 0) + number
+
+
+def _merged(first: Tally, second: Tally) -> Tally:
+    counts = dict(first.counts)
+    for count, number in second.counts.items():
+        _add(counts, count, number)
+    slowest = {space: list(queries) for space, queries in first.slowest.items()}
+    for space, queries in second.slowest.items():
+        slowest[space] = slowest_of([*slowest.get(space, ()), *queries])
+    return replace(first, counts=counts, latest=first.latest | second.latest, slowest=slowest)
+
+
+def _bucket_of(elapsed_ms: float) -> int:
+    if elapsed_ms <= _SHORTEST_MS:
+        return 0
+    return min(_LAST_BUCKET, int(math.log2(elapsed_ms / _SHORTEST_MS) * _BUCKETS_PER_DOUBLING))
+
+
+def _latency(counts: Mapping[Count, float], kinds: Sequence[str]) -> Latency:
+    buckets: dict[int, float] = {}
+    total_ms = slow = 0.0
+    for each, number in counts.items():
+        if each.kind in kinds:
+            if each.name == _LATENCY:
+                buckets[each.bucket] = buckets.get(each.bucket, 0) + number
+            total_ms += number * (each.name == _QUERY_MS)
+            slow += number * (each.name == _SLOW)
+    count = int(sum(buckets.values()))
+    if not count:
+        return Latency(0, None, None, None, None, 0, 0.0)
+    return Latency(
+        count=count,
+        mean_ms=round(total_ms / count, 3),
+        p50_ms=_percentile(buckets, 0.5),
+        p95_ms=_percentile(buckets, 0.95),
+        p99_ms=_percentile(buckets, 0.99),
+        slow=int(slow),
+        slow_rate=round(slow / count, 6),
+    )
+
+
+def _percentile(buckets: Mapping[int, float], share: float) -> float:
+    """Give the middle of the bucket that holds the query so far up among all."""
+    wanted, seen = math.ceil(share * sum(buckets.values())), 0.0
+    for bucket, number in sorted(buckets.items()):  # noqa: B007 - the last one is meant
+        seen += number
+        if seen >= wanted:
+            break
+    return round(_SHORTEST_MS * 2 ** ((bucket + 0.5) / _BUCKETS_PER_DOUBLING), 3)
+
+
+def _work(counts: Mapping[Count, float], latest: Mapping[str, float]) -> dict[str, WorkStats]:
+    return {
+        each.kind: WorkStats(
+            int(number),
+            round(counts.get(Count(_WHOLE_STORE, _WORK_SECONDS, each.kind), 0.0), 6),
+            round(latest.get(each.kind, 0.0), 6),
+        )
+        for each, number in sorted(counts.items())
+        if each.name == _WORK
+    }
+
+
+def _cache(counts: Mapping[Count, float], name: str) -> CacheStats:
+    hits = int(counts.get(Count(_WHOLE_STORE, _HITS, name), 0))
+    misses = int(counts.get(Count(_WHOLE_STORE, _MISSES, name), 0))
+    asked = hits + misses
+    return CacheStats(hits, misses, round(hits / asked, 4) if asked else None)
+
+
+def _coverage(chunks: int, pending: int) -> float:
+    if not chunks:
+        return 100.0
+    # Rounded down: what is not complete never says so.
+    return math.floor(10_000 * (chunks - pending) / chunks) / 100

@@ -1,0 +1,571 @@
+"""Indexing: from a folder to memories that mirror its files.
+
+walk → compare with what is known → read, hash and cut ahead → write, in the walk's order
+
+A file is found by its words as soon as it is written; its vectors are made afterwards. Whatever
+stops a run, the next one goes on from there: each batch leaves what is known true.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+
+from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
+from byheart.conversation.capture import take_out_secrets
+from byheart.embedding.vectorizer import Made, Vectorizer, passages
+from byheart.errors import InvalidInput, NotFound, TooManyChunks
+from byheart.memory.saving import Saver, SaveRequest
+from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
+from byheart.settings import Settings
+from byheart.system import clock
+from byheart.workspace import (
+    FileText,
+    IgnoreRules,
+    NotText,
+    SeenFile,
+    Unreadable,
+    Unseen,
+    check_root,
+    check_same,
+    escape,
+    explain,
+    identify,
+    is_writable,
+    lies_within,
+    read_file,
+    read_path,
+    see,
+    walk,
+)
+
+KIND, SOURCE = "file", "workspace"
+OnProgress = Callable[[IndexProgress], None]
+# How much one transaction takes in: large enough to be fast, small enough that a search in another
+# process, or a Ctrl-C, never waits long.
+_BATCH_FILES, _BATCH_CHARS = 64, 500_000
+# Reading waits for the disk and cutting for the tokenizer, both without Python's lock.
+_READERS = min(4, (os.cpu_count() or 1) + 1)
+_READ_AHEAD = 4 * _READERS
+# A file that was changed this shortly before it was read may change again within the same tick of
+# its clock: coarse file systems count whole seconds. It is read once more by the next run.
+_RACY_NS = 2_000_000_000
+_UNSURE = -1
+# Stands for the bytes of what is no text.
+_NOT_TEXT = b"-"
+_PURGED_PER_RUN = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A workspace, and what of it is meant: a file or folder in it, `""` for all."""
+
+    workspace_no: int
+    space: str
+    root: Path
+    below: str = ""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What became of the files that were looked at."""
+
+    indexed: int = 0
+    moved: int = 0
+    skipped: int = 0
+    empty: int = 0
+    removed: int = 0
+    restored: int = 0
+    forgotten: int = 0
+    chunks: int = 0
+    errors: list[FileError] = field(default_factory=list)
+    redacted: list[RedactedFile] = field(default_factory=list)
+    emptied: str | None = None
+    """Why nothing was removed though all files are gone, and what to do if that is meant."""
+
+    @property
+    def changed(self) -> int:
+        """Count the files whose memories are not what they were."""
+        return self.indexed + self.moved + self.removed + self.restored
+
+    @property
+    def looked_at(self) -> int:
+        """Count the files that there was something to say about."""
+        return self.changed + self.skipped + self.empty + self.forgotten + len(self.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was found on the disk beside what is known of it."""
+
+    known: dict[str, KnownFile]
+    seen: list[SeenFile]
+    unseen: list[Unseen]
+
+    def missing(self) -> dict[str, KnownFile]:
+        """Give the files that are known and not there, as far as that could be seen."""
+        present = {each.path for each in self.seen}
+        hidden = {each.path for each in self.unseen}
+        return {
+            path: known
+            for path, known in self.known.items()
+            if path not in present and not known.gone and not lies_within(path, hidden)
+        }
+
+
+class Indexer:
+    """Keep the memories of workspaces as their files are."""
+
+    def __init__(
+        self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._settings = settings
+        self._kept = timedelta(days=settings.prune_after_days)
+
+    def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
+        """Find the workspace that a path is in, or make the folder one."""
+        given = read_path(path)
+        target = whole_path(given)
+        found = innermost(self._storage.workspaces.roots(space), target)
+        if found is not None:
+            root = Path(found.root)
+            below = "" if target == root else target.relative_to(root).as_posix()
+            return Place(found.workspace_no, space, root, below)
+        if not add:
+            raise NotFound(
+                f"{given} is in no workspace", f"make it one with: byheart index {given}"
+            )
+        if not os.path.isdir(target):  # noqa: PTH112 - Path's raises where one may not look
+            is_file = os.path.isfile(target)  # noqa: PTH113
+            what = "is a file, not a folder" if is_file else "is not there"
+            raise InvalidInput(f"{given} {what}", "name a folder to index")
+        if not is_writable(target.as_posix()):
+            raise InvalidInput(
+                f"the name of {escape(target.as_posix())} is not UTF-8",
+                "rename the folder: the paths of its files are kept as text",
+            )
+        check_root(target)
+        number = self._storage.workspaces.add(space, target.as_posix())
+        return Place(number, space, target)
+
+    def rules(self, place: Place) -> IgnoreRules:
+        """Give the rules that say which files are memory; the store itself never is."""
+        return IgnoreRules(place.root, store=Path(self._storage.location))
+
+    def index(self, place: Place, prune: bool, on_progress: OnProgress | None) -> Indexed:
+        """Bring a workspace, or the part of it that is meant, up to date."""
+        rules = self.rules(place)
+        tally = self.refresh(place, rules, [place.below], prune=prune, on_progress=on_progress)
+        if place.below and not tally.looked_at:
+            decision = explain(place.root, place.root / place.below, rules=rules)
+            if decision.ignored:  # it was named, so nothing is no answer
+                where = f" ({decision.where})" if decision.where else ""
+                reason = f"is left out by a rule: {decision.rule}{where}"
+                tally.errors.append(FileError(place.below, reason))
+        return report(place, tally)
+
+    def refresh(
+        self,
+        place: Place,
+        rules: IgnoreRules,
+        below: Iterable[str],
+        *,
+        prune: bool = False,
+        on_progress: OnProgress | None = None,
+    ) -> Tally:
+        """Bring the memories of some files and folders up to date."""
+        chosen = _outermost(below)
+        tally = Tally()
+        look = self._look(place, rules, chosen, prune)
+        tally.errors += (FileError(each.path, each.reason) for each in look.unseen)
+        self._note_unseen(place, look)
+        failed = list(_known_errors(look))
+        tally.errors += failed
+        missing = look.missing()
+        if not prune and not look.seen and self._is_emptied(place, rules, missing):
+            tally.emptied = "is empty: nothing was removed (remove with --prune)"
+            tally.errors.append(FileError(str(place.root), tally.emptied))
+            missing = {}
+        changed = [each for each in look.seen if not _is_unchanged(each, look.known)]
+        tally.skipped = len(look.seen) - len(changed) - len(failed)
+        parts = (self._storage, self._saver, self._vectorizer, self._settings)
+        run = _Run(*parts, place, look.known, missing, tally)
+        run.read(changed, on_progress)
+        gone = {path: known.stamp for path, known in run.missing.items()}
+        if gone:
+            tally.removed += self._storage.workspaces.hide(place.workspace_no, gone)
+        if "" in chosen:
+            self._storage.workspaces.finish(place.workspace_no, clock.now())
+            self._storage.workspaces.purge(self._kept, _PURGED_PER_RUN)
+        return tally
+
+    def _note_unseen(self, place: Place, look: _Look) -> None:
+        """Note what could not be looked at, so that it is counted until it can be, or is gone."""
+        at = clock.now()
+        taken = {each.path for each in look.seen}  # a name may look like another one, escaped
+        changes = []
+        for path, reason in {each.path: each.reason for each in look.unseen}.items():
+            known = look.known.get(path)
+            is_news = known is None or (known.trouble != reason and not known.gone)
+            if is_news and path not in taken:
+                stamp = FileStamp(0, _UNSURE, 0)
+                changes.append(FileChange(path, stamp, at, trouble=reason, may_pass=True))
+        if changes:
+            self._storage.workspaces.apply(place.workspace_no, changes, None)
+
+    def _is_emptied(self, place: Place, rules: IgnoreRules, missing: dict[str, KnownFile]) -> bool:
+        """Say whether a workspace lost its last file, as when its disk is unmounted.
+
+        Files that are still there were left out by a new rule, and that is meant.
+        """
+        if not any(known.memory_id for known in missing.values()):
+            return False
+        if any(os.path.lexists(place.root / path) for path in missing):
+            return False
+        elsewhere = self._other_roots(place)
+        files = walk(place.root, rules, lambda _: None)
+        return all(each.path.startswith(elsewhere) for each in files)
+
+    def _look(self, place: Place, rules: IgnoreRules, chosen: Sequence[str], prune: bool) -> _Look:
+        known: dict[str, KnownFile] = {}
+        seen: list[SeenFile] = []
+        unseen: list[Unseen] = []
+        elsewhere = self._other_roots(place)
+        for below in chosen:
+            # What is known comes first: a file that appears in between is seen, not missed.
+            known |= self._storage.workspaces.files(place.workspace_no, below)
+            if prune and not os.path.lexists(place.root):
+                continue  # it was meant: all of it is gone
+            seen += (
+                each
+                for each in _see_all(place.root, rules, below, unseen.append)
+                if not each.path.startswith(elsewhere)
+            )
+        return _Look(known, seen, unseen)
+
+    def _other_roots(self, place: Place) -> tuple[str, ...]:
+        """Name the folders of this workspace that are workspaces of their own."""
+        return tuple(
+            Path(each.root).relative_to(place.root).as_posix() + "/"
+            for each in self._storage.workspaces.roots(place.space)
+            if place.root in Path(each.root).parents
+        )
+
+
+class _Run:
+    """Read changed files ahead of one writer."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        saver: Saver,
+        vectorizer: Vectorizer,
+        settings: Settings,
+        place: Place,
+        known: dict[str, KnownFile],
+        missing: dict[str, KnownFile],
+        tally: Tally,
+    ) -> None:
+        self._storage = storage
+        self._saver = saver
+        self._vectorizer = vectorizer
+        self._settings = settings
+        self._place = place
+        self._known = known
+        self.missing = missing
+        self._tally = tally
+        self._claiming = Lock()
+        self._claimed: set[str] = set()
+
+    def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
+        """Take in what the files hold now, batch by batch."""
+        if not files:
+            return
+        root = identify(self._place.root)
+        batch: list[_Prepared] = []
+        vanished: list[str] = []
+        chars = 0
+        for done, prepared in enumerate(self._ahead(files), start=1):
+            if prepared.vanished:
+                vanished.append(prepared.change.path)
+            else:
+                batch.append(prepared)
+            chars += prepared.chars
+            if len(batch) >= _BATCH_FILES or chars >= _BATCH_CHARS or done == len(files):
+                self._write(batch)
+                batch, chars = [], 0
+                if on_progress is not None:
+                    on_progress(IndexProgress(done, len(files), self._tally.chunks, 0, 0))
+        if vanished:
+            check_same(self._place.root, root)  # else it was the root that vanished
+            self.missing |= {path: self._known[path] for path in vanished if path in self._known}
+
+    def _ahead(self, files: Sequence[SeenFile]) -> Iterator[_Prepared]:
+        """Prepare files in several threads, a few ahead of whoever writes, in their order."""
+        if len(files) == 1:  # one saved file is not worth a thread
+            yield self._prepare(files[0])
+            return
+        with ThreadPoolExecutor(_READERS, "byheart-read") as pool:
+            waiting: deque[Future[_Prepared]] = deque()
+            try:
+                for each in files:
+                    waiting.append(pool.submit(self._prepare, each))
+                    if len(waiting) > _READ_AHEAD:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    def _prepare(self, seen: SeenFile) -> _Prepared:
+        at = clock.now()
+        look = FileChange(seen.path, _stamp(seen), at)
+        try:
+            file = read_file(self._place.root, seen.path)
+        except NotText:
+            # Its look is noted, so that it is not opened again before it changes.
+            return _Prepared(replace(look, file_hash=_NOT_TEXT, no_text=True))
+        except Unreadable as error:
+            if error.for_now and not os.path.lexists(self._place.root / seen.path):
+                return _Prepared(look, vanished=True)
+            return _Prepared(replace(look, trouble=str(error), may_pass=error.for_now))
+        look = FileChange(seen.path, _stamp(file.seen, time.time_ns()), at, file.file_hash)
+        known = self._known.get(seen.path)
+        if not file.text.strip():
+            return _Prepared(replace(look, no_text=True))
+        if known is not None and known.file_hash == file.file_hash:
+            return _Prepared(look)
+        source, reuse = None, True  # of a changed file, most passages are what they were
+        if known is None or known.memory_id is None:
+            source, reuse = self._find_alike(file.file_hash)
+        if source is not None:
+            return _Prepared(replace(look, moved_from=source))
+        try:
+            return self._cut(file, look, reuse=reuse)
+        except TooManyChunks as error:
+            # It is tried again at the next run, since max_chunks may have been raised.
+            hint = "divide the file, leave it out, or raise max_chunks"
+            return _Prepared(replace(look, trouble=f"{error.message} ({hint})", may_pass=True))
+
+    def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
+        """Say where a new file came from, if it was moved, and whether its text was known."""
+        alike = self._storage.workspaces.alike(self._place.space, file_hash)
+        with self._claiming:
+            for each in alike:
+                if (
+                    each.workspace_no == self._place.workspace_no
+                    and each.path not in self._claimed
+                    and (each.gone or each.path in self.missing)
+                ):
+                    self._claimed.add(each.path)
+                    self.missing.pop(each.path, None)
+                    return each.path, True
+        return None, bool(alike)
+
+    def _cut(self, file: FileText, look: FileChange, *, reuse: bool) -> _Prepared:
+        file, secrets = self._without_secrets(file)
+        request = self._request(file)
+        chunks, format_ = self._saver.chunk(request)
+        made = Made([() for _ in chunks], None, None)
+        if reuse:
+            made = self._vectorizer.known_windows(passages(chunks, request.title))
+        draft = self._saver.draft(request, chunks, made.windows, format_)
+        return _Prepared(
+            replace(look, draft=draft), len(file.text), len(chunks), made.model, secrets=secrets
+        )
+
+    def _without_secrets(self, file: FileText) -> tuple[FileText, Mapping[str, int]]:
+        """Take out the secrets of a file: nobody asked for them to be kept.
+
+        Every line keeps its number, so that a passage still says where in the file it stands.
+        """
+        text = take_out_secrets(file.text, self._settings, "captured", keep_lines=True)
+        title = take_out_secrets(file.title or "", self._settings, "captured")
+        if not text.found and not title.found:
+            return file, {}
+        return replace(file, text=text.text, title=title.text or None), text.found
+
+    def _request(self, file: FileText) -> SaveRequest:
+        path = (self._place.root / file.seen.path).as_posix()
+        at = clock.now()
+        modified = datetime.fromtimestamp(file.seen.mtime_ns / 1e9, UTC)
+        return SaveRequest(
+            content=file.text,
+            content_hash=sha256(file.text.encode()).hexdigest(),
+            kind=KIND,
+            title=file.title or path.rpartition("/")[2],
+            summary=None,
+            source=SOURCE,
+            session_id=None,
+            agent_id=None,
+            session_iter=None,
+            task_code=None,
+            path=path,
+            tags=(),
+            entities=None,
+            importance=None,
+            expires_at=None,
+            metadata={
+                "modified_at": modified.isoformat(timespec="seconds"),
+                "encoding": file.encoding,
+                "lines_match": file.lines_match,
+            },
+            space=self._place.space,
+            at=at,
+            client_id=client_id_of(path),
+            format=file.format,
+        )
+
+    def _write(self, batch: Sequence[_Prepared]) -> None:
+        model = next((each.model for each in reversed(batch) if each.model is not None), None)
+        statuses = self._storage.workspaces.apply(
+            self._place.workspace_no, [each.of_model(model) for each in batch], model
+        )
+        tally = self._tally
+        for prepared, status in zip(batch, statuses, strict=True):
+            change = prepared.change
+            if status == "indexed":
+                tally.indexed += 1
+                tally.chunks += prepared.chunks
+                if prepared.secrets:
+                    tally.redacted.append(RedactedFile(change.path, prepared.secrets))
+            elif status == "moved":
+                tally.moved += 1
+            elif status == "removed":
+                tally.removed += 1
+            elif status == "restored":
+                tally.restored += 1
+            elif status == "forgotten":
+                tally.forgotten += 1
+            elif status == "unchanged" and self._held_nothing(change):
+                tally.empty += 1
+            elif status == "unchanged":
+                tally.skipped += 1
+            else:
+                reason = change.trouble or "was changed by another process meanwhile"
+                tally.errors.append(FileError(change.path, reason))
+
+    def _held_nothing(self, change: FileChange) -> bool:
+        known = self._known.get(change.path)
+        return change.draft is None and (known is None or known.memory_id is None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    change: FileChange
+    chars: int = 0
+    chunks: int = 0
+    model: Model | None = None
+    vanished: bool = False
+    """Deleted after it was seen, which is nobody's mistake."""
+    secrets: Mapping[str, int] = field(default_factory=dict)
+    """How many secrets of each kind were taken out."""
+
+    def of_model(self, model: Model | None) -> FileChange:
+        """Leave out vectors of another model: the store switched while the batch was read."""
+        draft = self.change.draft
+        if draft is None or self.model == model:
+            return self.change
+        return replace(self.change, draft=replace(draft, windows=tuple(() for _ in draft.windows)))
+
+
+def report(
+    place: Place, tally: Tally, elapsed_ms: float = 0.0, pending_vectors: int = 0
+) -> Indexed:
+    """Say what became of a workspace."""
+    return Indexed(
+        root=str(place.root),
+        files_indexed=tally.indexed,
+        files_moved=tally.moved,
+        files_skipped=tally.skipped,
+        files_empty=tally.empty,
+        files_removed=tally.removed,
+        files_restored=tally.restored,
+        files_forgotten=tally.forgotten,
+        errors=tuple(tally.errors),
+        chunks=tally.chunks,
+        pending_vectors=pending_vectors,
+        degraded=None,
+        elapsed_ms=elapsed_ms,
+        secrets_redacted=sum(each.count for each in tally.redacted),
+        redacted_files=tuple(tally.redacted),
+    )
+
+
+def _see_all(
+    root: Path, rules: IgnoreRules, below: str, on_error: Callable[[Unseen], None]
+) -> Iterator[SeenFile]:
+    """Look at one file, or at everything in a folder."""
+    if below == "" or os.path.isdir(root / below):  # noqa: PTH112 - Path's raises where one may not look
+        yield from walk(root, rules, on_error, below=below)
+        return
+    try:
+        found = see(root, rules, below)
+    except Unreadable as error:
+        on_error(Unseen(below, str(error)))
+        return
+    if found is not None:
+        yield found
+
+
+def _outermost(paths: Iterable[str]) -> list[str]:
+    """Leave out what stands in a folder that is looked at anyway."""
+    chosen: list[str] = []
+    for path in sorted(set(paths), key=lambda each: each.split("/") if each else []):
+        if not chosen or not (chosen[-1] == "" or path.startswith(f"{chosen[-1]}/")):
+            chosen.append(path)
+    return chosen
+
+
+def _is_unchanged(seen: SeenFile, known: dict[str, KnownFile]) -> bool:
+    found = known.get(seen.path)
+    return (
+        found is not None
+        and not found.gone
+        and not found.may_pass  # what could not be read for now is tried again
+        and found.stamp == _stamp(seen)
+    )
+
+
+def _known_errors(look: _Look) -> Iterator[FileError]:
+    """Name what could not be read before and has not changed since."""
+    for seen in look.seen:
+        known = look.known.get(seen.path)
+        if known is not None and known.trouble is not None and _is_unchanged(seen, look.known):
+            yield FileError(seen.path, known.trouble)
+
+
+def whole_path(given: Path) -> Path:
+    """Give a path from the root of the file system on, without links as far as it is there."""
+    try:
+        return given.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError):
+        pass
+    try:
+        return Path(os.path.abspath(given))  # noqa: PTH100 - resolve() asks the disk
+    except FileNotFoundError as error:
+        raise InvalidInput(
+            f"{given} is not there: the working folder was deleted", "change to another folder"
+        ) from error
+
+
+def innermost(workspaces: Iterable[Workspace], path: Path) -> Workspace | None:
+    """Find the workspace that a path is in; of one within another, the inner one."""
+    around = [each for each in workspaces if path.is_relative_to(each.root)]
+    return max(around, key=lambda each: len(each.root), default=None)
+
+
+def _stamp(seen: SeenFile, read_at_ns: int | None = None) -> FileStamp:
+    racy = read_at_ns is not None and read_at_ns - seen.mtime_ns < _RACY_NS
+    return FileStamp(seen.size, _UNSURE if racy else seen.mtime_ns, seen.inode)

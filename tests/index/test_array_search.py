@@ -1,0 +1,115 @@
+"""Chunks ranked by the index, against comparing and sorting all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from byheart.index.array_search import Selection, count_differences
+from numpy.typing import NDArray
+
+from byheart.index import view as index
+from byheart.index.segment import (
+    Segment,
+    build_vectors,
+    empty_segment,
+    pack_signs,
+)
+from tests.index.test_likeness import DIMENSIONS, view_of
+
+WANTED = 100
+EXACT_VECTORS = index.EXACT_VECTORS
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a few thousand vectors treated as if they were hundreds of thousands."""
+    monkeypatch.setattr(index, "EXACT_VECTORS", 256)
+    monkeypatch.setattr(index, "LEAST_CANDIDATES", WANTED)
+    monkeypatch.setattr(index, "_BLOCK", 512)
+    monkeypatch.setattr(index, "_SAMPLED", 500)
+    monkeypatch.setattr(index, "_SAMPLED_SCORES", 50)
+
+
+def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def all_of(count: int) -> Selection:
+    return Selection(np.ones(count, np.bool_), count, np.ones(count, np.float32))
+
+
+@pytest.mark.parametrize("dimensions", [1, 64, 65, 384, 1024])
+@pytest.mark.parametrize("count", [1, 511, 512, 1300])
+def test_differences_are_counted_in_every_block_and_word(dimensions: int, count: int) -> None:
+    chance = np.random.default_rng(dimensions)
+    made = unit(chance.normal(size=(count, dimensions)))
+    empty = empty_segment(dimensions)
+    postings = (empty.terms, empty.starts, empty.slots, empty.counts)
+    segment = Segment(*postings, *build_vectors(list(range(count)), made))
+    bits = pack_signs(made[:1])[:, 0]
+    each = sum(
+        np.bitwise_count(w ^ b).astype(int) for w, b in zip(segment.signs, bits, strict=True)
+    )
+    for share in (0.0, 0.2, 0.5, 1.0):
+        rows = np.flatnonzero(chance.random(count) < share)
+        assert count_differences(segment, bits, rows).tolist() == np.take(each, rows).tolist()
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.parametrize(("period", "phase"), [(1, 0), (2, 0), (2, 1), (6, 0), (6, 5)])
+def test_the_nearest_are_found_however_they_recur(parts: int, period: int, phase: int) -> None:
+    """The sample of 500 among 3,000 takes every sixth."""
+    chance = np.random.default_rng(7)
+    rows = chance.normal(size=(3000, DIMENSIONS))
+    question = unit(chance.normal(size=(1, DIMENSIONS)))[0]
+    near = np.arange(3000) % period == phase
+    rows[near] += 12 * question * chance.random((near.sum(), 1))
+    made = unit(rows)
+    view = view_of(*np.array_split(made, parts), made[:0])
+    allowed = [np.arange(len(each.vector_slots)) for each in view.segments]
+    candidates = sum(map(len, view._near_by_signs(question, allowed, WANTED)))
+    assert 0.75 * WANTED <= candidates <= 3 * WANTED
+    found = view.rank_by_vector(question, all_of(3000), 10)
+    cosines = made @ question
+    nearest = np.argsort(-cosines)[:10] + 1
+    assert found.chunk_nos[0] == nearest[0]
+    assert len(set(found.chunk_nos.tolist()) & set(nearest.tolist())) >= 8
+    assert found.scores == pytest.approx(cosines[found.chunk_nos - 1], abs=1e-3)
+    assert (np.diff(found.scores) <= 0).all()
+
+
+def test_up_to_4096_vectors_that_a_filter_lets_through_are_all_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index, "EXACT_VECTORS", EXACT_VECTORS)
+    chance = np.random.default_rng(5)
+    made = unit(chance.normal(size=(6000, DIMENSIONS)))
+    allowed = np.sort(chance.permutation(6000)[:4096])
+    chosen = np.zeros(6000, np.bool_)
+    chosen[allowed] = True
+    question = unit(chance.normal(size=(1, DIMENSIONS)))[0]
+    found = view_of(made).rank_by_vector(question, replace(all_of(6000), chunks=chosen), 300)
+    cosines = np.round(made[allowed] @ question, 3)
+    assert np.round(found.scores, 3) == pytest.approx(np.sort(cosines)[::-1][:300], abs=0.0011)
+    assert chosen[found.chunk_nos - 1].all()
+
+
+def test_the_mean_length_of_chunks_is_right_beyond_32_bits() -> None:
+    view = view_of(np.zeros((3, DIMENSIONS), np.float32))
+    long = replace(view, chunks=replace(view.chunks, length=np.full(3, 2**30, np.int32)))
+    selection = long._select(np.ones(3, np.bool_))
+    assert selection.norms == pytest.approx([index.K1] * 3)
+
+
+@pytest.mark.parametrize("density", [0.0, 0.001, 0.05, 1.0])
+@pytest.mark.parametrize("limit", [1, 10, 300])
+def test_the_best_by_words_are_those_of_a_full_sort(limit: int, density: float) -> None:
+    chance = np.random.default_rng(limit)
+    for count in (0, 1, 49, 51, 4000):
+        ties = np.round(chance.gamma(1, 1, count), 1).astype(np.float32)
+        scores = np.where(chance.random(count) < density, ties, np.float32(0))
+        ranked = view_of(np.zeros((count, DIMENSIONS), np.float32)).rank_by_words(scores, limit)
+        order = [at for at in np.lexsort((np.arange(count), -scores)) if scores[at] > 0][:limit]
+        assert ranked.chunk_nos.tolist() == [at + 1 for at in order]
