@@ -78,7 +78,9 @@ def try_late_interaction(
     with filled.storage.searching() as reader:
         for each in whole.questions:
             vector = trials.embed_question(each, AS_BUILT)
-            ranking = rank_chunks(OtherVectors(reader, leg), filled.space, each, vector, "hybrid")
+            ranking = rank_chunks(
+                OtherVectors(reader.index, leg), filled.space, each, vector, "hybrid"
+            )
             hits = list(islice(ranking, depth))
             asked = states.of(each.text)
             alike = np.array([liken(asked, texts(number)) for number, _ in hits])

@@ -77,7 +77,7 @@ class Trials:
         wanted = {name for each in self._whole.questions for name in each.gains}
         assert wanted <= set(documents.values()), "what answers is in the store"
         with words.storage.searching() as reader:
-            other = OtherVectors(reader, leg)
+            other = OtherVectors(reader.index, leg)
             for each in self._whole.questions:
                 vector = self.embed_question(each, how, poolings)
                 for mode in MODES:

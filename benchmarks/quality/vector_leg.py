@@ -17,7 +17,10 @@ from token_model import MEAN, Pooling
 from variations import Compared, Variation, texts_of
 
 from byheart.contracts import Background, Ranked, Vectors
+from byheart.contracts import Question as Asked
 from byheart.embedding.vectorizer import Passage, passages
+from byheart.index.array_search import Selection
+from byheart.index.candidates import ArraySearch
 from byheart.model import Filter
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
@@ -138,40 +141,40 @@ def make_leg(
     return VectorLeg(words.places, np.split(flat, ends[:-1]), how.windows)
 
 
-class OtherVectors:
-    """A store's reader with another vector leg; all else is the reader's own."""
+class OtherVectors(ArraySearch):
+    """A store's index with another vector retriever; all else is the index's own."""
 
-    def __init__(self, reader: Any, leg: VectorLeg) -> None:
-        self._reader = reader
+    def __init__(self, index: ArraySearch, leg: VectorLeg) -> None:
+        self.__dict__.update(index.__dict__)
         self._leg = leg
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader, name)
-
-    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
+    def _rank_by_vector(self, question: Asked, selection: Selection, depth: int) -> Ranked:
         """Rank all chunks by their cosines; nothing here is superseded."""
-        numbers, cosines = self._leg.compare(vector, where)
-        order = np.lexsort((numbers, -cosines))[: 0 if where.superseded else limit]
+        del selection
+        where = question.where
+        numbers, cosines = self._leg.compare(question.vector, where)
+        order = np.lexsort((numbers, -cosines))[: 0 if where.superseded else depth]
         return Ranked(numbers[order], cosines[order])
 
-    def background(self, vector: Vectors, where: Filter) -> Background:
+    def _background(self, question: Asked, selection: Selection) -> Background:
         """Look at all chunks; the product looks at some hundreds, which is the same within .002."""
-        _, cosines = self._leg.compare(vector, where)
+        del selection
+        _, cosines = self._leg.compare(question.vector, question.where)
         return Background(float(cosines.mean()), float(cosines.std()), len(cosines))
 
-    def cosines(self, vector: Vectors, chunk_nos: Numbers) -> Figures:
+    def _cosines(self, vector: Vectors | None, chunk_nos: Numbers, known: Ranked) -> Figures:
         """Look the cosines of some chunks up; all are of the question's conversation."""
-        del vector  # the one that was ranked by
+        del vector, known
         return self._leg.look_up(chunk_nos)
 
 
 def rank_chunks(
-    reader: Any, space: str, question: Question, vector: Vectors, mode: Any
+    index: Any, space: str, question: Question, vector: Vectors, mode: Any
 ) -> Iterator[tuple[int, float]]:
     """Rank chunks as the product does that is asked for whole memories, with their scores."""
     where = Filter(space, session_id=question.group, include_global=question.group is None)
     request = SearchRequest(question.text, where, mode=mode)
-    for fused in Ranking(request, reader, vector, FIRST_TIER):
+    for fused in Ranking(request, index, vector, FIRST_TIER):
         yield fused.chunk_no, fused.score
 
 

@@ -645,7 +645,7 @@ class MemoryStore:
         )
         with self._asking(request) as (request, asked):
             hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
-            state = asked.reader.state(
+            state = asked.reader.index.state(
                 request.where.space,
                 request.where.session_id,
                 include_global=request.where.include_global,
@@ -710,7 +710,7 @@ class MemoryStore:
             request = replace(request, question=question)
             now = clock.now()
             answer = recall(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
-            state = asked.reader.state(
+            state = asked.reader.index.state(
                 question.where.space,
                 question.where.session_id,
                 include_global=question.where.include_global,

@@ -13,9 +13,19 @@ import pytest
 
 from byheart import contracts
 from byheart.chunking import split
-from byheart.contracts import DedupKey, Draft, EmbedderSpec, Model, Storage, Window
+from byheart.contracts import (
+    Candidates,
+    DedupKey,
+    Draft,
+    EmbedderSpec,
+    Model,
+    Question,
+    Storage,
+    Window,
+)
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
+from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
@@ -97,18 +107,23 @@ def key_of(made: Draft) -> DedupKey:
 def found(storage: Storage, query: str, **where: Any) -> list[str]:
     chosen = Filter(**{"space": "space", **where})
     with storage.searching() as reader:
-        ranked = reader.rank_by_words(query_terms(query), chosen, 100)
-        return [each.chunk.content for each in reader.chunks(ranked.chunk_nos.tolist())]
+        found = reader.index.candidates(Question(chosen, query_terms(query), None), 100)
+        return [each.chunk.content for each in reader.chunks(in_order(found, "keyword_ranks"))]
+
+
+def in_order(found: Candidates, ranks: str) -> list[int]:
+    """List the chunks that a retriever found, best first."""
+    numbers: list[int] = found.chunk_nos[np.argsort(getattr(found, ranks))].tolist()
+    return numbers
 
 
 def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[tuple[str, float]]:
     with storage.searching() as reader:
-        ranked = reader.rank_by_vector(np.array(vector, np.float32), Filter(space="space"), limit)
-        chunks = reader.chunks(ranked.chunk_nos.tolist())
-        return [
-            (each.chunk.content, round(score, 2))
-            for each, score in zip(chunks, ranked.scores.tolist(), strict=True)
-        ]
+        question = Question(Filter(space="space"), None, np.array(vector, np.float32))
+        found = reader.index.candidates(question, limit)
+        chunks = reader.chunks(in_order(found, "vector_ranks"))
+        cosines = dict(zip(found.chunk_nos.tolist(), found.cosines.tolist(), strict=True))
+        return [(each.chunk.content, round(cosines[each.chunk_no], 2)) for each in chunks]
 
 
 def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
@@ -118,7 +133,7 @@ def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
     with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True) == ([], 0)
         assert reader.sessions("space", None, 10, 0) == ([], 0)
-        assert reader.state("space").memories == 0
+        assert reader.index.state("space").memories == 0
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -245,19 +260,15 @@ def test_vectors_rank_by_cosine(storage: Storage) -> None:
     storage.write([draft("w", WEST), draft("n", NORTH), draft("e", EAST)], MODEL)
     assert near(storage, EAST) == [("e", 1.0), ("n", 0.0), ("w", -1.0)]
     assert near(storage, EAST, limit=1) == [("e", 1.0)]
-    with storage.searching() as reader:
-        ranked = reader.rank_by_vector(np.array(EAST, np.float32), Filter(space="space"), 10)
-        cosines = reader.cosines(np.array(EAST, np.float32), ranked.chunk_nos[::-1])
-    assert cosines.tolist() == pytest.approx([-1.0, 0.0, 1.0], abs=1e-3)
 
 
 def test_a_chunk_without_vectors_has_no_cosine(storage: Storage) -> None:
     storage.write([draft("without"), draft("with", EAST)], MODEL)
     with storage.searching() as reader:
-        chunks = reader.sample(Filter("space"), 2, 0)
-        numbers = np.array([each.chunk_no for each in chunks])
-        cosines = reader.cosines(np.array(EAST, np.float32), numbers).tolist()
-    near = {each.chunk.content: cosine for each, cosine in zip(chunks, cosines, strict=True)}
+        question = Question(Filter("space"), ["with", "without"], np.array(EAST, np.float32))
+        found = reader.index.candidates(question, 10)
+        chunks = reader.chunks(found.chunk_nos.tolist())
+    near = {each.chunk.content: cosine for each, cosine in zip(chunks, found.cosines, strict=True)}
     assert near["with"] == pytest.approx(1.0, abs=1e-3)
     assert math.isnan(near["without"])
 
@@ -387,10 +398,10 @@ def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
     one.write([draft("apple one", EAST)], MODEL)
     with one.searching() as reader:
         other.write([draft("apple two", NORTH)], MODEL)
-        ranked = reader.rank_by_words(query_terms("apple"), Filter(space="space"), 10)
-        assert len(ranked.chunk_nos) == 1
+        question = Question(Filter(space="space"), query_terms("apple"), None)
+        assert len(reader.index.candidates(question, 10).chunk_nos) == 1
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
-        assert reader.state("space").memories == 1
+        assert reader.index.state("space").memories == 1
     assert found(one, "apple") == ["apple one", "apple two"]
 
 
@@ -433,14 +444,17 @@ def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
     storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
     with storage.searching() as reader:
-        assert (
-            len(reader.rank_by_syntax("plum OR pear", ["plum", "pear"], where, 10).chunk_nos) == 2
+        either, phrase = (
+            Question(where, None, None, parse_raw_query(text))
+            for text in ("plum OR pear", '"plum pie"')
         )
-        [only] = reader.rank_by_syntax('"plum pie"', ["plum"], where, 10).chunk_nos.tolist()
-        weights = reader.weigh_terms(["plum", "pie", "pear"], only, where)
-        [number], [score] = map(list, reader.rank_by_words(["plum"], where, 10))
-        assert set(weights) == {"plum", "pie"}
-        assert reader.weigh_terms(["plum"], number, where) == {"plum": pytest.approx(score)}
+        assert len(reader.index.candidates(either, 10).chunk_nos) == 2
+        [only] = reader.index.candidates(phrase, 10).chunk_nos.tolist()
+        assert set(reader.index.term_shares(phrase, only)) == {"plum", "pie"}
+        plum = Question(where, ["plum"], None)
+        found = reader.index.candidates(plum, 10)
+        [number], [score] = found.chunk_nos.tolist(), found.bm25.tolist()
+        assert reader.index.term_shares(plum, number) == {"plum": pytest.approx(score)}
 
 
 def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -> None:
@@ -609,7 +623,7 @@ def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:
     storage.write([draft("apple", EAST), draft("plum")], MODEL)
     with storage.searching() as reader:
         terms = query_terms("apple plum")
-        numbers = reader.rank_by_words(terms, Filter("space"), 9).chunk_nos.tolist()
-        assert len(numbers) == 2
-        [vectors] = reader.vectors(numbers).values()
+        found = reader.index.candidates(Question(Filter("space"), terms, None), 9)
+        assert len(found.chunk_nos) == 2
+        [vectors] = reader.index.vectors(found.chunk_nos.tolist()).values()
     assert vectors.tolist() == [list(EAST)]

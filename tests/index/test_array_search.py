@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from byheart.index.array_search import Selection, count_differences
 from numpy.typing import NDArray
 
-from byheart.index import view as index
+from byheart.index import array_search as index
+from byheart.index.array_search import Selection, count_differences
 from byheart.index.segment import (
     Segment,
     build_vectors,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from byheart.index.array_search import View
 from numpy.typing import NDArray
 
+from byheart.index.array_search import View
 from byheart.index.columns import (
     CHUNK_TYPES,
     MEMORY_TYPES,

@@ -1,34 +1,23 @@
-import random
-from collections.abc import Mapping
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byheart.contracts import Ranked
-from byheart.search import fusion
-from byheart.search.fusion import Fused, Tier, keep_order, reciprocal_rank
+from byheart.contracts import Background
+from byheart.search.evidence import rank_by_evidence
+from byheart.search.fusion import KEYWORDS, VECTOR, Fused, fuse, keep_order, reciprocal_rank
+from tests.search.made_candidates import found_by_any, make_candidates
 
 A, B, C = 1, 2, 3
 
 
-def leg(*chunk_nos: int, scores: list[float] | None = None, first: int = 0) -> Tier:
-    ranked = Ranked(np.array(chunk_nos, np.int64), np.array(scores or [1.0] * len(chunk_nos)))
-    return Tier(np.arange(first, first + len(chunk_nos)), ranked)
-
-
-def fuse(legs: Mapping[str, Tier]) -> list[Fused]:
-    return list(fusion.fuse(legs))
-
-
-def scores_of(fused: list[Fused]) -> dict[int, float]:
-    return {each.chunk_no: each.score for each in fused}
+def rrf(keywords: object, vector: object = ()) -> list[Fused]:
+    found = make_candidates(keywords, vector)  # type: ignore[arg-type]
+    return list(fuse(found, found_by_any(found)))
 
 
 def test_rrf_of_a_b_and_b_c_gives_b_0_032522_a_0_016393_c_0_016129() -> None:
-    fused = fuse({"fts": leg(A, B), "vector": leg(B, C)})
-    assert [(each.chunk_no, round(each.score, 6)) for each in fused] == [
+    assert [(each.chunk_no, round(each.score, 6)) for each in rrf([A, B], [B, C])] == [
         *((B, 0.032522), (A, 0.016393), (C, 0.016129)),
     ]
 
@@ -40,27 +29,29 @@ def test_the_first_place_is_worth_one_sixty_first() -> None:
 
 def test_the_seeds_example_comes_out_by_the_formula_not_by_its_table() -> None:
     auth, middleware, jwt, session = 1, 2, 3, 4
-    fused = fuse({"fts": leg(auth, middleware, jwt), "vector": leg(middleware, auth, session, jwt)})
+    fused = rrf([auth, middleware, jwt], [middleware, auth, session, jwt])
     assert [round(each.score, 5) for each in fused] == [0.03252, 0.03252, 0.0315, 0.01587]
     assert [each.chunk_no for each in fused] == [auth, middleware, jwt, session]
 
 
 def test_a_tie_goes_to_the_better_scores_and_then_to_the_older_chunk() -> None:
-    by_score = fuse({"fts": leg(A, scores=[2.0]), "vector": leg(B, scores=[3.0])})
-    assert [each.chunk_no for each in by_score] == [B, A]
-    by_age = fuse({"fts": leg(B), "vector": leg(A)})
-    assert [each.chunk_no for each in by_age] == [A, B]
+    assert [each.chunk_no for each in rrf({A: 2.0}, {B: 3.0})] == [B, A]
+    assert [each.chunk_no for each in rrf([B], [A])] == [A, B]
 
 
-def test_a_part_of_a_leg_keeps_the_ranks_of_the_whole() -> None:
-    whole = fuse({"fts": leg(A, B, C), "vector": leg(C)})
-    part = fuse({"fts": leg(C, first=2), "vector": leg()})
-    assert part[0].places["fts"] == next(e for e in whole if e.chunk_no == C).places["fts"]
+def test_a_later_tier_keeps_the_ranks_of_the_whole_list() -> None:
+    found = make_candidates([A, B, C], [C])
+    [part] = fuse(found, found.chunk_nos == C)
+    assert part.places == next(each for each in rrf([A, B, C], [C]) if each.chunk_no == C).places
 
 
-def test_a_single_leg_keeps_its_order_and_its_scores() -> None:
-    fused = keep_order("fts", leg(C, A, scores=[7.5, 2.5]))
-    assert [(each.chunk_no, each.score) for each in fused] == [(C, 7.5), (A, 2.5)]
+def test_a_single_retriever_keeps_its_order_and_its_scores() -> None:
+    by_words = make_candidates({C: 7.5, A: 2.5})
+    kept = keep_order(by_words, found_by_any(by_words), KEYWORDS)
+    assert [(each.chunk_no, each.score) for each in kept] == [(C, 7.5), (A, 2.5)]
+    by_vector = make_candidates(vector={B: 0.9, A: 0.1})
+    kept = keep_order(by_vector, found_by_any(by_vector), VECTOR)
+    assert [(each.chunk_no, each.score) for each in kept] == [(B, 0.9), (A, 0.1)]
 
 
 rankings = st.lists(st.integers(1, 30), unique=True, max_size=20)
@@ -70,7 +61,7 @@ rankings = st.lists(st.integers(1, 30), unique=True, max_size=20)
 def test_the_score_is_the_sum_over_the_lists_and_a_missing_list_contributes_nothing(
     first: list[int], second: list[int]
 ) -> None:
-    fused = fuse({"fts": leg(*first), "vector": leg(*second)})
+    fused = rrf(first, second)
     assert {each.chunk_no for each in fused} == {*first, *second}
     for each in fused:
         expected = sum(
@@ -83,27 +74,74 @@ def test_the_score_is_the_sum_over_the_lists_and_a_missing_list_contributes_noth
 
 
 @given(rankings, rankings)
-def test_the_order_of_the_legs_does_not_matter(first: list[int], second: list[int]) -> None:
-    one = fuse({"fts": leg(*first), "vector": leg(*second)})
-    other = fuse({"vector": leg(*second), "fts": leg(*first)})
+def test_the_order_of_the_retrievers_does_not_matter(first: list[int], second: list[int]) -> None:
+    one, other = rrf(first, second), rrf(second, first)
     assert [each.chunk_no for each in one] == [each.chunk_no for each in other]
-    assert scores_of(one) == pytest.approx(scores_of(other), abs=1e-15)
-
-
-@given(rankings, rankings, st.randoms())
-def test_ties_are_broken_the_same_way_whatever_the_order_of_arrival(
-    first: list[int], second: list[int], chance: random.Random
-) -> None:
-    shuffled = {"fts": leg(*first), "vector": leg(*second)}
-    expected = [each.chunk_no for each in fuse(shuffled)]
-    for name, ranking in shuffled.items():
-        order = list(range(len(ranking.ranks)))
-        chance.shuffle(order)
-        found = Ranked(*(column[order] for column in ranking.found))
-        shuffled[name] = Tier(ranking.ranks[order], found)
-    assert [each.chunk_no for each in fuse(shuffled)] == expected
+    assert [each.score for each in one] == pytest.approx([each.score for each in other])
 
 
 @given(rankings)
 def test_fusing_a_list_with_itself_keeps_its_order(ranking: list[int]) -> None:
-    assert [e.chunk_no for e in fuse({"fts": leg(*ranking), "vector": leg(*ranking)})] == ranking
+    assert [each.chunk_no for each in rrf(ranking, ranking)] == ranking
+
+
+# --- Evidence and neighbours ------------------------------------------------------------------
+
+WIDE = Background(0.0, 0.1, 100)
+
+
+def by_evidence(**made: object) -> list[Fused]:
+    found = make_candidates(**made)  # type: ignore[arg-type]
+    return list(rank_by_evidence(found, found_by_any(found), 1.0))
+
+
+def test_evidence_is_bm25_plus_six_tenths_of_the_squared_deviations() -> None:
+    [hit] = by_evidence(keywords={A: 2.0}, vector={A: 0.3}, background=WIDE)
+    assert hit.score == pytest.approx(2.0 + 0.6 * 3.0**2)
+    assert hit.beside == 0.0
+
+
+def test_a_turn_gets_shares_of_the_turns_around_it() -> None:
+    around = {B: (1, 0, 3, 0)}
+    figures = {1: 5.0, 3: 10.0}
+    hits = by_evidence(keywords={B: 1.0}, neighbours=around, bm25=figures, background=WIDE)
+    [hit] = [each for each in hits if each.chunk_no == B]
+    assert hit.beside == pytest.approx(0.4 * 5.0 + 0.2 * 10.0)
+    assert hit.score == pytest.approx(1.0 + hit.beside)
+
+
+def test_a_neighbour_with_evidence_is_listed_though_no_retriever_found_it() -> None:
+    hits = by_evidence(
+        keywords={B: 1.0}, neighbours={B: (A, 0, 0, 0)}, bm25={A: 0.5}, background=WIDE
+    )
+    assert {each.chunk_no for each in hits} == {A, B}
+
+
+def test_a_neighbour_without_any_evidence_is_not_listed() -> None:
+    """Nothing is said for it: exactly 0 is not more than 0."""
+    hits = by_evidence(keywords={B: 1.0}, neighbours={B: (A, 0, 0, 0)}, background=WIDE)
+    assert [each.chunk_no for each in hits] == [B]
+
+
+def test_a_chunk_without_a_vector_gets_no_evidence_from_one() -> None:
+    near, none = by_evidence(keywords={A: 1.0, B: 1.0}, vector={A: 0.2}, background=WIDE)
+    assert (near.chunk_no, none.chunk_no) == (A, B)
+    assert none.score == 1.0
+    assert VECTOR not in none.places
+    assert none.cosine is None
+
+
+def test_equal_evidence_goes_to_the_nearer_chunk_then_to_the_older_one() -> None:
+    same = Background(0.5, 1e-6, 100)  # every cosine is the background's: no evidence
+    hits = by_evidence(vector={C: 0.5, A: 0.4, B: 0.4}, background=same)
+    assert [each.chunk_no for each in hits] == [C, A, B]
+
+
+@given(st.dictionaries(st.integers(1, 40), st.floats(0, 20), max_size=20))
+def test_evidence_never_lists_a_chunk_twice(figures: dict[int, float]) -> None:
+    ordered = dict(sorted(figures.items(), key=lambda each: -each[1]))
+    numbers = list(ordered)
+    around = {each: (numbers[at - 1], 0, 0, 0) for at, each in enumerate(numbers)}
+    hits = by_evidence(keywords=ordered, neighbours=around, background=WIDE)
+    assert len({each.chunk_no for each in hits}) == len(hits) == len(figures)
+    assert all(np.isfinite(each.score) for each in hits)

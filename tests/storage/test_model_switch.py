@@ -41,14 +41,14 @@ def filled(path: Path) -> Path:
 def count_chunks_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Count the chunks whose words are read from now on."""
     read = 0
-    whole = index.index_terms
+    whole = index.chunk_terms
 
     def counted(*given: Any) -> list[str]:
         nonlocal read
         read += 1
         return whole(*given)
 
-    monkeypatch.setattr(index, "index_terms", counted)
+    monkeypatch.setattr(index, "chunk_terms", counted)
     return lambda: read
 
 

@@ -13,14 +13,28 @@ from byheart.contracts.embedders import (
     Unloadable,
     Vectors,
 )
+from byheart.contracts.index import (
+    MOST_TERMS,
+    Background,
+    Candidates,
+    Index,
+    IndexLookup,
+    Question,
+    Ranked,
+)
+from byheart.contracts.index_source import (
+    ActiveModel,
+    Change,
+    ChangedMemories,
+    ChunkText,
+    IndexedDatabase,
+    IndexSource,
+)
 from byheart.contracts.ledger import Count, Ledger, Tally
 from byheart.contracts.reader import (
-    Background,
     Candidate,
-    Coverage,
     Double,
     FoundChunk,
-    Ranked,
     Reader,
     SaidTurn,
     Standing,
@@ -52,12 +66,17 @@ from byheart.contracts.workspaces import (
 )
 
 __all__ = [
+    "MOST_TERMS",
+    "ActiveModel",
     "AlikeFile",
     "Background",
     "Bookmarks",
     "Candidate",
+    "Candidates",
+    "Change",
+    "ChangedMemories",
+    "ChunkText",
     "Count",
-    "Coverage",
     "DedupKey",
     "Double",
     "Draft",
@@ -70,6 +89,10 @@ __all__ = [
     "FileStatus",
     "FoundChunk",
     "Generations",
+    "Index",
+    "IndexLookup",
+    "IndexSource",
+    "IndexedDatabase",
     "KnownFile",
     "Ledger",
     "Loaded",
@@ -78,6 +101,7 @@ __all__ = [
     "Model",
     "NamesCounter",
     "PendingChunk",
+    "Question",
     "Ranked",
     "Reader",
     "Record",

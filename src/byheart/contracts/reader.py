@@ -5,53 +5,22 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model, Vectors
+from byheart.contracts.index import Index
 from byheart.model import (
     Chunk,
     Entity,
     Filter,
     Heading,
     HistoryEntry,
-    IndexState,
     Memory,
     MemoryFields,
     Session,
     SessionStats,
     Similar,
 )
-
-if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-class Ranked(NamedTuple):
-    """The chunks that one leg found, best first, with their scores beside them."""
-
-    chunk_nos: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
-
-class Background(NamedTuple):
-    """The cosines that a question has with chunks at large, and how many chunks there are."""
-
-    mean: float
-    deviation: float
-    chunks: int
-
-
-class Coverage(NamedTuple):
-    """How rare the words are that a chunk has of a question, all of its words, and the rarest.
-
-    `chunks` is how many it was chosen from.
-    """
-
-    found: float
-    asked: float
-    rarest: float
-    chunks: int
 
 
 class Double(NamedTuple):
@@ -101,46 +70,9 @@ class Candidate:
 class Reader(Protocol):
     """One consistent view of the store: what it ranks and what it fetches belong together."""
 
-    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        ...
-
-    def rank_by_syntax(self, query: str, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that a raw FTS5 query matches by terms, best first."""
-        ...
-
-    def syntax_terms(self, query: str, where: Filter) -> Sequence[str]:
-        """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
-        ...
-
-    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that have vectors by the cosine of their best window, best first."""
-        ...
-
-    def word_scores(
-        self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
-    ) -> NDArray[np.float64]:
-        """Give the BM25 score of each chunk; 0 if it has none of the terms."""
-        ...
-
-    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
-        """Tell how much of a question's words a chunk has, by their rarity."""
-        ...
-
-    def background(self, vector: Vectors, where: Filter) -> Background:
-        """Tell which cosines a question has with the chunks at large."""
-        ...
-
-    def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
-        """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
-        ...
-
-    def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give the cosine of each chunk's best window; not a number for those without vectors."""
-        ...
-
-    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
-        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
+    @property
+    def index(self) -> Index:
+        """Give what can be retrieved from this very view."""
         ...
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
@@ -149,14 +81,6 @@ class Reader(Protocol):
 
     def doubles(self, where: Filter, least: float) -> list[Double]:
         """Pair memories of one kind and session that say almost the same, best first."""
-        ...
-
-    def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
-        """Tell what each term contributed to a chunk's BM25 score."""
-        ...
-
-    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
-        """Name the memory of each chunk by its internal number."""
         ...
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
@@ -245,10 +169,6 @@ class Reader(Protocol):
         """List what is pinned, in the order in which it was."""
         ...
 
-    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
-        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
-        ...
-
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
         """List the ids of all memories that match, oldest first."""
         ...
@@ -295,14 +215,4 @@ class Reader(Protocol):
 
     def model(self) -> Model | None:
         """Name the model whose vectors are ranked."""
-        ...
-
-    def holds_superseded(self, space: str) -> bool:
-        """Say whether anything in a space was ever superseded by something else."""
-        ...
-
-    def state(
-        self, space: str, session_id: str | None = None, *, include_global: bool = True
-    ) -> IndexState:
-        """Count what a space holds, or what a session of it may see."""
         ...

@@ -6,12 +6,9 @@ import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
-from typing import TYPE_CHECKING, get_args
 
-from byheart.settings import RedactSecrets, Settings
-
-if TYPE_CHECKING:
-    from byheart.extraction.secrets import Redacted
+from byheart.memory.redaction import take_out_secrets
+from byheart.settings import Settings
 
 # What Byheart itself gave must not come back as something new.
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
@@ -35,19 +32,6 @@ def is_wanted(tool: str, settings: Settings) -> bool:
     name = tool.lower()
     own = any(fnmatchcase(name, pattern) for pattern in _OWN_TOOLS)
     return not own and any(fnmatchcase(name, pattern) for pattern in settings.capture_tools)
-
-
-def take_out_secrets(
-    text: str, settings: Settings, level: RedactSecrets, *, keep_lines: bool = False
-) -> Redacted:
-    """Replace the secrets of a text, unless `redact_secrets` is set below this level."""
-    # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
-    from byheart.extraction.secrets import Redacted, redact
-
-    levels = get_args(RedactSecrets)
-    if levels.index(settings.redact_secrets) < levels.index(level):
-        return Redacted(text, {})
-    return redact(text, keep_lines=keep_lines)
 
 
 def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captured:

@@ -116,7 +116,7 @@ class Prompter:
                 candidates=_worth_giving(request, found, query, asked),
                 identity=there.identity,
             )
-            state = asked.reader.state(
+            state = asked.reader.index.state(
                 request.where.space,
                 request.where.session_id,
                 include_global=request.where.include_global,

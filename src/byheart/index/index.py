@@ -1,8 +1,8 @@
-"""The index of one process: columns, postings and vectors, derived from SQLite.
+"""The index of one process: columns, postings and vectors, derived from a database.
 
-SQLite is the truth. Before every search the index is brought to exactly the change the search's own
-transaction sees, so that an answer is never stale and never ahead. What other processes wrote is
-read from the `changes` log; if that does not reach back far enough, everything is read again.
+The database is the truth. Before every search the index is brought to exactly the change that the
+search's own transaction sees, so an answer is never stale and never ahead of its transaction. The
+index follows the log of changes; if the log does not reach back far enough, it reads everything.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from byheart.contracts import ChunkText, IndexedDatabase, IndexSource
 from byheart.errors import StoreError
 from byheart.index import file
 from byheart.index.array_search import View
@@ -49,11 +49,9 @@ from byheart.index.session_order import (
     places_of,
     sort_turns,
 )
-from byheart.index.terms import index_terms
-from byheart.model import ECHO, UNEMBEDDED
-from byheart.storage.sqlite import files
-from byheart.storage.sqlite.checksums import DamagedRow, only_sound_rows
-from byheart.storage.sqlite.database import Database
+from byheart.index.terms import chunk_terms
+from byheart.model import UNEMBEDDED
+from byheart.model.damage import DamagedRow, only_sound_rows
 from byheart.system.forking import renew_after_fork, wait_before_fork
 
 # How many chunks are read, and inverted, at a time: bounds the memory of a rebuild.
@@ -64,26 +62,11 @@ _MOST_ATTEMPTS = 50
 # How long nobody tries again after the file could not be written: twice as long each time.
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 
-_MEMORIES = """
-    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
-           task_code, session_iter, importance, created_at, expires_at, since_at, replaced_at,
-           superseded_at,
-           iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)
-    FROM memories"""
-_CHUNKS = """
-    SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
-           chunk_type
-    FROM chunks JOIN memories USING (memory_no)
-    WHERE chunk_no > ? ORDER BY chunk_no LIMIT ?"""
-_VECTORS = """
-    SELECT vector_no, chunk_no, embedding FROM vectors
-    WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?"""
-
 
 class Index:
     """Keep a view of the store up to date, and its file on disk from falling behind."""
 
-    def __init__(self, path: Path, database: Database) -> None:
+    def __init__(self, path: Path, database: IndexedDatabase) -> None:
         self.path = path
         self._database = database
         self._renew()
@@ -99,9 +82,9 @@ class Index:
         self._lock = threading.Lock()
         self._publishing = threading.Lock()
 
-    def view(self, connection: apsw.Connection) -> View | None:
+    def view(self, source: IndexSource) -> View | None:
         """Give the view of the transaction's own moment; `None` if the index is ahead of it."""
-        change = last_change(connection)
+        change = source.last_change()
         change_no = change[0]
         view = self._view
         if view is not None and view.change == change:
@@ -111,26 +94,26 @@ class Index:
             if contents is not None and contents.change_no > change_no:
                 return None
             started = time.perf_counter()
-            if contents is None or not contents.can_follow(connection):
-                contents = self._load(connection)
+            if contents is None or not contents.can_follow(source):
+                contents = self._load(source)
             work = "catch_up" if contents.change_no else "rebuild"
             # Interrupted halfway, it is neither the old nor the new: then begin from the file.
             self._contents = self._view = None
             with only_sound_rows():
-                contents.catch_up(connection, change)
+                contents.catch_up(source, change)
             self._contents = contents
             self._view = contents.view()
             self.on_work(work, time.perf_counter() - started)
             return self._view
 
-    def _load(self, connection: apsw.Connection) -> _Contents:
+    def _load(self, source: IndexSource) -> _Contents:
         contents = self._read_file()
         # One that is ahead was written since this transaction began: another will use it.
-        if contents is not None and contents.change_no <= last_change(connection)[0]:
-            if contents.can_follow(connection):
+        if contents is not None and contents.change_no <= source.last_change().number:
+            if contents.can_follow(source):
                 return contents
             self._remove_file()
-        return _Contents.empty(connection)
+        return _Contents.empty(source)
 
     def unpublished(self) -> bool:
         """Say whether so much is not in the file that writing it anew is worth the time."""
@@ -173,14 +156,13 @@ class Index:
         published = self._read_file() if self._is_as_new(before, contents) else None
         if published is None:
             started = time.perf_counter()
-            mode = self._database.path.stat().st_mode & 0o777
             laid_out = contents.compacted().to_file()
 
             def is_superseded() -> bool:
                 header = file.read_header(self.path)
                 return header != before and self._is_as_new(header, contents)
 
-            files.remove_leftovers(self._database.path)
+            mode = self._database.prepare_publishing()
             # What is gone in a newer one must not come back with this.
             file.write(self.path, laid_out, mode, is_superseded)
             published = self._read_file()
@@ -198,8 +180,8 @@ class Index:
         if header is None or not contents.is_behind(header["state"]):
             return False
         change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
-        with self._database.reading() as connection:
-            return bool(_stamp_of(connection, change_no) == stamp)
+        with self._database.snapshot() as source:
+            return bool(source.stamp_of(change_no) == stamp)
 
     def publish_in_background(self) -> None:
         """Publish beside the searches that made it worth while, if nobody is at it already."""
@@ -216,8 +198,8 @@ class Index:
     def rewrite(self) -> bool:
         """Write the file anew now, so that nothing of what is gone stays; say if that was done."""
         for _ in range(_MOST_ATTEMPTS):
-            with self._database.reading() as connection:
-                if self.view(connection) is not None:
+            with self._database.snapshot() as source:
+                if self.view(source) is not None:
                     break  # otherwise another thread is ahead: look from its moment or later
         else:
             self.discard()
@@ -241,28 +223,6 @@ class Index:
         if self._database.writable:
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
-
-
-def last_change(connection: apsw.Connection) -> tuple[int, int]:
-    """Give number and stamp of the last change the transaction sees."""
-    row = connection.execute(
-        "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
-    ).get
-    return row or (0, 0)
-
-
-def _stamp_of(connection: apsw.Connection, change_no: int) -> int | None:
-    return connection.execute(  # type: ignore[no-any-return]
-        "SELECT stamp FROM changes WHERE change_no = ?", (change_no,)
-    ).get
-
-
-def active_model(connection: apsw.Connection) -> tuple[int, int] | None:
-    """Give number and dimensions of the model whose vectors are searched."""
-    return connection.execute(  # type: ignore[no-any-return]
-        "SELECT model_no, dimensions FROM models "
-        "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-    ).get
 
 
 class _Contents:
@@ -292,43 +252,43 @@ class _Contents:
         self._by_turn = sort_turns(memories, chunks) if by_turn is None else by_turn
 
     @classmethod
-    def empty(cls, connection: apsw.Connection) -> _Contents:
+    def empty(cls, source: IndexSource) -> _Contents:
         """Start from nothing."""
-        model = active_model(connection)
-        dimensions = model[1] if model else 0
+        model = source.active_model()
+        dimensions = model.dimensions if model else 0
         return cls(
             {name: np.empty(0, kind) for name, kind in MEMORY_TYPES.items()},
             {name: np.empty(0, kind) for name, kind in CHUNK_TYPES.items()},
             {name: Codes() for name in CODED},
             [],
             {
-                "store_id": _store_id(connection),
+                "store_id": source.store_id(),
                 "change_no": 0,
                 "stamp": 0,
                 "last_vector": 0,
-                "model_no": model[0] if model else None,
+                "model_no": model.model_no if model else None,
                 "dimensions": dimensions,
                 "published": False,
             },
         )
 
-    def can_follow(self, connection: apsw.Connection) -> bool:
+    def can_follow(self, source: IndexSource) -> bool:
         """Say whether the store's log leads on from here: same store, same past."""
-        if self.store_id != _store_id(connection):
+        if self.store_id != source.store_id():
             return False
         if self.change_no == 0:
             return True
-        return _stamp_of(connection, self.change_no) == self._stamp
+        return source.stamp_of(self.change_no) == self._stamp
 
-    def catch_up(self, connection: apsw.Connection, change: tuple[int, int]) -> None:
+    def catch_up(self, source: IndexSource, change: tuple[int, int]) -> None:
         """Read everything that was committed up to a change."""
         if change == (self.change_no, self._stamp):
             return
-        self._follow_model(connection)
+        self._follow_model(source)
         known = len(self._chunks["chunk_nos"].view)
-        moved = self._refresh_known_memories(connection)
-        self._append_memories(connection)
-        for segment in self._read_segments(connection):
+        moved = self._refresh_known_memories(source)
+        self._append_memories(source)
+        for segment in self._read_segments(source):
             self._segments.append(segment)
             self._merge_small_segments()
         memories = places_of(self._memories)
@@ -339,60 +299,37 @@ class _Contents:
             self._by_turn = add_turns(self._by_turn, memories, chunks, known)
         self.change_no, self._stamp = change
 
-    def _follow_model(self, connection: apsw.Connection) -> None:
+    def _follow_model(self, source: IndexSource) -> None:
         """Let go of all vectors if others are searched by now; words are the same by any model."""
-        model_no, dimensions = active_model(connection) or (None, 0)
-        switched = connection.execute(
-            "SELECT 1 FROM changes WHERE change_no > ? AND memory_no = 0 LIMIT 1",
-            (self.change_no,),
-        ).get
+        model_no, dimensions = source.active_model() or (None, 0)
         # Switched away and back again, some may have been dropped and made anew meanwhile.
-        if not switched and (model_no, dimensions) == (self._model_no, self._dimensions):
+        if not source.model_switched_since(self.change_no) and (model_no, dimensions) == (
+            self._model_no,
+            self._dimensions,
+        ):
             return
         self._model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
         self._segments = [without_vectors(each, dimensions) for each in self._segments]
         embedded = self._chunks["embedded"].view
         self._unpublished_vectors |= bool(embedded.any())
-        rows = connection.execute(
-            "SELECT chunk_no FROM chunks WHERE chunk_type IN (?, ?)", UNEMBEDDED
-        )
-        without_need = np.array([row[0] for row in rows], np.int64)
+        without_need = np.array(list(source.chunks_without_vectors()), np.int64)
         self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
-    def _refresh_known_memories(self, connection: apsw.Connection) -> bool:
+    def _refresh_known_memories(self, source: IndexSource) -> bool:
         """Read changed memories again; say whether any has another place in its session now."""
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
-        changed = [
-            row[0]
-            for row in connection.execute(
-                "SELECT DISTINCT memory_no FROM changes "
-                "WHERE change_no > ? AND memory_no BETWEEN 1 AND ? ORDER BY memory_no",
-                (self.change_no, last),
-            )
-        ]
-        slots = np.searchsorted(known, np.array(changed, np.int64))
-        if not changed:
+        changed = source.changed_since(self.change_no, last)
+        if not changed.memory_nos:
             return False
         before = places_of(self._memories)
-        alive: list[int] = []
-        fresh: dict[int, tuple[Any, ...]] = {}
-        for number in changed:
-            row = connection.execute(f"{_MEMORIES} WHERE memory_no = ?", (number,)).get
-            if row is not None:
-                fresh[number] = row
-            alive.extend(
-                each[0]
-                for each in connection.execute(
-                    "SELECT chunk_no FROM chunks WHERE memory_no = ?", (number,)
-                )
-            )
-        is_there = np.isin(changed, list(fresh))
+        slots = np.searchsorted(known, np.array(changed.memory_nos, np.int64))
+        is_there = np.isin(changed.memory_nos, [row[0] for row in changed.rows])
         self._memories["present"].replace(slots[~is_there], False)
         self._memories["space"].replace(slots[~is_there], np.array(NONE, np.int32))
-        for name, rows in self._memory_rows(fresh.values()).items():
+        for name, rows in self._memory_rows(changed.rows).items():
             self._memories[name].replace(slots[is_there], rows)
-        self._bury_chunks(slots, alive)
+        self._bury_chunks(slots, changed.chunk_nos)
         return has_moved(before, places_of(self._memories), slots[is_there])
 
     def _bury_chunks(self, owners: NDArray[np.int64], alive: Sequence[int]) -> None:
@@ -402,10 +339,10 @@ class _Contents:
             self._chunks["alive"].replace(dead, False)
             self._by_turn = self._by_turn[self._chunks["alive"].view.take(self._by_turn)]
 
-    def _append_memories(self, connection: apsw.Connection) -> None:
+    def _append_memories(self, source: IndexSource) -> None:
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
-        rows = connection.execute(f"{_MEMORIES} WHERE memory_no > ? ORDER BY memory_no", (last,))
+        rows = source.memories_after(last)
         while batch := list(islice(rows, _BATCH)):
             for name, values in self._memory_rows(batch).items():
                 self._memories[name].append(values)
@@ -421,23 +358,21 @@ class _Contents:
             named[name] = [NEVER if each is None else each for each in named[name]]
         return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
 
-    def _read_segments(self, connection: apsw.Connection) -> Iterator[Segment]:
+    def _read_segments(self, source: IndexSource) -> Iterator[Segment]:
         nothing = empty_segment(self._dimensions)
         while True:
             known = self._chunks["chunk_nos"].view
             last = int(known[-1]) if len(known) else 0
-            rows = connection.execute(_CHUNKS, (last, _BATCH)).fetchall()
+            rows = source.chunks_after(last, _BATCH)
             if not rows:
                 break
             postings = self._append_chunks(rows)
             yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
         while self._model_no is not None:
-            batch = (self._last_vector, self._model_no, _BATCH)
-            vectors: list[Any] = connection.execute(_VECTORS, batch).fetchall()
+            vectors = source.vectors_after(self._last_vector, self._model_no, _BATCH)
             if not vectors:
                 # Those of a model that is being made beside are not to be passed over each time.
-                last = connection.execute("SELECT max(vector_no) FROM vectors").get
-                self._last_vector = max(self._last_vector, last or 0)
+                self._last_vector = max(self._last_vector, source.last_vector_no())
                 break
             yield Segment(
                 nothing.terms,
@@ -448,28 +383,18 @@ class _Contents:
             )
 
     def _append_chunks(
-        self, rows: Sequence[tuple[Any, ...]]
+        self, rows: Sequence[ChunkText]
     ) -> tuple[NDArray[np.uint64], NDArray[np.int64], NDArray[np.uint32], NDArray[np.uint8]]:
         first_slot = len(self._chunks["chunk_nos"].view)
-        found = [
-            (
-                first_slot + at,
-                # What repeats another text is found there.
-                []
-                if chunk_type == ECHO
-                else index_terms(content, headings, title, summary, derived, not index),
-            )
-            for at, (_, _, index, content, headings, title, summary, derived, chunk_type) in (
-                enumerate(rows)
-            )
-        ]
-        owners = _places(self._memories["memory_nos"].view, [row[1] for row in rows])
-        self._chunks["chunk_nos"].append(np.array([row[0] for row in rows], np.int64))
+        found = [(first_slot + at, chunk_terms(chunk)) for at, chunk in enumerate(rows)]
+        owners = _places(self._memories["memory_nos"].view, [row.memory_no for row in rows])
+        self._chunks["chunk_nos"].append(np.array([row.chunk_no for row in rows], np.int64))
         self._chunks["owner"].append(owners.astype(np.int32))
         self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
         self._chunks["alive"].append(np.ones(len(rows), np.bool_))
-        # What needs no vectors does not lack them.
-        self._chunks["embedded"].append(np.array([row[8] in UNEMBEDDED for row in rows], np.bool_))
+        # A chunk that never gets vectors counts as embedded: it lacks none.
+        embedded = [row.chunk_type in UNEMBEDDED for row in rows]
+        self._chunks["embedded"].append(np.array(embedded, np.bool_))
         return build_postings(found)
 
     def _append_vectors(
@@ -598,7 +523,3 @@ def _places(numbers: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int
     if len(asked) and (places.max() >= len(numbers) or not np.array_equal(numbers[places], asked)):
         raise DamagedRow("rows belong to memories or chunks that are not there")
     return places
-
-
-def _store_id(connection: apsw.Connection) -> str:
-    return connection.execute("SELECT value FROM store WHERE key = 'store_id'").get  # type: ignore[no-any-return]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 
+from byheart.contracts import ChunkText
 from byheart.language import terms as words
+from byheart.model import ECHO
 
 
-def index_terms(
-    content: str, headings: str, title: str | None, summary: str, derived: str, first: bool
-) -> list[str]:
-    """List the terms a chunk is found by: its text, where it stands, and what it was called.
+def chunk_terms(chunk: ChunkText) -> list[str]:
+    """List the terms that a chunk is found by: its text, its headings, its title and summary.
 
-    A word of a title or heading counts twice: it tells more than one of the text, on every set that
-    has titles (docs/quality.md).
+    A word of a title or heading counts twice: on every evaluation set with titles that ranks better
+    (docs/quality.md). A chunk that repeats another text has no terms: the other text is found.
     """
-    names = [*(heading[1] for heading in json.loads(headings)), title or ""]
-    parts = [content, *names, *names]
-    if first and "summary" not in derived:
-        parts.append(summary)
+    if chunk.chunk_type == ECHO:
+        return []
+    names = [*(heading[1] for heading in json.loads(chunk.headings)), chunk.title or ""]
+    parts = [chunk.content, *names, *names]
+    if chunk.chunk_index == 0 and "summary" not in chunk.derived:
+        parts.append(chunk.summary)
     return words.terms("\n".join(parts))

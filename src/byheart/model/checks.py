@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from byheart.errors import InvalidInput
-from byheart.model import ORIGINS, Origin
+from byheart.model.memories import ORIGINS, Origin
 
 MOST_LABELS = 100
 LONGEST_LABEL = 200

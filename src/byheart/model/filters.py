@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypedDict
 
-from byheart.model import Filter, Match
 from byheart.model import checks as check
+from byheart.model.memories import Filter, Match
 
 _MATCHES: tuple[Match, ...] = ("any", "all")
 

@@ -20,12 +20,12 @@ def gather(
     gathered: list[Candidate] = []
     if not request.query:
         return gathered
-    ranking = Ranking(request, reader, vector, FIRST_PASSAGES)
+    ranking = Ranking(request, reader.index, vector, FIRST_PASSAGES)
     ranked = chain.from_iterable(ranking.tiers(superseded=False))
     wanted = request.limit
     while batch := list(islice(ranked, wanted)):
         numbers = [each.chunk_no for each in batch]
-        vectors = reader.vectors(numbers) if vector is not None else {}
+        vectors = reader.index.vectors(numbers) if vector is not None else {}
         found = reader.chunks(numbers)
         gathered += (
             Candidate(chunk, fused.score, vectors.get(fused.chunk_no))

@@ -1,27 +1,23 @@
-"""Fusion: how two rankings become one."""
+"""Fusion: how the rankings of two retrievers become one, by rank alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Ranked
+from byheart.contracts import Candidates
 
 RRF_K = 60
+KEYWORDS, VECTOR = "fts", "vector"
 
-
-class Tier(NamedTuple):
-    """Part of a leg's ranking; ranks are those of the whole leg, so that a part fuses alike."""
-
-    ranks: NDArray[np.int64]
-    found: Ranked
+Mask = NDArray[np.bool_]
 
 
 class Place(NamedTuple):
-    """Where a chunk stood in one leg, from rank 0 if it was found there, and what that brought."""
+    """The rank of a chunk in one retriever, from 0 if it was found there, and its contribution."""
 
     rank: int | None
     score: float
@@ -29,51 +25,70 @@ class Place(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk with its final score, its place in each leg, and the share of its neighbours."""
+    """A chunk with its final score, its place in each retriever, and its neighbours' share."""
 
     chunk_no: int
+    memory_no: int
     score: float
     places: Mapping[str, Place]
+    # The cosine of the best window, if the chunk has a vector and one was asked for.
+    cosine: float | None
     beside: float = 0.0
 
 
 def reciprocal_rank(rank: int) -> float:
-    """Give what a place is worth: `1 / (60 + rank + 1)` with rank from 0."""
+    """Give the value of a rank: `1 / (60 + rank + 1)` with rank from 0."""
     return 1 / (RRF_K + rank + 1)
 
 
-def fuse(legs: Mapping[str, Tier]) -> Iterator[Fused]:
+def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
     """Merge rankings by Reciprocal Rank Fusion; ties go to the better scores, then to age."""
-    numbers, which = np.unique(
-        np.concatenate([leg.found.chunk_nos for leg in legs.values()]), return_inverse=True
-    )
-    totals, scores = np.zeros(len(numbers)), np.zeros(len(numbers))
-    places = {}
-    begin = 0
-    for name, leg in legs.items():
-        mine = which[begin : begin + len(leg.ranks)]
-        begin += len(leg.ranks)
-        totals[mine] += 1 / (RRF_K + leg.ranks + 1)
-        scores[mine] += leg.found.scores
-        places[name] = np.full(len(numbers), -1)
-        places[name][mine] = np.arange(len(mine))
-    # Numbers are in order of age already, and of equals the first stays first.
-    for at in np.lexsort((-scores, -totals)):
-        # Made one by one, since a page takes 11 of hundreds.
-        found = {
-            name: _place(legs[name], rows[at]) for name, rows in places.items() if rows[at] >= 0
-        }
-        yield Fused(int(numbers[at]), float(totals[at]), found)
-
-
-def _place(leg: Tier, row: int) -> Place:
-    rank = int(leg.ranks[row])
-    return Place(rank, float(leg.found.scores[row]), reciprocal_rank(rank))
-
-
-def keep_order(name: str, leg: Tier) -> Iterator[Fused]:
-    """Take a single ranking as it is, its scores as final scores."""
-    for rank, number, score in zip(
-        leg.ranks.tolist(), leg.found.chunk_nos.tolist(), leg.found.scores.tolist(), strict=True
+    rows = np.flatnonzero(tier)
+    totals, scores = np.zeros(len(rows)), np.zeros(len(rows))
+    for ranks, figures in (
+        (found.keyword_ranks[rows], found.bm25[rows]),
+        (found.vector_ranks[rows], found.cosines[rows]),
     ):
-        yield Fused(number, score, {name: Place(rank, score, score)})
+        ranked = ranks >= 0
+        totals[ranked] += 1 / (RRF_K + ranks[ranked] + 1)
+        scores[ranked] += figures[ranked]
+    # Rows are in order of age already, and the sort is stable.
+    for at in np.lexsort((-scores, -totals)).tolist():
+        # Made one by one, since a page takes 11 of hundreds.
+        yield _fused(found, int(rows[at]), float(totals[at]), _places(found, int(rows[at])))
+
+
+def _places(found: Candidates, row: int) -> Iterator[tuple[str, Place]]:
+    keyword_rank, vector_rank = int(found.keyword_ranks[row]), int(found.vector_ranks[row])
+    if keyword_rank >= 0:
+        value = reciprocal_rank(keyword_rank)
+        yield KEYWORDS, Place(keyword_rank, float(found.bm25[row]), value)
+    if vector_rank >= 0:
+        yield VECTOR, Place(vector_rank, float(found.cosines[row]), reciprocal_rank(vector_rank))
+
+
+def keep_order(found: Candidates, tier: Mask, retriever: str) -> Iterator[Fused]:
+    """Take the ranking of a single retriever as it is, its scores as final scores."""
+    ranks = found.keyword_ranks if retriever == KEYWORDS else found.vector_ranks
+    scores = found.bm25 if retriever == KEYWORDS else found.cosines
+    rows = np.flatnonzero(tier)
+    for row in rows[np.argsort(ranks[rows])].tolist():
+        score = float(scores[row])
+        place = Place(int(ranks[row]), score, score)
+        yield _fused(found, row, score, [(retriever, place)])
+
+
+def _fused(found: Candidates, row: int, score: float, places: Iterable[tuple[str, Place]]) -> Fused:
+    return Fused(
+        int(found.chunk_nos[row]),
+        int(found.memory_nos[row]),
+        score,
+        dict(places),
+        cosine_of(found, row),
+    )
+
+
+def cosine_of(found: Candidates, row: int) -> float | None:
+    """Give the cosine of a row, if there is one."""
+    cosine = float(found.cosines[row])
+    return None if np.isnan(cosine) else cosine

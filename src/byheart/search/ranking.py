@@ -1,26 +1,24 @@
-"""Ranking: the legs of a search and the order they give together.
+"""Ranking: candidates become one list, best first, however deep it is paged.
 
-The order of a question is one list, however deep it is paged. It is made in tiers: the first 300 of
-each leg are fused, then the next 2,700, and so on; for passages the first 100, then 900. A page of
-more than 33 passages, or 6 sections, begins with a larger tier (`results._depth`): three times as
-many as are looked at.
+The list is made in tiers: the first 300 of each retriever are fused, then the next 2,700, and so
+on; for passages the first 100, then 900. A page of more than 33 passages, or 6 sections, begins
+with a larger tier (`results._depth`): three times as many as are looked at.
 
-What another memory has superseded comes after everything that still holds, ranked by itself.
+Memories that another memory has superseded come after all others, ranked among themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from byheart.contracts import Ranked, Reader, Vectors
+from byheart.contracts import Candidates, Index, Question, Vectors
+from byheart.language.raw_query import RawQuery, parse_raw_query
 from byheart.language.terms import is_one_word, query_terms
-from byheart.model import Filter
-from byheart.search.evidence import VECTOR_WEIGHT, Evidence
-from byheart.search.fusion import RRF_K, Fused, Tier, fuse, keep_order
+from byheart.search.evidence import VECTOR_WEIGHT, rank_by_evidence, weigh_words
+from byheart.search.fusion import KEYWORDS, RRF_K, VECTOR, Fused, Mask, fuse, keep_order
 from byheart.search.request import SearchRequest
 
 FIRST_TIER = 300
@@ -28,121 +26,103 @@ FIRST_TIER = 300
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 
-Leg = Callable[[int], Ranked]
-Union = Callable[[Mapping[str, Tier]], Iterator[Fused]]
-
 
 class Ranking:
     """The chunks that answer a request, best first, as far as they are asked for."""
 
     def __init__(
-        self,
-        request: SearchRequest,
-        reader: Reader,
-        vector: Vectors | None,
-        first_tier: int,
+        self, request: SearchRequest, index: Index, vector: Vectors | None, first_tier: int
     ) -> None:
         self._request = request
-        self._first_tier = first_tier
-        self._reader = reader
+        self._index = index
         self._vector = vector
+        self._first_tier = first_tier
+        self._raw: RawQuery | None = parse_raw_query(request.query) if request.raw else None
+        self.by_words = request.mode != "vector"
+        self._by_both = self.by_words and vector is not None
+        self._questions = {each: self._ask(superseded=each) for each in (False, True)}
         self._superseded: set[int] = set()
-        self.raw = request.raw
-        self.best: Fused | None = None
-        self.terms = (
-            reader.syntax_terms(request.query, request.where)
-            if request.raw
-            else query_terms(request.query)
-        )
-        self.legs = tuple(self._legs(request.where))
+        self._may_hold_superseded = True
+        # The terms that were looked for: a raw query learns them from the index.
+        self.terms = query_terms(request.query) if self._raw is None else self._raw.terms
+        # The first of the whole list, and the candidates that it was chosen from.
+        self.best: tuple[Fused, Candidates] | None = None
         # How the final scores are made, with the weights.
-        self.method = self.legs[0]
+        self.method = KEYWORDS if self.by_words else VECTOR
 
     @property
-    def by_words(self) -> bool:
-        """Say whether words were looked for."""
-        return "fts" in self.legs
+    def raw(self) -> bool:
+        """Say whether the query is in raw syntax."""
+        return self._raw is not None
 
-    def _legs(self, where: Filter) -> dict[str, Leg]:
-        request, reader, vector = self._request, self._reader, self._vector
-        legs: dict[str, Leg] = {}
-        if request.mode != "vector":
-            if request.raw:
-                legs["fts"] = lambda depth: reader.rank_by_syntax(
-                    request.query, self.terms, where, depth
-                )
-            else:
-                legs["fts"] = lambda depth: reader.rank_by_words(self.terms, where, depth)
-        if vector is not None:
-            legs["vector"] = lambda depth: reader.rank_by_vector(vector, where, depth)
-        return legs
-
-    def _union(self, where: Filter, found: Mapping[str, Ranked]) -> Union:
-        """Choose how the rankings of the legs become one."""
-        if len(self.legs) == 1:
-            return lambda tier: keep_order(*next(iter(tier.items())))
-        if self._request.fusion == "rrf":
-            self.method = f"rrf(k={RRF_K})"
-            return fuse
-        assert self._vector is not None, "there are two legs"
-        highest = float(found["fts"].scores.max(initial=0.0))
-        one_word = is_one_word(self._request.query)
-        evidence = Evidence(
-            self._reader, self.terms, self._vector, where, highest, one_word=one_word
+    def _ask(self, *, superseded: bool) -> Question:
+        request = self._request
+        by_terms = self.by_words and self._raw is None
+        return Question(
+            replace(request.where, superseded=superseded),
+            tuple(query_terms(request.query)) if by_terms else None,
+            self._vector,
+            self._raw if self.by_words else None,
+            neighbours=self._by_both and request.fusion != "rrf",
         )
-        self.method = f"evidence({evidence.words_weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
-        return evidence.rank
 
-    def where_of(self, fused: Fused) -> Filter:
-        """Give the filter under which a chunk was ranked."""
-        return replace(self._request.where, superseded=fused.chunk_no in self._superseded)
+    def term_shares(self, fused: Fused) -> dict[str, float]:
+        """Give what each term contributes to the BM25 score of a ranked chunk."""
+        question = self._questions[fused.chunk_no in self._superseded]
+        return self._index.term_shares(question, fused.chunk_no)
 
     def __iter__(self) -> Iterator[Fused]:
-        for tier in self.tiers(superseded=False):
-            yield from tier
-        for tier in self.tiers(superseded=True):
-            yield from tier
+        for superseded in (False, True):
+            for tier in self.tiers(superseded=superseded):
+                yield from tier
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
-        """Rank what still holds, or what does not, tier by tier."""
-        where = replace(self._request.where, superseded=superseded)
-        if superseded and not self._reader.holds_superseded(where.space):
+        """Rank memories that are current, or those that were superseded, tier by tier."""
+        question = self._questions[superseded]
+        if superseded and not self._may_hold_superseded:
             return
-        legs = self._legs(where)
-        unite: Union | None = None
+        placed = np.empty(0, np.int64), np.empty(0, np.int64)
         seen: set[int] = set()
-        placed = {leg: np.empty(0, np.int64) for leg in legs}
         depth = self._first_tier
         while True:
-            found = {leg: rank(depth) for leg, rank in legs.items()}
-            # Not only what lies behind the last tier: a deeper look can find what it had missed.
-            tier = {leg: _without(ranked, placed[leg]) for leg, ranked in found.items()}
-            # As the first tier says, in which the best are.
-            unite = unite or self._union(where, found)
-            yield self._noted(_unseen(unite(tier), seen), superseded=superseded)
-            if all(len(ranked.chunk_nos) < depth for ranked in found.values()):
+            found = self._index.candidates(question, depth)
+            if self._raw is not None:
+                self.terms = list(found.terms)
+            self._may_hold_superseded = found.holds_superseded
+            # A deeper look can also find chunks that an earlier one missed.
+            by_words = (found.keyword_ranks >= 0) & ~np.isin(found.chunk_nos, placed[0])
+            by_vector = (found.vector_ranks >= 0) & ~np.isin(found.chunk_nos, placed[1])
+            ranked = self._rank(found, by_words | by_vector)
+            yield self._noted(ranked, found, seen, superseded=superseded)
+            if not found.more:
                 return
-            placed = {leg: ranked.chunk_nos for leg, ranked in found.items()}
+            placed = (
+                found.chunk_nos[found.keyword_ranks >= 0],
+                found.chunk_nos[found.vector_ranks >= 0],
+            )
             depth *= _TIER_GROWTH
 
-    def _noted(self, ranked: Iterator[Fused], *, superseded: bool) -> Iterator[Fused]:
+    def _rank(self, found: Candidates, tier: Mask) -> Iterator[Fused]:
+        """Unite the rankings of the retrievers."""
+        if not self._by_both:
+            return keep_order(found, tier, self.method)
+        if self._request.fusion == "rrf":
+            self.method = f"rrf(k={RRF_K})"
+            return fuse(found, tier)
+        one_word = is_one_word(self._request.query)
+        weight = weigh_words(found.highest_bm25, found.background, one_word=one_word)
+        self.method = f"evidence({weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
+        return rank_by_evidence(found, tier, weight)
+
+    def _noted(
+        self, ranked: Iterator[Fused], found: Candidates, seen: set[int], *, superseded: bool
+    ) -> Iterator[Fused]:
         for each in ranked:
+            if each.chunk_no in seen:
+                continue
+            seen.add(each.chunk_no)
             if superseded:
                 self._superseded.add(each.chunk_no)
             if self.best is None:
-                self.best = each
+                self.best = each, found
             yield each
-
-
-def _unseen(ranked: Iterator[Fused], seen: set[int]) -> Iterator[Fused]:
-    for each in ranked:
-        if each.chunk_no not in seen:
-            seen.add(each.chunk_no)
-            yield each
-
-
-def _without(ranked: Ranked, placed: NDArray[np.int64]) -> Tier:
-    if not len(placed):
-        return Tier(np.arange(len(ranked.chunk_nos)), ranked)
-    ranks = np.flatnonzero(~np.isin(ranked.chunk_nos, placed))
-    return Tier(ranks, Ranked(ranked.chunk_nos[ranks], ranked.scores[ranks]))

@@ -88,7 +88,7 @@ def recall(
 ) -> RecallAnswer:
     """Answer a request: the memories of its page, listed and in full as far as the budget goes."""
     asked = request.question
-    ranking = Ranking(asked, reader, vector, FIRST_TIER)
+    ranking = Ranking(asked, reader.index, vector, FIRST_TIER)
     matches = [
         match
         for superseded in (False, True)
@@ -99,7 +99,7 @@ def recall(
     budget = Budget(tokens, request.max_tokens)
     damaged: list[str] = []
     index, details = _fill(page, budget, reader, asked.where.space, damaged)
-    judgement = judge(ranking, reader, vector, unrelated)
+    judgement = judge(ranking, unrelated)
     return RecallAnswer(
         query=asked.query,
         mode=asked.mode,
@@ -120,7 +120,7 @@ def _weigh(
     ranking: Ranking, reader: Reader, request: RecallRequest, *, superseded: bool, now: datetime
 ) -> Iterator[_Match]:
     moment = request.question.where.as_of or now
-    best = _best_chunks(ranking, reader, superseded=superseded)
+    best = _best_chunks(ranking, superseded=superseded)
     highest = max((fused.score for fused in best.values()), default=0.0)
     for rank, (standing, fused) in enumerate(
         zip(reader.standings(list(best)), best.values(), strict=True)
@@ -141,14 +141,12 @@ def weighed(parts: Weights, weights: Weights) -> float:
     return float(sum(map(mul, parts, weights)) / sum(weights))
 
 
-def _best_chunks(ranking: Ranking, reader: Reader, *, superseded: bool) -> dict[int, Fused]:
+def _best_chunks(ranking: Ranking, *, superseded: bool) -> dict[int, Fused]:
     """Gather the memories of the first chunks, each with its best."""
     best: dict[int, Fused] = {}
     for tier in islice(ranking.tiers(superseded=superseded), _MOST_TIERS):
-        ranked = list(tier)
-        owners = reader.owners([each.chunk_no for each in ranked])
-        for owner, fused in zip(owners, ranked, strict=True):
-            best.setdefault(owner, fused)
+        for fused in tier:
+            best.setdefault(fused.memory_no, fused)
         if len(best) >= _FEW_MEMORIES:
             break
     return best

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from byheart.contracts import FoundChunk, Reader, Vectors
 from byheart.model import (
@@ -71,11 +68,11 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        self._ranking = Ranking(request, reader, vector, _depth(request))
+        self._ranking = Ranking(request, reader.index, vector, _depth(request))
 
     def judge(self, unrelated: float) -> Judgement:
         """Say whether the best hit answers the question."""
-        return judge(self._ranking, self._reader, self._vector, unrelated)
+        return judge(self._ranking, unrelated)
 
     def passages(self) -> tuple[list[Hit], bool]:
         """Give single chunks."""
@@ -83,7 +80,6 @@ class _Answer:
         page = list(islice(self._ranking, request.offset, request.offset + request.limit + 1))
         shown = page[: request.limit]
         chunks = self._reader.chunks([each.chunk_no for each in shown])
-        similarity = self._similarities(shown)
         hits = [
             ChunkHit(
                 **_fields_of(found.memory),
@@ -95,7 +91,7 @@ class _Answer:
                 level=found.chunk.level,
                 start_line=found.chunk.start_line,
                 end_line=found.chunk.end_line,
-                similarity=similarity.get(fused.chunk_no),
+                similarity=fused.cosine,
                 score=fused.score,
                 snippet=self._snippet(found),
                 explanation=self._explain(fused),
@@ -109,10 +105,10 @@ class _Answer:
         page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
         return [self._section(*each) for each in self._with_best(page)], more
 
-    def _sections_of(self, chunk_nos: Sequence[int]) -> list[Hashable]:
-        owners = self._reader.owners(chunk_nos)
-        headings = self._reader.headings(chunk_nos)
-        return list(zip(owners, map(section_of, headings), strict=True))
+    def _sections_of(self, ranked: Sequence[Fused]) -> list[Hashable]:
+        headings = self._reader.headings([each.chunk_no for each in ranked])
+        sections = map(section_of, headings)
+        return [(each.memory_no, section) for each, section in zip(ranked, sections, strict=True)]
 
     def _section(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
@@ -140,7 +136,7 @@ class _Answer:
             matched_chunks=len(group),
             match_ratio=ratio,
             auto_merged=ratio >= AUTO_MERGE_RATIO,
-            similarity=_mean(self._similarities(group).values()),
+            similarity=_mean(_cosines(group)),
             score=best.score,
             snippet=self._snippet(found),
             explanation=self._explain(best),
@@ -148,7 +144,7 @@ class _Answer:
 
     def memories(self) -> tuple[list[Hit], bool]:
         """Give whole memories, in the order of their best chunk."""
-        page, more = self._groups(self._reader.owners, _CHUNKS_PER_MEMORY)
+        page, more = self._groups(_owners, _CHUNKS_PER_MEMORY)
         return [self._memory(*each) for each in self._with_best(page)], more
 
     def _memory(self, group: Group, found: FoundChunk) -> Hit:
@@ -164,7 +160,7 @@ class _Answer:
             metadata=memory.metadata,
             matching_chunks=len(group),
             total_chunks=memory.chunks,
-            similarity=max(self._similarities(group).values(), default=None),
+            similarity=max(_cosines(group), default=None),
             score=best.score,
             snippet=self._snippet(found),
             explanation=self._explain(best),
@@ -176,7 +172,7 @@ class _Answer:
         return zip(groups, best, strict=True)
 
     def _groups(
-        self, keys_of: Callable[[Sequence[int]], Sequence[Hashable]], chunks_per_group: int
+        self, keys_of: Callable[[Sequence[Fused]], Sequence[Hashable]], chunks_per_group: int
     ) -> tuple[list[Group], bool]:
         """Gather ranked chunks until a page of groups and one more are there.
 
@@ -188,7 +184,7 @@ class _Answer:
         ranked = iter(self._ranking)
         counting = True
         while batch := list(islice(ranked, end * chunks_per_group)):
-            keys = keys_of([each.chunk_no for each in batch])
+            keys = keys_of(batch)
             for key, fused in zip(keys, batch, strict=True):
                 if counting or key not in groups:
                     groups.setdefault(key, []).append(fused)
@@ -197,24 +193,11 @@ class _Answer:
             counting = False
         return list(groups.values())[self._request.offset : end], len(groups) > end
 
-    def _similarities(self, fused: Sequence[Fused]) -> dict[int, float]:
-        if self._vector is None:
-            return {}
-        known = {
-            each.chunk_no: each.places["vector"].score for each in fused if "vector" in each.places
-        }
-        rest = [each.chunk_no for each in fused if each.chunk_no not in known]
-        if rest:
-            cosines = self._reader.cosines(self._vector, np.array(rest, np.int64)).tolist()
-            others = zip(rest, cosines, strict=True)
-            known |= {number: cosine for number, cosine in others if not math.isnan(cosine)}
-        return known
-
     def _snippet(self, found: FoundChunk) -> str:
         def find_nearest() -> float:
             if self._vector is None:
                 return 0.0
-            return self._reader.nearest_part(self._vector, found.chunk_no)
+            return self._reader.index.best_window(self._vector, found.chunk_no)
 
         terms, length = self._ranking.terms, self._request.snippet_chars
         return make_snippet(found.chunk.content, terms, length, find_nearest)
@@ -233,8 +216,7 @@ class _Answer:
     def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
         if leg != "fts":
             return {}
-        where = self._ranking.where_of(fused)
-        return self._reader.weigh_terms(self._ranking.terms, fused.chunk_no, where)
+        return self._ranking.term_shares(fused)
 
 
 def _depth(request: SearchRequest) -> int:
@@ -277,6 +259,14 @@ def _fields_of(memory: MemoryFields | Memory, *, damaged: bool | None = None) ->
     """Give the fields that a hit shows; more text than the best chunk may be damaged elsewhere."""
     shown = dict(zip(_MEMORY_FIELDS, _get_fields(memory), strict=True))
     return shown if damaged is None else {**shown, "damaged": damaged}
+
+
+def _owners(ranked: Sequence[Fused]) -> list[Hashable]:
+    return [each.memory_no for each in ranked]
+
+
+def _cosines(group: Group) -> list[float]:
+    return [each.cosine for each in group if each.cosine is not None]
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -19,7 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from byheart.contracts import Reader, Vectors
+from byheart.contracts import MOST_TERMS, Candidates
+from byheart.language.rarity import rarity
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
@@ -33,6 +34,9 @@ _MOST_WEIGHT = 3.0
 _LEAST_SIMILARITY, _MOST_SIMILARITY = 0.1, 0.5
 # Measured from 42 to 8,559 chunks: what lies beyond is taken for the nearest of these.
 _FEWEST_CHUNKS, _MOST_CHUNKS = 100, 10_000
+# Among fewer chunks a term that one of them has would seem common: rarity is counted as if there
+# were so many chunks, of which the others have none of the question's terms.
+LEAST_TO_TELL_RARITY = 100
 _DIGITS = 4
 
 
@@ -81,17 +85,17 @@ def name_verdict(confidence: float) -> Verdict:
     return "answered" if confidence >= ANSWERED_FROM else "weak"
 
 
-def judge(ranking: Ranking, reader: Reader, vector: Vectors | None, unrelated: float) -> Judgement:
+def judge(ranking: Ranking, unrelated: float) -> Judgement:
     """Judge the best hit of a ranking, whichever page of it was asked for.
 
-    What a raw query matches is what it asks for.
+    A chunk that a raw query matches is an answer: the query says exactly what it asks for.
+    `unrelated` is the cosine of texts that have nothing in common.
     """
-    best = ranking.best
-    if best is None:
+    if ranking.best is None:
         return Judgement("none", 0.0)
     if ranking.raw:
         return Judgement("answered", 1.0)
-    signs = _signs(ranking, best, reader, vector, unrelated)
+    signs = read_signs(*ranking.best, unrelated, by_words=ranking.by_words)
     confidence = round(estimate(signs), _DIGITS)
     grounds = VerdictExplanation(
         coverage=_shown(signs.coverage),
@@ -106,20 +110,24 @@ def _shown(figure: float | None) -> float | None:
     return None if figure is None else round(figure, _DIGITS)
 
 
-def _signs(
-    ranking: Ranking, best: Fused, reader: Reader, vector: Vectors | None, unrelated: float
-) -> Signs:
+def read_signs(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Signs:
+    """Read what is known of the best hit from the candidates that it was chosen from."""
     coverage = weight = similarity = chunks = None
-    if ranking.by_words:
-        here = reader.coverage(ranking.terms, best.chunk_no, ranking.where_of(best))
-        coverage = here.found / here.asked if here.asked else 0.0
-        weight, chunks = here.found / here.rarest, here.chunks
-    if vector is not None:
-        place = best.places.get("vector")
-        cosine = place.score if place else _cosine(reader, vector, best.chunk_no)
-        similarity = None if math.isnan(cosine) else (cosine - unrelated) / (1 - unrelated)
+    if by_words:
+        asked, held, rarest = _weigh_terms(best, found)
+        coverage = held / asked if asked else 0.0
+        weight, chunks = held / rarest, found.chunks
+    if best.cosine is not None:
+        similarity = (best.cosine - unrelated) / (1 - unrelated)
     return Signs(coverage, weight, similarity, chunks)
 
 
-def _cosine(reader: Reader, vector: Vectors, chunk_no: int) -> float:
-    return float(reader.cosines(vector, np.array([chunk_no]))[0])
+def _weigh_terms(best: Fused, found: Candidates) -> tuple[float, float, float]:
+    """Add up the rarity of all terms asked for, of those the hit has, and of a term nobody has."""
+    counted = max(found.chunks, LEAST_TO_TELL_RARITY)
+    unseen = rarity(0, counted)
+    terms = found.document_frequency
+    rarities = np.array([rarity(chunks, counted) for chunks in terms.values()])
+    present = found.terms_present[np.searchsorted(found.chunk_nos, best.chunk_no)]
+    missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
+    return float(rarities.sum()) + missing, float(rarities @ present), unseen

@@ -144,7 +144,7 @@ class Bencher:
         findings = [*self._storage.inspect(), *self._look_at_model()]
         where = Filter(space)
         with self._storage.searching() as reader:
-            state = reader.state(space)
+            state = reader.index.state(space)
             passages = reader.sample(where, questions * _PASSAGES_PER_QUESTION, seed)
         known = make_questions(passages, questions, seed)
         modes: tuple[Mode, ...] = MODES if self._vectorizer.unavailable() is None else ("fts",)

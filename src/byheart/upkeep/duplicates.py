@@ -17,7 +17,7 @@ def dedupe(
         doubles = reader.doubles(where, threshold)
         names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
         memories = {name: reader.memory(name, where.space) for name in names}
-        pending = reader.state(
+        pending = reader.index.state(
             where.space, where.session_id, include_global=where.include_global
         ).pending_vectors
     known = {name: memory for name, memory in memories.items() if memory is not None}

@@ -20,9 +20,9 @@ from pathlib import Path
 from threading import Lock
 
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
-from byheart.conversation.capture import take_out_secrets
 from byheart.embedding.vectorizer import Made, Vectorizer, passages
 from byheart.errors import InvalidInput, NotFound, TooManyChunks
+from byheart.memory.redaction import take_out_secrets
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
 from byheart.settings import Settings

@@ -4,33 +4,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from hashlib import sha256
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import apsw
-
-
-class DamagedRow(ValueError):
-    """Say that a row holds what was never written."""
-
-
-# What code raises that reads rows which are not as they were written.
-UNEXPECTED = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
-
-
-@contextmanager
-def only_sound_rows() -> Iterator[None]:
-    """Take whatever fails in reading rows for damage to them."""
-    try:
-        yield
-    except DamagedRow:
-        raise
-    except UNEXPECTED as error:
-        raise DamagedRow(f"rows are not as they were written: {error}") from error
-
 
 _TEXTS = """
     SELECT m.memory_no, m.content_hash, c.chunk_no, c.content FROM memories m

@@ -22,8 +22,8 @@ from byheart.errors import (
     StoreTooNew,
     StoreUnreachable,
 )
+from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
-from byheart.storage.sqlite.checksums import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 from byheart.system.forking import renew_after_fork
 from byheart.system.private_files import FILE_MODE, make_private_folder

@@ -18,6 +18,7 @@ from byheart.model.times import from_micros, now_micros
 from byheart.storage.sqlite import checksums, erasing, mending, writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
+from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
 _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
@@ -440,7 +441,7 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
             Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
         )
     try:
-        view = index.view(connection)
+        view = index.view(SqliteIndexSource(connection))
     except ValueError as error:  # vectors of another length than their model's
         return Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
     if view is None:

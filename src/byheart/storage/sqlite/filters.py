@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import re
 
-import apsw
-import numpy as np
-from numpy.typing import NDArray
-
 from byheart.model import Filter
 from byheart.model.times import to_micros
 
@@ -115,14 +111,6 @@ def _about(where: Filter) -> tuple[str, tuple[object, ...]]:
             f"AND (SELECT count(*) FROM named) = {len(keys)}"
         )
     return query, (where.space, *keys) * 2
-
-
-def memories_among(connection: apsw.Connection, where: Filter) -> list[NDArray[np.int64]]:
-    """Look up what the index has no column for."""
-    return [
-        np.array([row[0] for row in connection.execute(query, values)], np.int64)
-        for query, values in subqueries(where)
-    ]
 
 
 def _having(where: Filter, count: int) -> str:

@@ -10,6 +10,7 @@ import apsw
 from byheart.index.index import Index
 from byheart.storage.sqlite import files, writing
 from byheart.storage.sqlite.database import Database
+from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 from byheart.system.private_files import make_private
 
@@ -141,6 +142,6 @@ def rebuild_index_file(database: Database, index: Index) -> None:
     """Make the search index anew."""
     index.discard()
     with database.reading() as connection:
-        index.view(connection)
+        index.view(SqliteIndexSource(connection))
     with contextlib.suppress(OSError):
         index.publish()

@@ -9,42 +9,33 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from byheart.contracts import (
-    Background,
-    Coverage,
     Double,
     FoundChunk,
     Model,
-    Ranked,
     SaidTurn,
     Standing,
-    Vectors,
 )
-from byheart.index import likeness
-from byheart.index.array_search import Selection, View, Windows, WordScores
-from byheart.index.background import look_around
+from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
-from byheart.index.segment import FIXED_POINT
-from byheart.index.turns import find_neighbours
 from byheart.model import (
     Entity,
     Filter,
     Heading,
     HistoryEntry,
-    IndexState,
     Memory,
     Session,
     SessionStats,
     Similar,
 )
+from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import conversation, emissions, entities, sessions, syntax, versions
-from byheart.storage.sqlite.checksums import DamagedRow
-from byheart.storage.sqlite.filters import memories_among, where_clause
+from byheart.storage.sqlite import conversation, emissions, entities, sessions, versions
+from byheart.storage.sqlite.filters import where_clause
+from byheart.storage.sqlite.index_lookup import SqliteIndexLookup
+from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.storage.sqlite.rows import (
     FOUND,
     MEMORY,
@@ -75,85 +66,14 @@ class SqliteReader:
         self._connection = connection
         self._index = index
         self._now = now_micros()
-        self._selections: dict[Filter, Selection] = {}
-        self._scores: dict[tuple[tuple[str, ...], Filter], WordScores] = {}
-        self._backgrounds: dict[tuple[bytes, Filter], Background] = {}
 
     @cached_property
-    def _view(self) -> View:
-        view = self._index.view(self._connection)
+    def index(self) -> ArraySearch:
+        """Bring the index to this transaction's moment, and search there."""
+        view = self._index.view(SqliteIndexSource(self._connection))
         if view is None:
             raise AheadOfSnapshot
-        return view
-
-    def attach(self) -> None:
-        """Bring the index to this transaction's moment now, while a retry is still possible."""
-        _ = self._view
-
-    def _select(self, where: Filter) -> Selection:
-        selection = self._selections.get(where)
-        if selection is None:
-            among = memories_among(self._connection, where)
-            selection = self._selections[where] = self._view.select(where, self._now, among)
-        return selection
-
-    def rank_by_words(self, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that have any of the terms by BM25, best first, ties by age."""
-        return self._view.rank_by_words(self._score_words(terms, where).scores, limit)
-
-    def word_scores(
-        self, terms: Sequence[str], chunk_nos: NDArray[np.int64], where: Filter
-    ) -> NDArray[np.float64]:
-        """Give the BM25 score of each chunk; 0 if it has none of the terms."""
-        return self._view.word_scores(self._score_words(terms, where).scores, chunk_nos)
-
-    def coverage(self, terms: Sequence[str], chunk_no: int, where: Filter) -> Coverage:
-        """Tell how much of a question's words a chunk has, by their rarity."""
-        scored, view = self._score_words(terms, where), self._view
-        return view.cover(terms, view.slot_of(chunk_no), scored, self._select(where).total)
-
-    def _score_words(self, terms: Sequence[str], where: Filter) -> WordScores:
-        """Score all chunks once, however deep and often a search looks."""
-        asked = (tuple(terms), where)
-        if asked not in self._scores:
-            self._scores[asked] = self._view.score_words(terms, self._select(where))
-        return self._scores[asked]
-
-    def rank_by_vector(self, vector: Vectors, where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that have vectors by the cosine of their best window, best first."""
-        return self._view.rank_by_vector(vector, self._select(where), limit)
-
-    def background(self, vector: Vectors, where: Filter) -> Background:
-        """Tell which cosines a question has with the chunks at large."""
-        asked = (vector.tobytes(), where)
-        if asked not in self._backgrounds:
-            self._backgrounds[asked] = look_around(self._view, vector, self._select(where))
-        return self._backgrounds[asked]
-
-    def neighbours(self, chunk_nos: NDArray[np.int64], where: Filter) -> NDArray[np.int64]:
-        """Name the two turns before each chunk and the two after it, nearest first; 0 for none."""
-        return find_neighbours(self._view, chunk_nos, self._select(where))
-
-    def rank_by_syntax(self, query: str, terms: Sequence[str], where: Filter, limit: int) -> Ranked:
-        """Rank the chunks that a raw FTS5 query matches by terms, best first."""
-        return syntax.rank(self._connection, query, terms, self._view, self._select(where), limit)
-
-    def syntax_terms(self, query: str, where: Filter) -> list[str]:
-        """List the terms that a raw FTS5 query looks for, its prefixes as what they match."""
-        return syntax.find_terms(self._connection, query, self._view, self._select(where))
-
-    def cosines(self, vector: Vectors, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give the cosine of each chunk's best window; not a number for those without vectors."""
-        slots = self._view.slots_of(chunk_nos)
-        return self._view.compare(slots, vector).of(slots)
-
-    def nearest_part(self, vector: Vectors, chunk_no: int) -> float:
-        """Say where in a chunk its best window stands: 0 is the first one, 1 the last."""
-        windows = self._windows(np.array([chunk_no])).vectors
-        return int((windows @ vector).argmax()) / (len(windows) - 1) if len(windows) > 1 else 0.0
-
-    def _windows(self, chunk_nos: NDArray[np.int64]) -> Windows:
-        return self._view.windows(self._view.slots_of(chunk_nos))
+        return ArraySearch(view, SqliteIndexLookup(self._connection), self._now)
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
         """Find memories that say almost the same and are seen where this one is, best first."""
@@ -162,7 +82,7 @@ class SqliteReader:
         ).get
         if number is None:
             return []
-        found = likeness.resembling(self._view, number, least, limit, self._now)
+        found = self.index.resembling(number, least, limit)
         # What was said is no other memory to be weighed against: it stays as it was said.
         select = "SELECT memory_id, summary FROM memories WHERE memory_no = ? AND role IS NULL"
         rows = ((self._connection.execute(select, (no,)).get, score) for no, score in found)
@@ -170,8 +90,8 @@ class SqliteReader:
 
     def doubles(self, where: Filter, least: float) -> list[Double]:
         """Pair memories of one kind and session that say almost the same, best first."""
-        pairs = likeness.find_pairs(self._view, self._select(where).chunks, least)
-        numbers = sorted({*pairs.first.tolist(), *pairs.second.tolist()})
+        found = self.index.doubles(where, least)
+        numbers = sorted({number for first, second, _ in found for number in (first, second)})
         names = dict(
             self._connection.execute(
                 "SELECT memory_no, memory_id FROM json_each(?) wanted "
@@ -179,7 +99,6 @@ class SqliteReader:
                 (json.dumps(numbers),),
             )
         )
-        found = zip(*(column.tolist() for column in pairs), strict=True)
         return [
             Double(names[first], names[second], alike)
             for first, second, alike in found
@@ -191,15 +110,6 @@ class SqliteReader:
     ) -> tuple[list[Entity], int]:
         """List the entities that memories name now, the most used first, and count them all."""
         return entities.list_entities(self._connection, space, prefix, limit, offset)
-
-    def weigh_terms(self, terms: Sequence[str], chunk_no: int, where: Filter) -> dict[str, float]:
-        """Tell what each term contributed to a chunk's BM25 score."""
-        view = self._view
-        return view.weigh_terms(terms, view.slot_of(chunk_no), self._select(where))
-
-    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
-        """Name the memory of each chunk by its internal number."""
-        return self._view.owners(chunk_nos)
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
         """Name the headings that each chunk stands under."""
@@ -221,10 +131,7 @@ class SqliteReader:
 
     def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
         """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
-        slots = np.flatnonzero(self._select(where).chunks)
-        few = min(count, len(slots))
-        chosen = np.random.default_rng(seed).choice(slots, few, replace=False, shuffle=True)
-        return self.chunks(self._view.chunks.chunk_nos[chosen].tolist())
+        return self.chunks(self.index.sample(where, count, seed))
 
     def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order, or those whose index lies in a part."""
@@ -374,13 +281,6 @@ class SqliteReader:
         """List what is pinned, in the order in which it was."""
         return conversation.pinned(self._connection, where, self._now)
 
-    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
-        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
-        found = self._windows(np.array(chunk_nos, np.int64))
-        numbers = self._view.chunks.chunk_nos.take(found.slots).tolist()
-        rows = np.split(found.vectors / np.float32(FIXED_POINT), found.first[1:])
-        return dict(zip(numbers, rows, strict=True)) if numbers else {}
-
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
         """List the ids of all memories that match, oldest first."""
         clause, values = where_clause(where, self._now)
@@ -452,23 +352,6 @@ class SqliteReader:
         ).get
         return None if row is None else Model(*row)
 
-    def inventory(self, space: str) -> tuple[dict[str, int], int]:
-        """Count a space's memories by kind, and its vectors."""
-        view = self._view
-        held = view.space(space, self._now)
-        names = list(view.codes["kind"].numbers)  # by number
-        counts = np.bincount(view.memories.kind[held.memories], minlength=len(names))
-        kinds = dict(zip(names, counts.tolist(), strict=True))
-        vectors = sum(
-            int(np.count_nonzero(held.selection.chunks[each.vector_slots]))
-            for each in view.segments
-        )
-        return {name: kinds[name] for name in sorted(kinds) if kinds[name]}, vectors
-
-    def holds_superseded(self, space: str) -> bool:
-        """Say whether anything in a space was ever superseded by something else."""
-        return self._view.space(space, self._now).superseded
-
     def count_scopes(self, space: str) -> tuple[int, int]:
         """Count the spaces of the store, and the sessions of one of them."""
         return self._connection.execute(  # type: ignore[no-any-return]
@@ -477,11 +360,3 @@ class SqliteReader:
             "AND forgotten_at IS NULL AND replaced_at IS NULL)",
             (space,),
         ).get
-
-    def state(
-        self, space: str, session_id: str | None = None, *, include_global: bool = True
-    ) -> IndexState:
-        """Count what a space holds, or what a session of it may see."""
-        held = self._view.count(Filter(space, session_id, include_global), self._now)
-        model = self._connection.execute("SELECT value FROM store WHERE key = 'model'").get
-        return IndexState(held.memories, held.chunks, held.bare_chunks, model)

@@ -9,8 +9,9 @@ from typing import Any
 
 from byheart.contracts import FoundChunk
 from byheart.model import Chunk, Heading, Memory, MemoryFields
+from byheart.model.damage import DamagedRow
 from byheart.model.times import from_micros
-from byheart.storage.sqlite.checksums import DamagedRow, checksum_of, hash_of
+from byheart.storage.sqlite.checksums import checksum_of, hash_of
 
 _TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
 _ENTITIES = """(SELECT json_group_array(name) FROM

@@ -29,7 +29,7 @@ from byheart.contracts import (
     key_of,
 )
 from byheart.errors import StoreUnreachable
-from byheart.index.index import Index, last_change
+from byheart.index.index import Index
 from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
 from byheart.storage.sqlite import (
     conversation,
@@ -53,6 +53,7 @@ from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
 from byheart.storage.sqlite.generations import Generations, to_embed
+from byheart.storage.sqlite.index_source import SqliteIndexedDatabase, SqliteIndexSource
 from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
@@ -92,7 +93,7 @@ class SqliteStorage:
             self._database.close()
             raise
         index_path = path.with_name(path.name + "-index")
-        self._index = Index(index_path, self._database)
+        self._index = Index(index_path, SqliteIndexedDatabase(self._database))
         self.generations = Generations(self._database)
         self.tokens = SqliteTokens(self._database)
         self.workspaces = SqliteWorkspaces(self._database)
@@ -136,7 +137,7 @@ class SqliteStorage:
                 connection = stack.enter_context(self._database.reading())
                 reader = SqliteReader(connection, self._index)
                 try:
-                    reader.attach()
+                    _ = reader.index
                     break
                 except AheadOfSnapshot:
                     # Another thread moved the index on meanwhile: look from its moment or later.
@@ -287,8 +288,8 @@ class SqliteStorage:
     def status(self, space: str) -> Status:
         """Describe the store."""
         with self._attached() as reader:
-            state = reader.state(space)
-            _, vectors = reader.inventory(space)
+            state = reader.index.state(space)
+            _, vectors = reader.index.inventory(space)
             spaces, sessions = reader.count_scopes(space)
         sizes = files.sizes(self._database.path)
         return Status(
@@ -348,8 +349,8 @@ class SqliteStorage:
     def inventory(self, space: str) -> Inventory:
         """Count what a space holds by kind, and what the store's files take."""
         with self._attached() as reader:
-            state = reader.state(space)
-            kinds, vectors = reader.inventory(space)
+            state = reader.index.state(space)
+            kinds, vectors = reader.index.inventory(space)
         return Inventory(state, kinds, vectors, files.sizes(self._database.path))
 
     @property
@@ -394,9 +395,8 @@ class SqliteStorage:
         with self._database.writing() as connection:
             connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # The last change stays: it is where every index, and its file, says it is.
-            connection.execute(
-                "DELETE FROM changes WHERE change_no < ? - 10000", (last_change(connection)[0],)
-            )
+            last = SqliteIndexSource(connection).last_change().number
+            connection.execute("DELETE FROM changes WHERE change_no < ? - 10000", (last,))
         with self._database.maintaining() as connection:
             for statement in ("VACUUM", "PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
                 connection.execute(statement).fetchall()

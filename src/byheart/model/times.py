@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from byheart.storage.sqlite.checksums import DamagedRow
+from byheart.model.damage import DamagedRow
 from byheart.system import clock
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,9 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Coverage, Ranked
+from byheart.contracts import MOST_TERMS, Ranked
 from byheart.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
+from byheart.language.rarity import rarity
 from byheart.model import Filter
 from byheart.model.times import to_micros
 
@@ -42,11 +43,6 @@ _WORDS_IN_A_BYTE = 3
 _BLOCK = 1 << 15
 # How many vectors are taken out of the index at a time to be compared.
 _COMPARED = 256
-# A question of 10,000 characters is answered by its rarest words.
-MOST_TERMS = 256
-# Among fewer chunks a word that one of them has would seem common: `cover` counts as if there were
-# so many, of which the others have none of the question's words.
-LEAST_TO_TELL_RARITY = 100
 # What a space holds takes some 13 bytes a chunk of the whole store: enough for those in use.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
@@ -289,16 +285,12 @@ class View:
         return _shown(scores.take(np.searchsorted(self.chunks.chunk_nos, chunk_nos)))
 
     def rank_matches(
-        self,
-        chunk_nos: NDArray[np.int64],
-        terms: Sequence[str],
-        selection: Selection,
-        limit: int,
+        self, chunk_nos: NDArray[np.int64], scores: Scores, selection: Selection, limit: int
     ) -> Ranked:
         """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
         slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
         slots = slots[selection.chunks[slots]]
-        return self._best(slots, self.score_words(terms, selection).scores[slots], limit)
+        return self._best(slots, scores[slots], limit)
 
     def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
         """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
@@ -310,22 +302,6 @@ class View:
                 scores[slots] = weights
             found[term] = [part.slots for part in parts]
         return WordScores(scores, found)
-
-    def cover(self, terms: Sequence[str], slot: int, scored: WordScores, total: int) -> Coverage:
-        """Add up how rare the words are that a chunk has of a question, and all that were asked.
-
-        What no chunk has is as rare as can be.
-        """
-        counted = max(total, LEAST_TO_TELL_RARITY)
-        unseen = _rarity(0, counted)
-        # Of a very long question only the rarest words were looked for.
-        missing = (min(len(set(terms)), MOST_TERMS) - len(scored.found)) * unseen
-        asked = here = 0.0
-        for parts in scored.found.values():
-            rarity = _rarity(sum(map(len, parts)), counted)
-            asked += rarity
-            here += rarity if any(_holds(slots, slot) for slots in parts) else 0.0
-        return Coverage(here, asked + missing, unseen, total)
 
     def present(self, terms: Sequence[str], selection: Selection) -> list[str]:
         """Keep the terms that selected chunks have, the rarest if they are too many."""
@@ -351,8 +327,7 @@ class View:
         rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
         weighed: dict[str, list[Weighed]] = {}
         for term in (term for term in postings if term in rarest):
-            rarity = _rarity(chunks[term], selection.total)
-            weight = np.float32(asked[term] * rarity * (K1 + 1))
+            weight = np.float32(asked[term] * rarity(chunks[term], selection.total) * (K1 + 1))
             weighed[term] = []
             for slots, counts in postings[term]:
                 places, weights = slots.astype(np.int64), counts.astype(np.float32)
@@ -478,11 +453,9 @@ class View:
             self._living.append(np.flatnonzero(self.chunks.alive))
         return self._living[0]
 
-    def owners(self, chunk_nos: Sequence[int]) -> list[int]:
+    def owner_nos(self, chunk_nos: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give the number of the memory that each chunk belongs to."""
-        slots = np.searchsorted(self.chunks.chunk_nos, np.array(chunk_nos, np.int64))
-        numbers: list[int] = self.memories.memory_nos[self.chunks.owner[slots]].tolist()
-        return numbers
+        return self.memories.memory_nos.take(self.chunks.owner.take(self.slots_of(chunk_nos)))
 
     def slot_of(self, chunk_no: int) -> int:
         """Give the place of a chunk in the columns."""
@@ -566,17 +539,6 @@ def count_differences(
             pairs = zip(words, bits[group], strict=True)
             differences[here] += reduce(np.add, (np.bitwise_count(a ^ b) for a, b in pairs))
     return differences if len(differences) == len(rows) else differences.take(rows)
-
-
-def _rarity(chunks: int, total: int) -> float:
-    """Tell how much a word says that so many of all chunks have."""
-    return math.log1p((total - chunks + 0.5) / (chunks + 0.5))
-
-
-def _holds(slots: Slots, slot: int) -> bool:
-    """Look up a chunk among those that have a word, which are in ascending order."""
-    at = int(slots.searchsorted(slot))
-    return at < len(slots) and int(slots[at]) == slot
 
 
 def _shown(scores: Scores) -> NDArray[np.float64]:

@@ -1,0 +1,151 @@
+"""The search seam: a question goes in, and everything that ranking needs comes out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+
+from byheart.contracts.embedders import Vectors
+from byheart.model import Filter, IndexState
+
+if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help` does without
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from byheart.language.raw_query import RawQuery
+
+# An index looks for at most so many terms of a question: the rarest.
+MOST_TERMS = 256
+
+Numbers: TypeAlias = "NDArray[np.int64]"
+Figures: TypeAlias = "NDArray[np.float64]"
+
+
+class Background(NamedTuple):
+    """The cosines that a question has with chunks at large, and how many chunks there are."""
+
+    mean: float
+    deviation: float
+    chunks: int
+
+
+class Ranked(NamedTuple):
+    """The chunks that one retriever found, best first, with their scores beside them."""
+
+    chunk_nos: Numbers
+    scores: Figures
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """A question to an index: keyword terms, a vector, or both, within a filter.
+
+    `terms` is `None` where the keyword retriever takes no part. `raw` is a query in raw syntax:
+    it decides which chunks match, and the index names the terms. With `neighbours`, the turns
+    beside each chunk are looked up as well.
+    """
+
+    where: Filter
+    terms: Sequence[str] | None
+    vector: Vectors | None
+    raw: RawQuery | None = None
+    neighbours: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """The best chunks of each retriever, their neighbours, and the statistics of the filter.
+
+    Rows are in ascending order of `chunk_nos`. A row without a rank (-1) in both retrievers is
+    there because it is a neighbour of another row. A cosine is not a number where the chunk has no
+    vector, and a neighbour is 0 where there is none.
+    """
+
+    terms: Sequence[str]
+    background: Background
+    highest_bm25: float
+    document_frequency: Mapping[str, int]
+    chunk_nos: Numbers
+    memory_nos: Numbers
+    bm25: Figures
+    cosines: Figures
+    keyword_ranks: Numbers
+    vector_ranks: Numbers
+    # One row per chunk, one column per term of `document_frequency`, in its order.
+    terms_present: NDArray[np.bool_]
+    # The two turns before each chunk and the two after it, nearest first, and their figures.
+    neighbours: Numbers
+    neighbours_bm25: Figures
+    neighbours_cosines: Figures
+    # Whether a retriever found as many as were asked for: a larger depth may find more.
+    more: bool
+    # Whether anything in the space was superseded by another memory.
+    holds_superseded: bool
+
+    @property
+    def chunks(self) -> int:
+        """Give the number of chunks within the filter."""
+        return self.background.chunks
+
+
+class Index(Protocol):
+    """What can be retrieved from one snapshot of a store."""
+
+    def candidates(self, question: Question, depth: int) -> Candidates:
+        """Give the first `depth` chunks of each retriever with all that ranking needs."""
+        ...
+
+    def term_shares(self, question: Question, chunk_no: int) -> dict[str, float]:
+        """Give what each term contributes to the BM25 score of a chunk."""
+        ...
+
+    def best_window(self, vector: Vectors, chunk_no: int) -> float:
+        """Locate the window of a chunk that is nearest to a vector: 0 is the first, 1 the last."""
+        ...
+
+    def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
+        """Give the vectors of chunks, a row for each window; chunks without any are left out."""
+        ...
+
+    def resembling(self, memory_no: int, least: float, limit: int) -> list[tuple[int, float]]:
+        """Find memories that say almost the same as one, best first, by their numbers."""
+        ...
+
+    def doubles(self, where: Filter, least: float) -> list[tuple[int, int, float]]:
+        """Pair memories of one kind and session that say almost the same, best first."""
+        ...
+
+    def sample(self, where: Filter, count: int, seed: int) -> list[int]:
+        """Pick chunks at random: the same ones for the same seed while nothing changes."""
+        ...
+
+    def state(
+        self, space: str, session_id: str | None = None, *, include_global: bool = True
+    ) -> IndexState:
+        """Count the memories and chunks of a space, or of the part that a session may see."""
+        ...
+
+    def inventory(self, space: str) -> tuple[dict[str, int], int]:
+        """Count the memories of a space by kind, and its vectors."""
+        ...
+
+
+class IndexLookup(Protocol):
+    """What an array index asks its database while it answers, in the same snapshot."""
+
+    def members(self, where: Filter) -> Sequence[Numbers]:
+        """List the memories that satisfy each condition of a filter that has no column."""
+        ...
+
+    def matches(self, raw: RawQuery) -> Numbers:
+        """List the chunks that a raw query matches, in the whole store."""
+        ...
+
+    def continuations(self, prefix: str, limit: int) -> Sequence[str]:
+        """List terms of the store that begin with a prefix."""
+        ...
+
+    def active_model_name(self) -> str | None:
+        """Name the model whose vectors are searched."""
+        ...

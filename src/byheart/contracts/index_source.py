@@ -1,0 +1,110 @@
+"""What the array index reads of a database: a handful of queries on one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, NamedTuple, Protocol
+
+
+class Change(NamedTuple):
+    """The number of a change, and the random stamp that tells two histories apart."""
+
+    number: int
+    stamp: int
+
+
+class ActiveModel(NamedTuple):
+    """The model whose vectors are searched, by its internal number."""
+
+    model_no: int
+    dimensions: int
+
+
+class ChangedMemories(NamedTuple):
+    """Known memories that changed: their numbers, the rows left of them, and their chunks."""
+
+    memory_nos: Sequence[int]
+    rows: Sequence[Sequence[Any]]
+    chunk_nos: Sequence[int]
+
+
+class ChunkText(NamedTuple):
+    """A chunk with everything that its keyword terms are made of."""
+
+    chunk_no: int
+    memory_no: int
+    chunk_index: int
+    content: str
+    headings: str
+    title: str | None
+    summary: str
+    derived: str
+    chunk_type: str
+
+
+class IndexSource(Protocol):
+    """One snapshot of a database, as the array index reads it."""
+
+    def store_id(self) -> str:
+        """Name the store, so that the index of another one is not taken for its own."""
+        ...
+
+    def last_change(self) -> Change:
+        """Give the last change that this snapshot sees; `(0, 0)` if there is none."""
+        ...
+
+    def stamp_of(self, change_no: int) -> int | None:
+        """Give the stamp of a change, if the log still reaches back to it."""
+        ...
+
+    def active_model(self) -> ActiveModel | None:
+        """Give the model whose vectors are searched."""
+        ...
+
+    def model_switched_since(self, change_no: int) -> bool:
+        """Say whether another model was put in use after a change, and perhaps the first again."""
+        ...
+
+    def changed_since(self, change_no: int, last_memory_no: int) -> ChangedMemories:
+        """Give the memories up to a number that changed after a change."""
+        ...
+
+    def memories_after(self, memory_no: int) -> Iterator[Sequence[Any]]:
+        """Give the rows of memories behind a number, in order, as `index/columns.py` names them."""
+        ...
+
+    def chunks_after(self, chunk_no: int, limit: int) -> Sequence[ChunkText]:
+        """Give the chunks behind a number, in order."""
+        ...
+
+    def vectors_after(
+        self, vector_no: int, model_no: int, limit: int
+    ) -> Sequence[tuple[int, int, bytes]]:
+        """Give number, chunk and float32 bytes of a model's vectors behind a number, in order."""
+        ...
+
+    def last_vector_no(self) -> int:
+        """Give the highest number of any vector, of whatever model."""
+        ...
+
+    def chunks_without_vectors(self) -> Iterable[int]:
+        """Name the chunks that never get vectors: they are too short, or repeat another text."""
+        ...
+
+
+class IndexedDatabase(Protocol):
+    """The database that an index is derived from, between snapshots."""
+
+    @property
+    def writable(self) -> bool:
+        """Say whether files may be written beside the database."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[IndexSource]:
+        """Open a snapshot of everything committed so far."""
+        ...
+
+    def prepare_publishing(self) -> int:
+        """Clear the way for a new index file, and give the file mode that it gets."""
+        ...

@@ -1,0 +1,64 @@
+"""What the array index asks SQLite while it answers: filters without a column, raw queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.errors import QuerySyntaxError
+from byheart.language.raw_query import RawQuery, to_fts5
+from byheart.model import Filter
+from byheart.storage.sqlite.filters import subqueries
+
+
+class SqliteIndexLookup:
+    """Look up what the index has no array for, in the transaction of a search."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def members(self, where: Filter) -> Sequence[NDArray[np.int64]]:
+        """List the memories that satisfy each condition of a filter that has no column."""
+        return [
+            np.array([row[0] for row in self._connection.execute(query, values)], np.int64)
+            for query, values in subqueries(where)
+        ]
+
+    def matches(self, raw: RawQuery) -> NDArray[np.int64]:
+        """List the chunks that a raw query matches, in the whole store.
+
+        The array index ranks them: FTS5's own bm25() would count across the space boundary.
+        """
+        try:
+            rows = self._connection.execute(
+                "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ?",
+                (to_fts5(raw.expression),),
+            ).fetchall()
+        except apsw.SQLError as error:
+            raise QuerySyntaxError(
+                f"the raw query cannot be executed: {error}",
+                "make it shorter, or nest it less deeply; leave raw off to search for any text",
+                0,
+            ) from error
+        return np.array([row[0] for row in rows], np.int64)
+
+    def continuations(self, prefix: str, limit: int) -> Sequence[str]:
+        """List terms of the store that begin with a prefix."""
+        self._connection.execute(
+            "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary"
+            " USING fts5vocab (main, chunk_words, row)"
+        )
+        rows = self._connection.execute(
+            "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? LIMIT ?",
+            (prefix, f"{prefix}\U0010ffff", limit),
+        )
+        return [str(row[0]) for row in rows]
+
+    def active_model_name(self) -> str | None:
+        """Name the model whose vectors are searched."""
+        return self._connection.execute(  # type: ignore[no-any-return]
+            "SELECT value FROM store WHERE key = 'model'"
+        ).get
