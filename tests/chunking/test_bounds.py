@@ -37,13 +37,13 @@ def test_scraps_share_chunks(chunk, check, words, case):
 
 
 def test_a_document_with_a_few_short_sections_keeps_them_apart(chunk):
-    content = "".join(f"## Term {number}\n\nA word or two.\n\n" for number in range(150))
+    content = "".join(f"## Term {number}\n\nA word or two.\n\n" for number in range(900))
     chunks = chunk(content, format="markdown")
-    assert [each.header_path for each in chunks] == [f"Term {number}" for number in range(150)]
+    assert [each.header_path for each in chunks] == [f"Term {number}" for number in range(900)]
 
 
 def test_sections_that_share_a_chunk_are_filed_under_the_first(chunk):
-    chunks = chunk("intro\n\n" + "# a\n" * 400 + "# b\n\n" + "word " * 300, format="markdown")
+    chunks = chunk("intro\n\n" + "# a\n" * 1_400 + "# b\n\n" + "word " * 300, format="markdown")
     assert chunks[0].header_path == ""
     assert {each.header_path for each in chunks[1:-1]} == {"a"}
     assert chunks[-1].header_path == "b"
@@ -52,7 +52,7 @@ def test_sections_that_share_a_chunk_are_filed_under_the_first(chunk):
 
 
 def test_subsections_that_share_a_chunk_stay_in_their_section(chunk):
-    below = "### x\n" * 300
+    below = "### x\n" * 1_300
     chunks = chunk(f"# A\n\none\n\n## B\n\n{below}## C\n\n{below}", format="markdown")
     assert {each.section[-1].title for each in chunks} == {"A", "B", "C"}
     assert all(each.header_path.startswith("A") for each in chunks)

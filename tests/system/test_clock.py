@@ -100,6 +100,28 @@ def test_a_given_time_counts_against_turns_that_were_logged_while_the_clock_was_
     assert said(store) == ["one", "two", "three", "four", "five"]
 
 
+def test_a_summary_that_was_made_meanwhile_does_not_decide_where_a_turn_goes(
+    open_store: OpenStore, machine: Machine
+) -> None:
+    store, began = open_store(summary_every_turns=2), machine.now()
+    machine.set_clock(days=60)
+    store.log("s", "user", "we should paint the harbour office")
+    machine.set_clock()
+    machine.wait(minutes=1)
+    store.log("s", "user", "it was painted last year", created_at=began)
+    machine.wait(minutes=1)
+    machine.set_clock(days=60)
+    store.log("s", "user", "then the boat")
+    machine.set_clock()
+    store.log("s", "user", "good morning to all", created_at=machine.now())
+    assert said(store) == [
+        "it was painted last year",
+        "good morning to all",
+        "we should paint the harbour office",
+        "then the boat",
+    ]
+
+
 def test_a_list_with_given_times_is_in_the_order_of_these(
     store: MemoryStore, machine: Machine
 ) -> None:

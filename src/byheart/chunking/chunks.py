@@ -18,9 +18,9 @@ from byheart.contracts import TokenCounter
 from byheart.errors import InvalidInput, TooManyChunks
 from byheart.model import Chunk, Heading, section_of
 
-# Sections share a chunk only where hundreds in a row have fewer tokens than this on average: the
+# Sections share a chunk only where a thousand in a row have fewer tokens than this on average: the
 # entries of a glossary stay apart. No document among 2,924 has such a row (decision 0004).
-_TINY_TOKENS, _TINY_IN_A_ROW = 12, 200
+_TINY_TOKENS, _TINY_IN_A_ROW = 12, 1_000
 # In a text of many chunks, sections that are as small as this share chunks.
 _SMALL_TOKENS, _MANY_CHUNKS = 50, 10_000
 

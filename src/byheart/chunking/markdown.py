@@ -61,7 +61,7 @@ _MOST_TOKENS = 100_000
 # Ten megabytes of `- a` are 12 million tokens: two minutes, and five gigabytes at once. Documents
 # have 35 characters a token, the densest of 315 had 6; a token and a line take about 8 µs each.
 _LEAST_WORK, _CHARS_PER_WORK = 100_000, 4
-_MOST_LINKS = 10_000
+_MOST_LINKS, _WORK_PER_LINK = 10_000, 4
 _BLANK_LINE = re.compile(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
 
 
@@ -163,12 +163,14 @@ class _Reader:
     def _parse(self, line: int, end_line: int) -> _Outline:
         start, end = self.ruler.line_start(line), self.ruler.line_start(end_line)
         tokens = _parser().parse(self.ruler.content[start:end], self.environment)
-        self.work += len(tokens) + end_line - line
         # Definitions of links are kept for titles alone, and hardly any is used there.
-        self.environment.pop("duplicate_refs", None)
+        again = self.environment.pop("duplicate_refs", ())
         links = self.environment.get("references", {})
-        for label in list(islice(links, _MOST_LINKS, None)):
+        too_many = list(islice(links, _MOST_LINKS, None))
+        for label in too_many:
             del links[label]
+        definitions = len(again) + len(too_many)
+        self.work += len(tokens) + end_line - line + _WORK_PER_LINK * definitions
         return _Outline(self.ruler, line, end_line, tokens)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from byheart.chunking.block import Block
 from byheart.chunking.headings import place_under_headings
+from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
 
@@ -20,6 +21,8 @@ _INLINE = re.compile(
 _LEAST_DRAWN = 4
 _MAX_LEVEL = 6
 _MAX_TITLE_CHARS = 500
+# A title takes 30 µs. Behind so many, unless a text is as long as that, the rest is paragraphs.
+_MANY_TITLES, _CHARS_PER_TITLE = 20_000, 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,17 @@ def _find_blocks(ruler: Ruler) -> Iterator[Block]:
     lines = _Lines(ruler)
     titles = _with_levels(_find_titles(lines))
     title, level = next(titles, (None, 0))
-    after_line, begins, found = 0, True, False
+    after_line, begins, found, count = 0, True, False, 0
+    most = max(_MANY_TITLES, len(ruler.content) // _CHARS_PER_TITLE)
     for number in range(len(lines)):
         line = lines[number]
         start = ruler.line_start(number)
         if title is not None and number == title.first_line:
             found = True
+            count += 1
+            if count > most:
+                yield from find_paragraphs(ruler, start)
+                return
             yield Block(start, "heading", (Heading(level, _plain(title.text), start),))
             after_line = title.after_line
             title, level = next(titles, (None, 0))

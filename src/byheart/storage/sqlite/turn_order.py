@@ -59,8 +59,10 @@ def _between(connection: apsw.Connection, space: str, session_id: str, at: int) 
     """Find room behind the last memory that is not later; `None` if there is none."""
     # From the end on: most turns are later than all others. A plain `created_at` would have SQLite
     # read and sort the whole session.
+    # The running summary is made by itself, at a time that says nothing about the turns.
     before = connection.execute(
-        f"SELECT turn_no {_SESSION} AND +created_at <= ? ORDER BY turn_no DESC LIMIT 1",
+        f"SELECT turn_no {_SESSION} AND +created_at <= ? AND client_id IS NOT '' "
+        "ORDER BY turn_no DESC LIMIT 1",
         (space, session_id, at),
     ).get
     behind = ("", ()) if before is None else ("AND turn_no > ?", (before,))
