@@ -157,7 +157,7 @@ def measure_cost() -> None:
     print(f"\nloading the rules: {cpu_ms(secret_rules.load_rules.__wrapped__, 1):.1f} ms")
     samples = {
         "prose": (here.parents[1] / "docs" / "python.md"),
-        "code": here / "memory_store.py",
+        "code": here / "store.py",
         "data": here / "interfaces" / "mcp" / "tools.json",
     }
     for name, path in samples.items():
