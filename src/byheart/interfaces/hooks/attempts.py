@@ -86,8 +86,9 @@ def attempt(
 ) -> bool:
     """Run `work`, and start `otherwise` beside it if no answer comes; tell whether all ended.
 
-    `otherwise` starts after the share `head_start` of the time. Work that fails counts as work
-    without an answer; its error is logged, once if both fail in the same way.
+    `otherwise` starts after the share `head_start` of the time, or as soon as `work` ends without
+    an answer. Work that fails counts as work without an answer; its error is logged, once if both
+    fail in the same way.
     """
     noted: set[str] = set()
     ended = [_start(event, answer, work, noted, gives_up=otherwise is None)]

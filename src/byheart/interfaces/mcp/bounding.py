@@ -1,7 +1,7 @@
 """Keep an answer within a number of tokens, and name the call that reads on.
 
 Tokens are estimated, because the tokenizer of the model that reads the answer is unknown. The
-estimate is rather too high than too low.
+estimate tends to be too high, not too low.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def _clip(value: Any, longest: int, *, main: bool = False) -> Any:
 
 
 def _slim(value: Any, text_chars: int, entries: int, *, list_name: str = "") -> Any:
-    """Cut secondary fields; an object of any size is removed whole if it is too long."""
+    """Cut secondary fields; remove metadata and explanations whole if they are too long."""
     if isinstance(value, str):
         return value[:text_chars]
     if isinstance(value, list):

@@ -97,7 +97,7 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         text = counted.render(found.space, found, work.under_way())
         return Response(text, media_type=metrics.MEDIA_TYPE)
 
-    # These two are no coroutines, so Starlette runs them in a thread. The first request renders
+    # These two are not coroutines, so Starlette runs them in a thread. The first request renders
     # the text: the server starts without it.
     def openapi(_: Request) -> Response:
         return Response(_document(), media_type="application/json")

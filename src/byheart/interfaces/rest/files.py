@@ -1,4 +1,4 @@
-"""Confine the files that callers write to one folder."""
+"""Keep all files that callers write inside one folder."""
 
 from __future__ import annotations
 

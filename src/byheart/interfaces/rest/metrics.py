@@ -26,7 +26,7 @@ Labels = Mapping[str, str]
 
 
 class Observation(NamedTuple):
-    """Describe one request for counting; only callers of its `space` see the count."""
+    """Describe one request for counting; `space` decides who may see the count."""
 
     space: str | None
     method: str

@@ -49,7 +49,7 @@ class _Member(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """Locate an object from its opening to its closing brace; `tail` ends its last inner token."""
+    """Locate an object by its two braces; `tail` is where its last inner token ends."""
 
     start: int
     end: int
@@ -64,7 +64,7 @@ class _Object(NamedTuple):
 def parse(text: str) -> Any:
     """Parse a text; raise `ValueError` if it is not JSON even without its comments."""
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(text)  # most files have no comments, and some have megabytes
+        return json.loads(text)  # faster: most files have no comments, and some have megabytes
     plain, comma, last = list(text), None, ""
     for token in _tokens(text):
         if token.kind in ("space", "comment"):

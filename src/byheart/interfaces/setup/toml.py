@@ -76,7 +76,7 @@ def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 def assignments(values: Mapping[str, Any], newline: str) -> list[str]:
     """Write strings and lists of strings, each with its name on its own line."""
-    # Strings and lists of strings are written alike in JSON and TOML.
+    # JSON and TOML write strings and lists of strings in the same way.
     return [
         f"{name} = {json.dumps(each, ensure_ascii=False)}{newline}" for name, each in values.items()
     ]
@@ -91,7 +91,7 @@ def _newline(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines(): TOML ends a line at "\n" only, and a comment may hold U+2028.
+    # splitlines() would be wrong: TOML ends a line at "\n" only, and a comment may contain U+2028.
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
