@@ -1,10 +1,10 @@
-"""How does an agent that calls hooks remember by itself? `byheart hook EVENT`, for Claude Code.
+"""Let an agent that calls hooks remember by itself: `byheart hook EVENT`, for Claude Code.
 
-events.py      what an event says
-reactions.py   what is done about each; situation.py what there is to do it with
-answers.py     what goes into the prompt
-captures.py    what is kept
-guard.py       the process that the agent waits for, and the one that works
-attempts.py    work that nobody waits for longer than the settings allow
-journal.py     what went wrong, in a file: the agent never hears of it
+events.py      the contents of an event
+reactions.py   the reaction to each event; situation.py what a reaction works with
+answers.py     reactions that add text to the prompt
+captures.py    reactions that save the agent's work
+guard.py       a waiting process, started by the agent, and a worker process
+attempts.py    work in threads, under the time limit of the settings
+journal.py     a log file of errors, which the agent never sees
 """

@@ -1,4 +1,4 @@
-"""Answers: what goes into the prompt when a session begins, and with what a person asks."""
+"""Add memories to the prompt when a session begins, and when a person asks something."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
 from byheart.model import Memory
 from byheart.store import MemoryStore
 
-# Claude Code shows a model no more than 10,000 characters of what a hook says.
+# Claude Code shows a model at most 10,000 characters of a hook's output.
 LONGEST_ANSWER_CHARS = 9_500
-# How many passages answer a prompt, and how many sessions before this one are told of.
+# How many passages answer a prompt, and how many earlier sessions are summarized.
 _TOP_K, _EARLIER_SESSIONS = 6, 3
 _LOOKED_AT = 50
-# What a long prompt asks stands in its beginning.
+# The beginning of a long prompt contains its question.
 _LONGEST_QUESTION = 4000
 _COMPACTION = "compaction"
 
 
 def start_session(situation: Situation) -> None:
-    """Give what stays: what is pinned, and what the last sessions of this project came to."""
+    """Show the pinned memories, and the summaries of the project's last sessions."""
     event, budget = situation.event, situation.settings.hook_max_tokens
     with situation.store(embedding=False) as store:
         if event.text("source") == "compact":
@@ -45,7 +45,7 @@ def start_session(situation: Situation) -> None:
 def _what_stays(store: MemoryStore, event: Event, budget: int) -> str:
     while budget:
         answer = store.context(event.session_id, max_tokens=budget, recent=0, top_k=0, mode="fts")
-        # Never cut: what follows would stand inside of a quotation that does not end.
+        # The text is never cut: later text would fall into a quotation that has no end.
         if len(answer.text) <= LONGEST_ANSWER_CHARS:
             return answer.text if answer.receipt.items else ""
         budget //= 2
@@ -60,7 +60,7 @@ def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
     of_project = (name for name in others if _is_of(store, name, event.project))
     for session_id in islice(of_project, _EARLIER_SESSIONS):
         summary = summary_of(store, session_id)
-        if summary is None:  # it was imported
+        if summary is None:  # an imported session has no summary yet
             with contextlib.suppress(ByheartError):
                 store.summarize(session_id, who="byheart")
                 summary = summary_of(store, session_id)
@@ -74,12 +74,12 @@ def _is_of(store: MemoryStore, session_id: str, project: str) -> bool:
 
 
 def answer_prompt(situation: Situation) -> None:
-    """Give what answers a prompt, then keep the prompt."""
+    """Show the passages that answer a prompt, then save the prompt."""
     _answer(situation, embedding=True)
 
 
 def answer_by_keyword(situation: Situation) -> None:
-    """Give what answers a prompt by its words alone: the model is not waited for."""
+    """Show the passages that answer a prompt by keyword, without waiting for the model."""
     _answer(situation, embedding=False)
 
 
@@ -95,7 +95,7 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
             situation.answer.say(_retrieved(store, situation, prompt, embedding=embedding))
         else:
             situation.answer.say("")
-        # The transcript may have been read when the prompt stood in it already.
+        # The prompt may be saved already, if the transcript that contains it was read before.
         last = store.transcript(event.session_id, limit=1, latest=True).turns
         is_there = bool(last) and (last[0].role, last[0].content) == ("user", prompt)
         if embedding and not is_there:
@@ -103,7 +103,7 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
 
 
 def _retrieved(store: MemoryStore, situation: Situation, prompt: str, *, embedding: bool) -> str:
-    """Retrieve what answers and is not before the model's eyes: what was said or given there."""
+    """Retrieve passages that answer a prompt and are not yet in the model's context."""
     event, settings = situation.event, situation.settings
     compacted = store.transcript(event.session_id, limit=1, latest=True, kind=_COMPACTION).turns
     began = compacted or store.transcript(event.session_id, limit=1).turns

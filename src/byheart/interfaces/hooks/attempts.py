@@ -1,4 +1,4 @@
-"""Attempts: work in threads of its own, for which nobody waits longer than until the deadline."""
+"""Run work in threads, and wait for it no longer than until a deadline."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from pathlib import Path
 
 from byheart.interfaces.hooks.journal import note
 
-# How much of the time the first attempt has to itself, before a quicker one is made beside it.
+# The share of the time that the first attempt has before a quicker one starts beside it.
 _HEAD_START = 0.6
 _LEAST_READING_SECONDS = 0.1
-_STARTED = 19  # which field of /proc/self/stat says when a process began, after its name
+_STARTED = 19  # the field of /proc/self/stat, after the process's name, with its start time
 
 
 class Deadline:
-    """A moment after which nothing is waited for."""
+    """Hold the time at which waiting ends."""
 
     def __init__(self, seconds: float) -> None:
         self._at = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """Give the seconds that are left."""
+        """Return the seconds that are left."""
         return max(0.0, self._at - time.monotonic())
 
 
 def seconds_since_start() -> float:
-    """Tell how long this process lives already: to whoever waits for it, that counts too."""
+    """Return the age of this process: the agent has waited since its start."""
     with contextlib.suppress(OSError, ValueError, IndexError, AttributeError):
         about = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         started = int(about[_STARTED]) / os.sysconf("SC_CLK_TCK")
         return max(0.0, time.clock_gettime(time.CLOCK_BOOTTIME) - started)
-    return time.process_time()  # at least so long
+    return time.process_time()  # a lower bound
 
 
 class Answer:
-    """What is to be said to the agent: the first that anybody says, told at once."""
+    """Hold the answer to the agent: the first one given counts, and is passed on at once."""
 
     def __init__(self, tell: Callable[[str], None] | None = None) -> None:
         self._lock = threading.Lock()
@@ -49,11 +49,11 @@ class Answer:
 
     @property
     def text(self) -> str | None:
-        """Give it, if there is one by now."""
+        """Return the answer, if there is one yet."""
         return self._text
 
     def say(self, text: str) -> None:
-        """Give an answer; an empty one means that there is nothing to say."""
+        """Give an answer, if none was given before; an empty text means there is none to show."""
         with self._lock:
             if self.given.is_set():
                 return
@@ -64,11 +64,11 @@ class Answer:
 
 
 def read_within(deadline: Deadline, read: Callable[[], bytes]) -> bytes | None:
-    """Read what somebody else writes, unless that takes too long; a pipe may never end."""
+    """Read from a pipe, which may never end; return `None` if that takes too long."""
     data: list[bytes] = []
     reader = threading.Thread(target=lambda: data.append(read()), daemon=True)
     reader.start()
-    # What is there already is read even if no time is left: it tells what is not done.
+    # Data that is there already is read even if no time is left: it tells which event is skipped.
     reader.join(max(deadline.left, _LEAST_READING_SECONDS))
     return data[0] if data else None
 
@@ -84,9 +84,11 @@ def attempt(
     otherwise: Work | None = None,
     head_start: float = _HEAD_START,
 ) -> bool:
-    """Do some work, and if that gives no answer for long, other work beside it; say if all ended.
+    """Run `work`, and start `otherwise` beside it if no answer comes; tell whether all ended.
 
-    What fails is written down, once if both fail alike, and counts as work that gave no answer.
+    `otherwise` starts after the share `head_start` of the time, or as soon as `work` ends without
+    an answer. Work that fails counts as work without an answer; its error is logged, once if both
+    fail in the same way.
     """
     noted: set[str] = set()
     ended = [_start(event, answer, work, noted, gives_up=otherwise is None)]
@@ -114,7 +116,7 @@ def _start(
     def run() -> None:
         try:
             work()
-        except BaseException as error:  # noqa: BLE001 - the outermost door of an agent's hook
+        except BaseException as error:  # noqa: BLE001 - the outermost layer of an agent's hook
             if repr(error) not in noted:
                 noted.add(repr(error))
                 note(event, error)

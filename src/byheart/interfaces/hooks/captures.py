@@ -1,4 +1,4 @@
-"""Captures: what is kept of an agent's work, and what a session came to."""
+"""Save an agent's work, and summarize its sessions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from byheart.interfaces.hooks.journal import note
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
 from byheart.store import MemoryStore
 
-# Vectors are made a few at a time, so that what was made is kept when time is up.
+# Vectors are made in small batches, so that finished ones are saved when the time is up.
 _EMBEDDED_AT_ONCE, _LAST_MOMENT_SECONDS = 8, 0.3
 
 
 def keep_output(situation: Situation) -> None:
-    """Keep what a tool put out, if the settings want it; its vectors are made later."""
+    """Save the output of a tool, if the settings want it; its vectors are made later."""
     event, settings = situation.event, situation.settings
     tool = event.text("tool_name")
     if event.is_of_subagent or not is_wanted(tool, settings):
@@ -40,19 +40,19 @@ def keep_output(situation: Situation) -> None:
 
 
 def catch_up(situation: Situation) -> None:
-    """Keep what the transcript has that is not known yet, then make vectors while there is time."""
+    """Save the new turns of the transcript, then make vectors while there is time."""
     with situation.store(embedding=False) as store:
         _keep_transcript(store, situation)
     _make_vectors(situation)
 
 
 def sum_up(situation: Situation) -> None:
-    """Keep what is new, and say anew what the session came to."""
+    """Save the new turns of the transcript, and renew the session's summary."""
     event = situation.event
     with situation.store(embedding=False) as store:
         _keep_transcript(store, situation)
         held = summary_of(store, event.session_id)
-        # What an agent wrote stays until an agent writes again.
+        # A summary that an agent wrote stays until an agent writes a new one.
         if held is None or held.metadata.get("extracted"):
             with contextlib.suppress(NotFound):
                 store.summarize(event.session_id, who="byheart")
@@ -65,7 +65,7 @@ def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
         store.follow(event.transcript, format=CLAUDE_CODE)
     elif event.transcript is not None:
         note(event.name, f"there is no transcript {event.transcript}")
-    # It may not have been written yet.
+    # The last message may not be in the transcript yet.
     message = event.text("last_assistant_message").strip()
     if message:
         text = capture(message, situation.settings).text

@@ -1,4 +1,4 @@
-"""Events: what Claude Code says on stdin when it calls a hook."""
+"""Read the events that Claude Code sends on stdin when it calls a hook."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One call of a hook; what an event does not say is empty."""
+    """Describe one call of a hook; fields that the event does not give are empty."""
 
     name: str
     session_id: str
@@ -25,24 +25,24 @@ class Event:
     said: Mapping[str, Any]
 
     def text(self, name: str) -> str:
-        """Give what the event says under a name, if that is text."""
+        """Return a field of the event, or "" if it is not text."""
         value = self.said.get(name)
         return value if isinstance(value, str) else ""
 
     @property
     def is_of_subagent(self) -> bool:
-        """Say whether it happened in a conversation that the agent has with itself."""
+        """Tell whether the event comes from a subagent's conversation."""
         return bool(self.said.get("agent_id"))
 
 
 def read_event(said: Mapping[str, Any], name: str, environ: Mapping[str, str]) -> Event:
-    """Read an event; `name` is what the hook was called for."""
+    """Read an event; `name` is the event that the hook was called for."""
     if not isinstance(said.get("session_id"), str):
         raise InvalidInput("the event names no session_id")
     if name == "UserPromptSubmit" and not isinstance(said.get("prompt"), str):
         raise InvalidInput("the event has no prompt that is text")
     transcript = said.get("transcript_path")
-    # The agent may have gone into another folder since; the project is where it was started.
+    # The agent may have changed its folder since; the project is the folder where it was started.
     folder = environ.get(PROJECT_VARIABLE) or said.get("cwd")
     return Event(
         name=name,
@@ -54,7 +54,7 @@ def read_event(said: Mapping[str, Any], name: str, environ: Mapping[str, str]) -
 
 
 def output_text(response: object) -> str:
-    """Give what a tool put out as text, in whichever shape the tool gives it."""
+    """Return the output of a tool as text, whatever its structure."""
     if isinstance(response, str):
         return response
     if isinstance(response, list):

@@ -1,9 +1,10 @@
-"""The guard: a process that waits for the one that works, and ends it when the time is up.
+"""Run work in a second process, and kill that process when the time is up.
 
-A thread cannot keep a time limit for others: a call into C that does not let go of the interpreter
-stops all of them. Nor can a signal, for the same reason, and one that kills makes a bad exit code.
-The one that waits is the one that the agent started: it answers whatever becomes of the other,
-which may be killed at any moment, since what it stores is stored whole or not at all.
+A thread cannot enforce a time limit on other threads: a call into C that does not release the
+interpreter stops them all. A signal handler cannot either, for the same reason, and a signal that
+kills the process gives a bad exit code. So the process that the agent started only waits: it
+answers whatever happens to the worker. The worker may be killed at any moment, since its writes are
+atomic.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from byheart.interfaces.hooks.attempts import Deadline
 
 _BLOCK_BYTES = 65_536
 _LONGEST_END_SECONDS, _LOOK_EVERY_SECONDS = 0.25, 0.001
-# What the one that works says to the one that waits: an answer, or that it has done all it could.
+# The worker's messages to the waiting process: an answer, or the end of its work; then a stop byte.
 _ANSWER, _END, _STOP = b"a", b"e", b"\0"
 
 Say = Callable[[str], None]
-# Says whether all of it was done in time.
+# Returns whether all of the work was done in time.
 Work = Callable[[Say], bool]
 
 
 class Outcome(NamedTuple):
-    """What was said, if anything; whether all work has ended, and whether it did so by itself."""
+    """Hold the answer, if any, whether the work has ended, and whether it was killed."""
 
     said: str | None
     ended: bool
@@ -36,10 +37,10 @@ class Outcome(NamedTuple):
 
 
 def run_guarded(work: Work, deadline: Deadline) -> Outcome:
-    """Do some work in a process of its own, until it ends or the time is up.
+    """Run work in its own process, until it ends or the time is up.
 
-    What was said only in part was not said. Where processes cannot be forked, the work is done
-    right here, under the time limit that it keeps by itself.
+    An incomplete answer is dropped. On systems without fork, the work runs in this process, under
+    its own time limit.
     """
     if not hasattr(os, "fork"):
         return _run_here(work)
@@ -57,7 +58,7 @@ def run_guarded(work: Work, deadline: Deadline) -> Outcome:
 
 
 def _end(worker: int) -> None:
-    """Kill a process, whatever it does; one that hangs in the system itself is not waited for."""
+    """Kill the worker; do not wait long for it, because it may hang in a system call."""
     os.kill(worker, signal.SIGKILL)
     deadline = Deadline(_LONGEST_END_SECONDS)
     while os.waitpid(worker, os.WNOHANG) == (0, 0) and deadline.left:
@@ -71,9 +72,10 @@ def _run_here(work: Work) -> Outcome:
 
 
 def _be_worker(work: Work, out: int) -> NoReturn:
-    """Work, tell what there is to tell, and end at once, whatever threads still do."""
+    """Run the work, send the answer, and exit at once, even if threads are still running."""
     try:
-        # Ctrl-C is for the one that waits. And if that one is killed, nobody waits for this one.
+        # Ctrl-C is for the waiting process. The worker lets go of stdout and stderr, so that the
+        # agent does not wait for the worker if the waiting process is killed.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
@@ -95,7 +97,7 @@ def _wait(into: int, deadline: Deadline) -> Outcome:
     while select.select([into], [], [], deadline.left)[0]:
         block = os.read(into, _BLOCK_BYTES)
         heard += block
-        # Behind the end nothing comes; the pipe may stay open in whatever the worker has started.
+        # Nothing follows the end message; children of the worker may still keep the pipe open.
         if not block or (_STOP + heard).endswith(_STOP + _END + _STOP):
             break
     *told, _ = heard.split(_STOP)

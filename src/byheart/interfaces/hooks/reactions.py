@@ -1,4 +1,4 @@
-"""Reactions: what is done about each event. Only what its own one needs is loaded for it."""
+"""Map each event to its reaction; only the module of that reaction is loaded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ REACTIONS: Mapping[str, _Home] = {
     "Stop": _Home("captures", "catch_up"),
     "SessionEnd": _Home("captures", "sum_up"),
 }
-# What is done if the model is not there in time.
+# The reaction if the model is not loaded in time.
 _QUICKER = {"UserPromptSubmit": _Home("answers", "answer_by_keyword")}
 
 
 def reaction_to(event: str, *, quicker: bool = False) -> Reaction:
-    """Load what is done about an event, or the quicker way to do it."""
+    """Load the reaction to an event, or its quicker alternative."""
     home = _QUICKER[event] if quicker else REACTIONS[event]
     module = import_module(f"byheart.interfaces.hooks.{home.module}")
     return cast("Reaction", getattr(module, home.function))

@@ -1,4 +1,4 @@
-"""The situation: an event, and what there is to react to it with."""
+"""Give a reaction its event, settings, deadline, answer and store."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from byheart.settings import Settings
 from byheart.store import MemoryStore
 
 _SUMMARY = "session_summary"
-# So many times may the same words be said in a session.
+# How often the same words may be said in a session, and how many turns are checked for them.
 _MOST_REPETITIONS, _MOST_TURNS = 10_000, 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """An event, and what there is to react to it with."""
+    """Hold an event, and the means to react to it."""
 
     event: Event
     settings: Settings
@@ -32,12 +32,12 @@ class Situation:
 
     @contextlib.contextmanager
     def store(self, *, embedding: bool) -> Iterator[MemoryStore]:
-        """Open the store; without an embedder, what is kept gets its vectors later."""
+        """Open the store; without an embedder, saved texts get their vectors later."""
         provider = self.settings.embedding_provider if embedding else "none"
         settings = replace(
             self.settings,
             embedding_provider=provider,
-            offline=True,  # a download is nothing that an agent could wait for
+            offline=True,  # an agent cannot wait for a download
             busy_timeout_seconds=min(self.settings.busy_timeout_seconds, self.deadline.left),
             collect_stats=False,
         )
@@ -49,7 +49,7 @@ Reaction = Callable[[Situation], None]
 
 
 def keep_said(store: MemoryStore, event: Event, role: str, text: str) -> None:
-    """Log words under the name that they will have when the transcript is read."""
+    """Log a turn under the name that it will have when the transcript is read."""
     said = store.transcript(event.session_id, limit=_MOST_TURNS, latest=True, role=role).turns
     taken = {turn.client_id for turn in said}
     names = (name_turn(role, text, number) for number in range(_MOST_REPETITIONS))
@@ -67,6 +67,6 @@ def keep_said(store: MemoryStore, event: Event, role: str, text: str) -> None:
 
 
 def summary_of(store: MemoryStore, session_id: str) -> Memory | None:
-    """Find what a session came to, if that was ever said."""
+    """Return the summary of a session, if there is one."""
     page = store.list(limit=1, kind=_SUMMARY, session_id=session_id, include_global=False)
     return page.memories[0] if page.memories else None

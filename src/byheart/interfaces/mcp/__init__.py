@@ -1,4 +1,5 @@
-"""The door for agents: the Model Context Protocol, over stdio and HTTP.
+"""Serve Byheart to agents: the Model Context Protocol, over stdio and HTTP.
 
-What answers `initialize` and `tools/list` imports no engine, so that a client never waits for it.
+The code that answers `initialize` and `tools/list` does not import the engine, so that a client
+never waits for the import.
 """

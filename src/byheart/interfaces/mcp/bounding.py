@@ -1,7 +1,7 @@
-"""Keeping an answer within a number of tokens, with a handle to read on.
+"""Keep an answer within a number of tokens, and name the call that reads on.
 
-Tokens are estimated, and the estimate counts too many rather than too few: what reads an answer is
-a model whose tokenizer nobody here knows.
+Tokens are estimated, because the tokenizer of the model that reads the answer is unknown. The
+estimate tends to be too high, not too low.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]
 
-# The lists of each answer that may lose their end, the least needed first.
+# The lists of each answer that may be cut at their end, the least needed list first.
 _LISTS: Mapping[str, tuple[str, ...]] = {
     "search": ("results",),
     "recall": ("explanations", "details", "index"),
@@ -26,30 +26,30 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "log": ("similar",),
 }
 _PAGED = ("search", "sessions")
-# The texts that answers are about; everything else is told beside them.
+# The main texts of answers; every other field is secondary.
 _MAIN = ("content", "section_content", "chunk_content", "text")
-# How long what stands beside may be if space is short: a text in characters, a list in entries. No
-# id, kind or time is as long as the first.
+# How long secondary fields may be if space is short: (characters of a text, entries of a list), in
+# two steps. Every id, kind and time is shorter than the first step's characters.
 _BESIDE = ((500, 20), (200, 3))
 _ENTRIES = {name for names in _LISTS.values() for name in names}
-# Objects of any size: the user's own, and why a hit stands where it does.
+# Objects of any size: the user's metadata, and the explanation of a hit's rank.
 _OWN = ("metadata", "explanation")
-# Kept free for saying how to read on.
+# Reserved for the call that reads on.
 _HANDLE_TOKENS = 200
 _LONGEST_ARGUMENT = 200
 _MOST_CHARS_PER_TOKEN = 16
 
 
 class Bound:
-    """So many tokens at most."""
+    """Limit answers to a number of tokens."""
 
     def __init__(self, max_tokens: int) -> None:
         self._most = max_tokens - _HANDLE_TOKENS
 
     def keep(self, tool: ToolText, given: Mapping[str, Any], answer: Wire) -> Wire:
-        """Shorten an answer until it fits, and say how to read on."""
+        """Shorten an answer until it fits, and add the call that reads on."""
         whole = answer
-        # More cannot fit, and to count a text of megabytes takes seconds.
+        # More cannot fit, and counting the tokens of megabytes takes seconds.
         answer = _clip(answer, self._most * _MOST_CHARS_PER_TOKEN)
         read_on = None
         for name in _LISTS.get(tool.verb, ()):
@@ -68,7 +68,7 @@ class Bound:
         return answer | {"truncated": True} | ({"read_on": read_on} if read_on else {})
 
     def _first_that_fit(self, answer: Wire, name: str) -> int:
-        """Count the entries from the first on that fit, at least one."""
+        """Count how many entries fit, from the first on; at least one."""
         left = self._most - _count(answer | {name: []})
         for number, entry in enumerate(answer[name]):
             left -= _count(entry)
@@ -77,7 +77,7 @@ class Bound:
         return len(answer[name])
 
     def _cut(self, answer: Wire) -> Wire:
-        """Cut the texts that the answer is about until it fits."""
+        """Cut the main texts of an answer until it fits."""
         low, high = 0, self._most * _MOST_CHARS_PER_TOKEN
         while low < high:
             middle = (low + high + 1) // 2
@@ -97,7 +97,7 @@ def _count(value: Any) -> int:
 
 
 def _clip(value: Any, longest: int, *, main: bool = False) -> Any:
-    """Cut the texts that an answer is about."""
+    """Cut the main texts of an answer."""
     if isinstance(value, str):
         return value[:longest] if main else value
     if isinstance(value, list):
@@ -108,7 +108,7 @@ def _clip(value: Any, longest: int, *, main: bool = False) -> Any:
 
 
 def _slim(value: Any, text_chars: int, entries: int, *, list_name: str = "") -> Any:
-    """Cut what stands beside; an object that is the user's own goes whole if it is too long."""
+    """Cut secondary fields; remove metadata and explanations whole if they are too long."""
     if isinstance(value, str):
         return value[:text_chars]
     if isinstance(value, list):
@@ -126,7 +126,7 @@ def _slim(value: Any, text_chars: int, entries: int, *, list_name: str = "") -> 
 def _read_on(
     tool: ToolText, given: Mapping[str, Any], entries: list[Wire], kept: int
 ) -> Wire | None:
-    """Name the call that gives the entries left out."""
+    """Name the call that returns the entries left out."""
     if kept == len(entries):
         return None
     if tool.verb in _PAGED:
@@ -140,7 +140,7 @@ def _read_on(
 
 
 def _rest_of_text(answer: Wire, whole: Wire) -> Wire | None:
-    """Name the call that gives the rest of a memory's text, where that was cut."""
+    """Name the call that returns the rest of a memory's text, if the text was cut."""
     for name in ("results", "details"):
         if answer.get(name):
             answer, whole = answer[name][0], whole[name][0]

@@ -1,4 +1,4 @@
-"""Calling a tool: from its arguments to an answer of bounded size, as an object and as text."""
+"""Call a tool, and give its answer in bounded size, as an object and as text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INPUTS: Mapping[str, Wire] = {each["name"]: each["inputSchema"] for each in loa
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a tool answers: for programs and for readers."""
+    """Hold the answer of a tool: an object for programs, and text for readers."""
 
     structured: Wire
     text: str
@@ -35,7 +35,7 @@ class Answer:
 def call_tool(
     store: MemoryStore, name: str, arguments: Mapping[str, Any], grant: Grant, max_tokens: int
 ) -> Answer:
-    """Carry out a tool and keep its answer within so many tokens."""
+    """Call a tool, and keep its answer within `max_tokens`."""
     tool = BY_NAME[name]
     check_names(arguments, tool.parameters, f"argument of {name}")
     schema = _INPUTS[name]
@@ -45,7 +45,7 @@ def call_tool(
         if value is not None or tool.verb in NULL_MEANS_CLEAR
     }
     for required in schema["required"]:
-        # A token that is bound to a session names it by itself.
+        # An API key that is bound to a session supplies the session_id.
         if required not in given and not (required == "session_id" and grant.session_id):
             meaning = schema["properties"][required]["description"]
             raise InvalidInput(f"{name} needs {required}", f"{required}: {meaning}")
@@ -55,7 +55,8 @@ def call_tool(
     given |= _signed(tool.verb, given)
     bound = Bound(max_tokens)
     if tool.verb == "context":
-        # A block for a prompt is made to fit, not cut: its counter and the bound's differ.
+        # A context block must be assembled to fit, because it must not be cut. Half the bound
+        # leaves room for the difference between its token counter and the bound's.
         wanted = given.get("max_tokens", OPERATIONS["context"].parameters["max_tokens"].default)
         if isinstance(wanted, int):
             given["max_tokens"] = min(wanted, max_tokens // 2)
@@ -68,7 +69,7 @@ def call_tool(
 
 
 def _signed(verb: str, given: Mapping[str, Any]) -> Wire:
-    """Say that these are an agent's words, where the rule would take them for the user's."""
+    """Return the origin `agent` where the usual rule would attribute the words to the user."""
     said = given.get
     if given.get("origin") is not None or verb not in ("save", "update"):
         return {}
@@ -93,7 +94,7 @@ def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant
 
 
 def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], grant: Grant) -> Wire:
-    """Begin the text where the caller wants to read on: at a character, or at a passage."""
+    """Start the text where the caller wants to read on: at a character or at a passage."""
     start = check_int("start_char", given.get("start_char", 0), 0, len(memory["content"]))
     name = given["memory_id"]
     if "#" in name or name.partition("@")[0] != memory["memory_id"]:  # a passage, or PATH:LINE
@@ -104,14 +105,14 @@ def _from_start(store: MemoryStore, memory: Wire, given: Mapping[str, Any], gran
 
 
 def _without_items(receipt: Wire) -> Wire:
-    """Say why a block has nothing in it: a frame alone would only look like an answer."""
+    """Explain why a block is empty: its frame alone would look like an answer."""
     left_out = len(receipt["left_out"])
     budget = f"none of {left_out} parts fits in {receipt['max_tokens']} tokens: ask for more"
     return {"text": "", "remark": budget if left_out else "nothing is known about this session"}
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out what is null: a model pays for every word, and null says nothing."""
+    """Remove null fields: a model pays for every word, and null says nothing."""
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):

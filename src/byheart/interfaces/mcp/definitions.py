@@ -1,4 +1,4 @@
-"""The tools' definitions, made from the verbs: input and output schemas, and hints."""
+"""Make the tools' definitions from the verbs: input schemas, output schemas and hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byheart.interfaces.operations.schemas import describe
 
 Schema = dict[str, Any]
 
-# What the door itself adds to answers: how to read on when they were cut.
+# The fields that this interface adds to answers that were cut.
 _READ_ON: Schema = {
     "truncated": {"type": "boolean", "description": "Whether something was left out for length."},
     "read_on": {"type": "object", "description": "The tool and arguments that give the rest."},
@@ -102,7 +102,7 @@ def _output(tool: ToolText) -> Schema:
     for name in tool.leaves_out:
         del whole["properties"][name]
         whole["required"].remove(name)
-    for name in OPERATIONS[tool.verb].withheld:  # from tokens; the owner is told
+    for name in OPERATIONS[tool.verb].withheld:  # API keys do not see them; the owner does
         whole["required"].remove(name)
     defined = _used(whole, defined)
     definitions = {name: _lean(each) for name, each in defined.items()}
@@ -136,7 +136,7 @@ def _lean(noun: Schema) -> Schema:
 
 
 def _always_there(noun: Schema) -> list[str]:
-    """List the fields that are never left out: those that cannot be null, which is left out."""
+    """List the fields that are always present: null fields are left out of answers."""
     return [name for name in noun["required"] if not _nullable(noun["properties"][name])]
 
 

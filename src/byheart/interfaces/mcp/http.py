@@ -1,6 +1,6 @@
-"""Serving many clients over HTTP, at `/mcp` of `byheart serve`.
+"""Serve many clients over HTTP, at `/mcp` of `byheart serve`.
 
-Tokens, Host, Origin and the largest size of bodies are looked at before anything comes here.
+The REST layers check the API key, Host, Origin and body size before a request arrives here.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ Result = TypeVar("Result")
 
 
 class ClientGone(ByheartError):
-    """Give up a call whose client hung up before it was begun."""
+    """Give up a call because its client hung up before the call began."""
 
 
 class McpOverHttp:
-    """The door for agents as part of the server: a route, and what lives as long as the server."""
+    """Add MCP to the HTTP server: a route, and sessions that live as long as the server."""
 
     def __init__(self, store: MemoryStore, settings: Settings, work: Work) -> None:
-        # The threads of the whole server: what waits is bounded, and what runs when the server is
-        # stopped is waited for.
+        # Calls run in the threads of the whole server: it limits how many wait, and it waits for
+        # the running ones when it stops.
         async def run(lane: Access, task: Callable[[], Result], context: Any) -> Result:
             try:
                 return await work.run(lane, task, Caller.of(context.request))
@@ -59,15 +59,16 @@ class McpOverHttp:
         server = make_server(OpenStore(store, settings), _grant_of, run)
         self._sessions = StreamableHTTPSessionManager(
             server,
-            # Every request stands by itself: nothing is lost when the server starts anew, and a
-            # session cannot be taken over with another token.
+            # Requests share no state: nothing is lost when the server restarts, and no other API
+            # key can take over a session.
             stateless=True,
             json_response=True,
             max_request_body_size=settings.max_body_bytes,
-            # The server's own guard has looked at them already.
+            # `rest/guard.py` has checked Host and Origin already.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
-        # Where every request stands by itself, there is no stream for a GET to listen to.
+        # Requests share no state, so there is no stream for a GET to listen to: only POST is
+        # routed.
         self._app = CallGuard(self._sessions.handle_request, settings.max_body_bytes)
         self.route = Route(PATH, self, methods=["POST"])
 
@@ -77,7 +78,7 @@ class McpOverHttp:
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Live as long as the server."""
+        """Run the session manager as long as the server runs."""
         async with self._sessions.run():
             yield
 
@@ -85,8 +86,8 @@ class McpOverHttp:
 class CallGuard:
     """Refuse calls that are too large, have too many values or are nested too deeply.
 
-    The SDK reads a body whole and parses it in the event loop, where everybody waits for it. A key
-    that may only read has no text to send: its calls are small.
+    The SDK reads a whole body and parses it in the event loop, where all requests wait for it. A
+    key that may only read has no text to send, so its limit is smaller.
     """
 
     def __init__(self, app: ASGIApp, max_body_bytes: int) -> None:
@@ -95,7 +96,7 @@ class CallGuard:
         self._most_bytes["write"] = max_body_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Look at a body while it is read; answer a refusal as an error of JSON-RPC."""
+        """Check a body while it is read; answer a refusal as a JSON-RPC error."""
         most = self._most_bytes[scope["state"]["grant"].access]
         shape = JsonShape(MOST_VALUES_OF_CALL)
         counted = limit_body(receive, most)
@@ -114,13 +115,13 @@ class CallGuard:
 
 
 def _refusal(problem: Problem) -> Response:
-    """Write a refusal as JSON-RPC, whose clients show no other kind of answer."""
+    """Write a refusal as JSON-RPC: its clients show no other kind of answer."""
     error = {"code": types.INVALID_REQUEST, "message": f"{problem.detail}; {problem.hint}"}
     body = {"jsonrpc": "2.0", "id": None, "error": error}
     return Response(json.dumps(body), problem.status, media_type="application/json")
 
 
 def _grant_of(context: Any) -> Grant:
-    """Give what the token of the request allows."""
+    """Return the grant of the request's API key."""
     grant: Grant = context.request.scope["state"]["grant"]
     return grant

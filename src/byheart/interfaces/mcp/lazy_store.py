@@ -1,4 +1,4 @@
-"""A store that opens behind the client's back: the first answers must not wait for it."""
+"""Open the store in the background, so that the first answers do not wait for it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ if TYPE_CHECKING:
     from byheart.settings import Settings
     from byheart.store import MemoryStore
 
-# The answer that is being written goes first: importing keeps the interpreter busy.
+# How long opening waits, so that the current answer is sent first: imports keep the interpreter
+# busy.
 _HEAD_START_SECONDS = 0.05
 
 
 class Opened(NamedTuple):
-    """A store that is open, and the settings it was opened under."""
+    """Hold an open store, and the settings it was opened with."""
 
     store: MemoryStore
     settings: Settings
 
 
 class LazyStore:
-    """Open a store when first asked for, or ahead of that; let go of its model when it is idle."""
+    """Open a store on first use or in advance; unload its model when it is idle."""
 
     def __init__(self, open_store: Callable[[], Opened]) -> None:
         self._open_store = open_store
@@ -40,7 +41,7 @@ class LazyStore:
         self._closed = threading.Event()
 
     def get(self) -> Opened:
-        """Give the store, opening it if need be; what goes wrong is tried again the next time."""
+        """Return the store, and open it if needed; after a failure, the next call tries again."""
         with self._lock:
             if self._opened is None:
                 self._opened = self._open_store()
@@ -52,7 +53,7 @@ class LazyStore:
             return self._opened
 
     def prepare_in_background(self) -> None:
-        """Open the store and load the model while the client is still looking around."""
+        """Open the store and load the model before the client calls the first tool."""
         if not self._preparing.is_set():
             self._preparing.set()
             _in_background(self._prepare)
@@ -71,14 +72,14 @@ class LazyStore:
 
 
 class OpenStore(LazyStore):
-    """A store that is open, and looked after, already."""
+    """Wrap a store that is already open and that the HTTP server maintains."""
 
     def __init__(self, store: MemoryStore, settings: Settings) -> None:
         super().__init__(lambda: Opened(store, settings))
         self._opened = Opened(store, settings)
 
     def prepare_in_background(self) -> None:
-        """Leave that to whoever serves."""
+        """Do nothing: the HTTP server prepares the store."""
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:

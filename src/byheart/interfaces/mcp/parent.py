@@ -1,4 +1,4 @@
-"""Not outliving the process that started this one."""
+"""End this process when its parent process ends."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ _LOOK_EVERY_SECONDS = 0.25
 
 
 def leave_with_parent(leave: Callable[[], None]) -> None:
-    """Call `leave` when the parent process is gone: another heir may keep its pipe open for ever.
+    """Call `leave` when the parent process has ended.
 
-    A process whose parent was gone from the start was meant to be by itself.
+    The end of stdin is not enough: another child of the parent may keep the pipe open forever. A
+    process whose parent is init from the start was meant to run on its own.
     """
     parent = os.getppid()
     if os.name != "posix" or parent == 1:

@@ -1,4 +1,4 @@
-"""Prompts: what a user can pick from a menu instead of typing it."""
+"""Offer prompts, which a user picks from a menu instead of typing them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ PROMPTS: Mapping[str, types.Prompt] = {
 def fill(
     store: MemoryStore, grant: Grant, name: str, arguments: Mapping[str, str]
 ) -> types.GetPromptResult:
-    """Fill a prompt in: `recall` brings its memories along."""
+    """Fill in a prompt; `recall` contains the memories it recalls."""
     prompt = PROMPTS[name]
     text = _recall(store, grant, arguments) if name == "recall" else _wrap_up(arguments)
     message = types.PromptMessage(role="user", content=types.TextContent(text=text))

@@ -1,4 +1,4 @@
-"""Arguments as models write them: a number or a list as text is what it says."""
+"""Read arguments as models write them: a number or a list may come as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 def read_arguments(given: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict[str, Any]:
-    """Read texts where something else is meant; what cannot be read stays, and is refused later."""
+    """Convert texts to the type of their schema; a text that cannot be read is refused later."""
     return {
         name: _read(value, schemas.get(name, {}).get("type")) if isinstance(value, str) else value
         for name, value in given.items()

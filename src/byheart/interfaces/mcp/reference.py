@@ -1,4 +1,4 @@
-"""Writes `tools.json`: `python -m byheart.interfaces.mcp.reference`."""
+"""Write `tools.json`: `python -m byheart.interfaces.mcp.reference`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byheart.interfaces.mcp.definitions import make_definitions
 
 
 def tools_json() -> str:
-    """Write the definitions of all tools as text."""
+    """Return the definitions of all tools as text."""
     return json.dumps(make_definitions(), ensure_ascii=False, indent=1) + "\n"
 
 

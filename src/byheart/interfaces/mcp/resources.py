@@ -1,7 +1,7 @@
-"""Resources: memories and sessions under addresses that a client can keep.
+"""Offer memories and sessions as resources, under addresses that a client can keep.
 
-`memory://{memory_id}` is one memory, `memory://sessions/{session_id}` what a session saved.
-A client puts a resource into the prompt, so its control marks are broken.
+`memory://{memory_id}` is one memory; `memory://sessions/{session_id}` lists what a session saved.
+A client puts a resource into the prompt, so control marks in its text are broken up.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ SCHEME = "memory://"
 _SESSIONS = "sessions/"
 _PER_PAGE = 50
 _MARKDOWN = "text/markdown"
-# How much of each memory a session shows; the rest is at the memory's own address.
+# How many characters of each memory a session shows; the memory's own address has the whole text.
 _LONGEST_ENTRY = 2_000
 _LONGEST_SIZED = 20_000
 
 
 def memory_uri(memory_id: str) -> str:
-    """Give the address of a memory."""
+    """Return the address of a memory."""
     return f"{SCHEME}{quote(memory_id, safe='')}"
 
 
 def memory_at(name: str) -> str:
-    """Give the id of a memory, of which an address may be given as well."""
+    """Return the id of a memory that is named by its id or its address."""
     return unquote(name.removeprefix(SCHEME)) if name.startswith(SCHEME) else name
 
 
 def session_uri(session_id: str) -> str:
-    """Give the address of a session."""
+    """Return the address of a session."""
     return f"{SCHEME}{_SESSIONS}{quote(session_id, safe='')}"
 
 
 def list_resources(
     store: MemoryStore, grant: Grant, cursor: str | None
 ) -> types.ListResourcesResult:
-    """List memories, the latest first, a page at a time; before them, the latest sessions."""
+    """List a page of memories, the latest first; the first page begins with the latest sessions."""
     offset = _offset(cursor)
     page = perform(store, OPERATIONS["list"], {"limit": _PER_PAGE, "offset": offset}, grant)
     resources = [] if offset else _sessions(store, grant)
@@ -70,7 +70,7 @@ def _sessions(store: MemoryStore, grant: Grant) -> list[types.Resource]:
     latest: dict[str, str] = {}
     for each in by_agent:
         count[each["session_id"]] += each["memory_count"]
-        latest.setdefault(each["session_id"], each["latest_activity"])  # the latest come first
+        latest.setdefault(each["session_id"], each["latest_activity"])  # the latest comes first
     return [
         types.Resource(
             uri=session_uri(session_id),
@@ -95,12 +95,12 @@ def _memory(memory: dict[str, Any]) -> types.Resource:
 
 
 def _size(text: str) -> int | None:
-    """Give the bytes of a text as it is read; of a long one that takes too long for a list."""
+    """Return the size of a resource in bytes, or `None` for a long text: measuring takes long."""
     return len(break_marks(text).encode()) if len(text) <= _LONGEST_SIZED else None
 
 
 def read_resource(store: MemoryStore, grant: Grant, uri: str) -> types.ReadResourceResult:
-    """Read what stands at an address."""
+    """Read the memory or session at an address."""
     if not uri.startswith(SCHEME):
         raise NotFound(f"there is nothing at {uri!r}", "addresses are memory://{memory_id}")
     name = uri.removeprefix(SCHEME)

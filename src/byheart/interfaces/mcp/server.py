@@ -1,4 +1,4 @@
-"""The server: what the protocol asks, answered by the store in worker threads."""
+"""Answer the protocol's requests from the store, in worker threads."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
-# A command line in a hint that is a tool here.
+# A CLI command in a hint, for which there is a tool.
 _COMMAND = re.compile(rf"byheart ({'|'.join(tool.verb for tool in TOOLS)})\b(?: [A-Z_]+)*")
 
 
 class Run(Protocol):
-    """How work gets a thread: reads and writes apart, and as much at once as the door allows."""
+    """Run work in threads: reads and writes separately, with a limit for each."""
 
     async def __call__(
         self, lane: Access, task: Callable[[], Result], context: Context, /
     ) -> Result:
-        """Run a task in a thread; a `ByheartError` of its own says that there is none for it."""
+        """Run a task in a thread; raise a `ByheartError` if no thread can take it."""
 
 
 def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
-    """Make a server over a store; `grant_of` tells what the caller of a request may do."""
+    """Make a server for a store; `grant_of` returns what the caller of a request may do."""
     door = _Door(store, grant_of, run)
     return Server(
         "byheart",
@@ -63,7 +63,7 @@ def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
 
 
 class _Door:
-    """Answer each kind of request; the engine is imported by the first that needs it."""
+    """Answer each kind of request; the first request that needs the engine imports it."""
 
     def __init__(self, store: LazyStore, grant_of: GrantOf, run: Run) -> None:
         self._store = store
@@ -72,14 +72,14 @@ class _Door:
         self._tools = [types.Tool.model_validate(each) for each in load_definitions()]
 
     async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
-        """List the tools; whoever asks for them will call one."""
+        """List the tools, and open the store: a client that lists tools will call one."""
         self._store.prepare_in_background()
         return types.ListToolsResult(tools=self._tools)
 
     async def call_tool(
         self, context: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
-        """Call a tool; whatever goes wrong is an answer that says so."""
+        """Call a tool; an error becomes an answer that describes it."""
         if params.name not in BY_NAME:
             raise MCPError(
                 types.INVALID_PARAMS,
@@ -101,7 +101,7 @@ class _Door:
             answer = call_tool(store, name, arguments, grant, settings.mcp_max_tokens)
         except ByheartError as error:
             return _failure(_told(error))
-        except Exception as error:  # noqa: BLE001 (the outermost door)
+        except Exception as error:  # noqa: BLE001 (the outermost layer)
             _log.exception("%s failed", name)
             return _failure(f"something unexpected went wrong: {type(error).__name__}: {error}")
         return types.CallToolResult(
@@ -111,7 +111,7 @@ class _Door:
     async def list_resources(
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """List the latest sessions and memories; older ones are read by their id."""
+        """List the latest sessions, and all memories a page at a time."""
 
         def read(store: MemoryStore, grant: Grant) -> types.ListResourcesResult:
             from byheart.interfaces.mcp.resources import list_resources
@@ -123,7 +123,7 @@ class _Door:
     async def list_resource_templates(
         self, _context: Context, _params: object
     ) -> types.ListResourceTemplatesResult:
-        """Say how memories and sessions are addressed."""
+        """List the address templates of memories and sessions."""
         return types.ListResourceTemplatesResult(
             resource_templates=[
                 types.ResourceTemplate(
@@ -162,7 +162,7 @@ class _Door:
     async def get_prompt(
         self, context: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        """Fill a prompt in."""
+        """Fill in a prompt."""
         if params.name not in prompts.PROMPTS:
             raise MCPError(
                 types.INVALID_PARAMS,
@@ -177,7 +177,7 @@ class _Door:
     async def _reading(
         self, read: Callable[[MemoryStore, Grant], Result], context: Context
     ) -> Result:
-        """Read in a worker thread; here the protocol has errors of its own."""
+        """Read in a worker thread; for these requests, an error is an error of the protocol."""
 
         def run() -> Result:
             return read(self._store.get().store, self._grant_of(context))
@@ -193,6 +193,6 @@ def _failure(text: str) -> types.CallToolResult:
 
 
 def _told(error: ByheartError) -> str:
-    """Say what went wrong and what to do next, in the words of the tools."""
+    """Describe an error with its hint; name tools instead of CLI commands."""
     hint = _COMMAND.sub(lambda command: f"memory_{command.group(1)}", error.hint)
     return f"{error.message}\nHint: {hint}" if hint else error.message

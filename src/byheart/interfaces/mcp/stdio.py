@@ -1,4 +1,4 @@
-"""Serving one client over stdin and stdout, and not outliving it."""
+"""Serve one client over stdin and stdout, and end with it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-# More searches at once than this only wait for the processor, and no number of saves, which wait
-# for the disk and for one another, keeps a search waiting.
+# More searches at once would only wait for the processor. Saves wait for the disk and for one
+# another; they have their own threads, so that no number of saves keeps a search waiting.
 _MOST_READS_AT_ONCE, _MOST_WRITES_AT_ONCE = 8, 4
 _CLOSING_SECONDS = 0.7
 _log = logging.getLogger(__name__)
 
 
 def serve_stdio(open_store: Callable[[], Opened]) -> None:
-    """Serve until the client closes its end or is gone, then leave at once."""
+    """Serve until the client closes stdin or ends, then exit at once."""
     store = LazyStore(open_store)
-    # At once: cancelled, the server would wait for a line from the client, or a second Ctrl-C.
+    # Ctrl-C exits at once: a cancelled server would still wait for a line from the client, or for
+    # a second Ctrl-C.
     signal.signal(signal.SIGINT, lambda *_: _leave(store, 0))
     code = 0
     try:
         anyio.run(_serve, store)
-    except Exception:  # noqa: BLE001 (the outermost door)
+    except Exception:  # noqa: BLE001 (the outermost layer)
         _log.exception("the server failed")
         code = 1
     _leave(store, code)
@@ -52,7 +53,7 @@ async def _serve(store: LazyStore) -> None:
 
 
 class _Threads:
-    """So many threads for reading, and so many for writing."""
+    """Run tasks in a fixed number of threads for reading, and another for writing."""
 
     def __init__(self) -> None:
         self._lanes: dict[Access, anyio.CapacityLimiter] = {
@@ -62,14 +63,14 @@ class _Threads:
 
     async def run(self, lane: Access, task: Callable[[], Result], _context: object) -> Result:
         """Run a task in a thread of its lane."""
-        # Abandoned, not awaited, when the client is gone: what it wrote is whole or not there.
+        # When the client is gone, a task is abandoned, not awaited: each write is atomic.
         return await anyio.to_thread.run_sync(
             task, abandon_on_cancel=True, limiter=self._lanes[lane]
         )
 
 
 def _owner(context: Any) -> Grant:
-    """Let the user's own client do everything, under its own name in the history."""
+    """Allow the user's own client everything; the history shows the client's name."""
     from byheart.interfaces.operations import Grant
 
     client = context.session.client_params
@@ -77,7 +78,7 @@ def _owner(context: Any) -> Grant:
 
 
 def _leave(store: LazyStore, code: int) -> None:
-    """End the process, whatever a thread may still be doing: a write is whole or not there."""
+    """End the process even if threads are still working: each write is atomic."""
     closing = threading.Thread(target=store.close, daemon=True)
     closing.start()
     closing.join(_CLOSING_SECONDS)

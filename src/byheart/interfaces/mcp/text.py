@@ -1,7 +1,7 @@
-"""Answers as text that a model or a person reads: no more words than needed.
+"""Write answers as short text for a model or a person.
 
-Control marks in what was found are broken. The text of one memory is exact, because a model may
-change a part of it and save it again.
+Control marks in search results are broken up. The text of a single memory stays exact, because a
+model may change a part of it and save it again.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from byheart.conversation.prompt import break_marks
 from byheart.interfaces.mcp.tools import ToolText
 
 Wire = dict[str, Any]
-# How many ids a text names of those that a filter found.
+# How many of the ids that a filter found are named in a text.
 _MOST_NAMED = 10
 
 
 def write_text(tool: ToolText, given: Mapping[str, Any], answer: Wire) -> str:
-    """Write an answer down, with what is degraded and how to read on."""
+    """Write an answer, with a note if it is degraded and the call that reads on if it was cut."""
     parts = [_WRITERS[tool.verb](answer)]
     if answer.get("has_more") and not answer.get("truncated"):
         shown = len(answer.get("results") or answer.get("index") or ())
@@ -64,7 +64,7 @@ def _found(answer: Wire) -> str:
 
 
 def _doubt(answer: Wire) -> list[str]:
-    """Warn of what may be no answer."""
+    """Warn if the results may not answer the question."""
     sure = f"(confidence {answer['confidence']:.2f})"
     if answer["verdict"] == "none":
         return [f"None of these may answer the question {sure}: it may not be in memory."]
@@ -84,7 +84,7 @@ def _hit(number: int, hit: Wire) -> str:
 
 
 def _about(entry: Wire) -> list[str]:
-    """Say in a few words where a memory comes from."""
+    """Describe in a few words where a memory comes from."""
     said = f"{entry['kind']} by {entry['role']}" if entry.get("role") else entry["kind"]
     about = [said, entry["created_at"][:10]]
     if entry.get("path"):
@@ -100,7 +100,7 @@ def _about(entry: Wire) -> list[str]:
 
 
 def _explained(explanation: Wire | None) -> list[str]:
-    """Say in which place each leg of the search had a hit."""
+    """Name the rank of a hit in each retriever."""
     if explanation is None:
         return []
     legs = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
@@ -108,7 +108,7 @@ def _explained(explanation: Wire | None) -> list[str]:
 
 
 def _place(rank: int | None) -> str:
-    """Name the place of a hit; a retriever knows only those of its first hits."""
+    """Name the rank of a hit; a retriever knows only the ranks of its first hits."""
     return "beyond the first places" if rank is None else f"in place {rank + 1}"
 
 

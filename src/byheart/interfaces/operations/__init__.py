@@ -1,4 +1,4 @@
-"""What may be asked at a door, by whom, and in which form: one table for MCP and REST."""
+"""Define the operations that MCP and REST offer, who may call them, and in which form."""
 
 from byheart.interfaces.operations.grants import Forbidden, Grant
 from byheart.interfaces.operations.table import (

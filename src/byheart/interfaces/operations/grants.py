@@ -1,7 +1,7 @@
-"""Grants: what a caller may do, and the walls around it.
+"""Define grants: what a caller may do, and inside which space and session.
 
-A grant without a space is the owner's, at the machine itself. A grant of a session reads that
-session and what is global, and writes to that session alone.
+A grant without a space belongs to the owner, who works on the machine itself. A grant for a session
+reads that session and the global memories, and writes only to that session.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from byheart.model import Access, HistoryEntry
 from byheart.model.checks import check_ids
 from byheart.store import MemoryStore
 
-if TYPE_CHECKING:  # the table is made of grants' words, and grants look at its rows
+if TYPE_CHECKING:  # at run time, the table imports this module
     from byheart.interfaces.operations.table import Operation
 
-# How an operation is kept inside a session: by a filter, by looking at the memory that is named,
-# or not at all, because it is about the whole space.
+# How an operation is confined to a session: by a filter, by checking the memory that is named, or
+# not at all, because the operation is about the whole space.
 Reach = Literal["filter", "memory", "space"]
 
 
 class Forbidden(ByheartError):
-    """Refuse what the caller's token does not allow."""
+    """Refuse a call that the caller's API key does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a caller may do, and where."""
+    """Describe what a caller may do, and in which space and session."""
 
     access: Access = "write"
     space: str | None = None
@@ -39,7 +39,7 @@ class Grant:
     def narrow(
         self, operation: Operation, given: dict[str, Any], store: MemoryStore
     ) -> dict[str, Any]:
-        """Put the walls around what a caller asks, or refuse it."""
+        """Confine a call to the grant's space and session, or refuse it."""
         verb, reach, needs = operation.name, operation.reach, operation.needed_for(given)
         if needs == "write" and self.access != "write":
             raise Forbidden(
@@ -63,11 +63,12 @@ class Grant:
                 "other sessions",
                 "leave include_task out, or use a token that is bound to no session",
             )
-        # Whoever names memories by their ids means no others: a filter besides is refused.
+        # `memory_id` and filters are mutually exclusive, so a call with ids gets no session filter;
+        # `_check_memories` checks the ids.
         if reach == "filter" and not given.get("memory_id"):
             narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)
             if needs == "write" and "include_global" in operation.parameters:
-                narrowed["include_global"] = False  # what is global is for reading
+                narrowed["include_global"] = False  # global memories are read-only here
         allowed = (self.session_id, None) if needs == "read" else (self.session_id,)
         if operation.by_path:
             _put_ids_for_paths(narrowed, allowed, store)
@@ -83,11 +84,11 @@ class Grant:
         return narrowed
 
     def visible(self, history: Sequence[HistoryEntry]) -> tuple[HistoryEntry, ...]:
-        """Leave out what happened to a memory before it came into the session from another."""
+        """Leave out the history of a memory from before it moved here from another session."""
         for at in reversed(range(len(history) if self.session_id is not None else 0)):
             moved = history[at].changes.get("session_id")
             if moved is not None and moved["from"] not in (self.session_id, None):
-                # Whatever else changed with the move says what was there before it.
+                # The move's other changes would reveal the earlier values.
                 return (replace(history[at], reason=None, changes={}), *history[at + 1 :])
         return tuple(history)
 
@@ -98,7 +99,7 @@ _NAMES_OF_MEMORIES = ("memory_id", "chunk_id", "by", "keep", "others")
 def _put_ids_for_paths(
     given: dict[str, Any], allowed: Collection[str | None], store: MemoryStore
 ) -> None:
-    """Let what is read be what was checked: a path may be another memory's a moment later."""
+    """Replace paths by ids: a path may name another memory after it was checked."""
     for name in ("memory_id", "chunk_id"):
         if name in given:
             found = store.identify(given[name], allowed, given.get("space"))

@@ -1,4 +1,4 @@
-"""What each parameter means and may be, as JSON Schema: one word is one thing in every verb."""
+"""Define each parameter as JSON Schema; a name means the same in every verb."""
 
 from __future__ import annotations
 
@@ -167,9 +167,9 @@ PARAMETERS: Mapping[str, Schema] = {
 }
 
 _KINDS = _one_or_more("Only this kind, or these.", _KIND)
-# The words stand in the description once: as an enum they would stand there twice.
+# The description lists the origins. An enum would list them twice: for one value and for a list.
 _ORIGINS = _one_or_more(f"Only of these origins: {', '.join(ORIGINS)}.", {"type": "string"})
-# Where the same word is looser or tighter in one verb than in the others.
+# Parameters that accept more or less in one verb than in the others.
 SPECIAL: Mapping[tuple[str, str], Schema] = {
     **{(verb, "kind"): _KINDS for verb in _FILTERING_VERBS},
     **{(verb, "origin"): _ORIGINS for verb in _FILTERING_VERBS},

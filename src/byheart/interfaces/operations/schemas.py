@@ -1,4 +1,4 @@
-"""The nouns as JSON Schema, from their types: what `to_wire` makes of them."""
+"""Describe the nouns as JSON Schema, in the form that `to_wire` gives them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PLAIN: Mapping[Any, Schema] = {
 
 
 def describe(kind: Any, defined: dict[str, Schema], place: str = "#/$defs/") -> Schema:
-    """Describe a type; the nouns in it are added to `defined` and referred to by name."""
+    """Describe a type; add its nouns to `defined`, and refer to them by name."""
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
     origin, inner = get_origin(kind), get_args(kind)
@@ -42,7 +42,7 @@ def describe(kind: Any, defined: dict[str, Schema], place: str = "#/$defs/") -> 
 def _refer(noun: type, defined: dict[str, Schema], place: str) -> Schema:
     name = noun.__name__
     if name not in defined:
-        defined[name] = {}  # named before it is described, because nouns may hold one another
+        defined[name] = {}  # named before it is described, because nouns may contain one another
         hints = get_type_hints(noun)
         properties = {
             each.name: describe(hints[each.name], defined, place) for each in fields(noun)

@@ -1,4 +1,4 @@
-"""Every verb that a door may offer: its parameters come from the verb itself."""
+"""List every verb that an interface may offer; its parameters come from the verb's signature."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_GIVEN = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing a caller can say; `default` tells what it is when not said."""
+    """Describe one parameter of a verb; `default` is its value if the caller gives none."""
 
     name: str
     schema: Schema
@@ -31,38 +31,38 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operation:
-    """A verb of `MemoryStore`, as a door offers it."""
+    """Describe a verb of `MemoryStore` as the interfaces offer it."""
 
     name: str
     needs: Access
     reach: Reach
-    # A flag that makes a verb write which otherwise only reads.
+    # The flag that makes this verb write; without it, the verb only reads.
     writes_if: str | None = None
-    # The verb that does the same for a list.
+    # The verb that does the same for a list of items.
     several: str | None = None
     # Whether a memory may be named by the path of its file.
     by_path: bool = False
-    # Fields of the answer that are about the whole store: no token of a space is told them.
+    # Fields of the answer that are about the whole store: no API key sees them.
     withheld: tuple[str, ...] = ()
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """List what a caller can say, in the order of the verb's signature."""
+        """Return the parameters, in the order of the verb's signature."""
         return {each.name: each for each in self._parameters()}
 
     def needed_for(self, given: Mapping[str, Any]) -> Access:
-        """Say what a caller must be allowed to ask this."""
+        """Return the access that a caller needs for a call with these parameters."""
         writes = self.writes_if is not None and given.get(self.writes_if)
         return "write" if writes else self.needs
 
     @property
     def result(self) -> Any:
-        """Give the type of the answer."""
+        """Return the type of the answer."""
         return self._hints["return"]
 
     @property
     def summary(self) -> str:
-        """Say what the verb does, in its own words."""
+        """Return the first line of the verb's docstring."""
         return (inspect.getdoc(self._method) or "").partition("\n")[0]
 
     @property
@@ -76,7 +76,7 @@ class Operation:
     def _parameters(self) -> Iterator[Parameter]:
         for name, parameter in inspect.signature(self._method).parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
-                [fields] = get_args(self._hints[name])  # Unpack[…] of the fields' names and types
+                [fields] = get_args(self._hints[name])  # Unpack[…] of a TypedDict
                 for field, kind in get_type_hints(fields).items():
                     yield self._parameter(field, kind, _FILTER_DEFAULTS.get(field))
             elif name not in ("self", "on_progress"):
@@ -123,7 +123,7 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("sessions", "read", "space"),
         Operation("session_stats", "read", "filter"),
         Operation("resume", "read", "filter"),
-        # What is global is nobody's session's to write.
+        # A key for one session may not promote: global memories belong to no session.
         Operation("promote", "write", "space"),
         Operation("forget_session", "write", "filter"),
         Operation("restore_session", "write", "filter"),
@@ -144,7 +144,7 @@ OPERATIONS: Mapping[str, Operation] = {
 def perform(
     store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
 ) -> Any:
-    """Carry out what a caller asks, as far as the grant allows; answer in the wire's form."""
+    """Call a verb as far as the grant allows; return the answer in wire format."""
     answer = to_wire(carry_out(store, operation, given, grant))
     if grant.space is None or not operation.withheld:
         return answer
@@ -158,9 +158,9 @@ def perform_many(
     grant: Grant,
     of_all: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Carry out a verb for each of a list; nothing is done unless all of them are allowed."""
+    """Call a verb for each item of a list; do nothing unless all items are allowed."""
     common = dict(of_all or {})
-    # Before any item is looked at: whoever may not do it may not do it to an empty list.
+    # This comes before the items: a caller without access is refused even for an empty list.
     grant.narrow(operation, common, store)
     if operation.several is None:
         raise InvalidInput(f"{operation.name} takes no list of items", "ask for one at a time")
@@ -174,7 +174,7 @@ def perform_many(
 def carry_out(
     store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
 ) -> Any:
-    """Call a verb inside the grant's walls, for the door's own use: nothing is withheld."""
+    """Call a verb within the grant, for the interface's own use: no field is withheld."""
     answer = getattr(store, operation.name)(**narrow(store, operation, given, grant))
     return grant.visible(answer) if operation.name == "history" else answer
 
@@ -182,7 +182,7 @@ def carry_out(
 def narrow(
     store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
 ) -> dict[str, Any]:
-    """Give what a verb is called with for a caller, or refuse it; nothing is done yet."""
+    """Return the arguments for a caller's call of a verb, or refuse it; do not call it yet."""
     check_names(given, tuple(operation.parameters), f"parameter of {operation.name}")
     asked = grant.narrow(operation, dict(given), store)
     for parameter in operation.parameters.values():
@@ -191,7 +191,7 @@ def narrow(
                 f"{operation.name} needs {parameter.name}", parameter.schema["description"]
             )
     if grant.who is not None and "who" in operation.parameters:
-        check_label("who", asked.get("who", grant.who))  # it counts for nothing, but must be one
+        check_label("who", asked.get("who", grant.who))  # checked, then replaced by the grant's
         asked["who"] = grant.who
     return asked
 

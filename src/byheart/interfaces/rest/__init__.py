@@ -1,17 +1,19 @@
-"""The door for programs: HTTP and JSON, `byheart serve`.
+"""Serve Byheart to programs over HTTP and JSON: `byheart serve`.
 
-app.py         the layers of the app, from the outside in
-journal.py     request ids, the access line, and what nobody else caught
-guard.py       who may come in: Host, Origin, and the token that becomes a grant
-limits.py      how much and how often: bodies and rates
-routes.py      which verb stands at which path
-asking.py      from path, query string and body to a verb's parameters
-endpoints.py   a request carried out; work.py in which thread
-files.py       the one folder that may be written to, apart for each space and session
-problems.py    what goes wrong, as a status and application/problem+json
-health.py  metrics.py  openapi.py  docs_page.py
-               what the server says about itself
-serving.py     the socket, the signals, and an orderly end
+app.py          the app and its layers
+connection.py   how many clients may connect, and how long each may keep the server waiting
+journal.py      request ids, the access log, and errors that no other layer caught
+guard.py        access control: Host, Origin, and the API key that becomes a grant
+limits.py       the size and speed of request bodies, and the request rate
+routes.py       the table of paths and their verbs
+asking.py       from path, query string and body to a verb's parameters
+json_shape.py   the values and nesting levels of JSON, counted before it is parsed
+endpoints.py    carries out a request; work.py runs it in a thread
+files.py        the only folder that callers may write to, separate for each space and session
+problems.py     errors as a status and application/problem+json
+health.py  metrics.py  openapi.py  examples.py  docs_page.py
+                the server's answers about itself
+serving.py      the socket, the signals and an orderly shutdown
 """
 
 from byheart.interfaces.rest.app import create_app

@@ -1,4 +1,4 @@
-"""The app: what every request goes through, from the outside in."""
+"""Build the app from the layers that every request passes through."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def create_app(
     journal: TextIO | None = None,
     work: Work | None = None,
 ) -> ASGIApp:
-    """Make the app of a store; `mounts` come after its guards and limits, beside its own routes."""
+    """Make the app of a store.
+
+    `mounts` are routes beside the app's own; its guards and limits apply to them as well.
+    """
     counted = metrics.Metrics()
     work = work or Work(settings)
     desk = Desk(store, work, FilesFolder(settings.files_dir, settings.db_path))
@@ -54,7 +57,8 @@ def create_app(
             (HTTPException, ByheartError, Problem, Exception), answer_error
         ),
     )
-    inner.router.redirect_slashes = False  # a redirect would carry a token to whoever Host names
+    # A redirect would send the API key to whichever host the Host header names.
+    inner.router.redirect_slashes = False
     app: ASGIApp = BodyLimit(inner, settings.max_body_bytes, settings.client_timeout_seconds)
     app = RateLimit(app, Rate(settings.max_requests_per_minute))
     app = TokenGuard(app, store, settings, Rate(settings.max_requests_per_minute))
@@ -72,7 +76,7 @@ def create_app(
 
 
 def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> list[Route]:
-    """Make the routes by which the server tells about itself."""
+    """Make the routes about the server itself: health, metrics and documentation."""
     watch = health.Watch(store)
 
     async def live(_: Request) -> Response:
@@ -80,20 +84,21 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
 
     async def ready(request: Request) -> Response:
         grant: Grant | None = request.state.grant
-        # The reason may count what the space has: for keys that may see all of it.
+        # The reason may contain counts of the space: only keys that see the whole space get it.
         tell = grant is not None and grant.space == store.space and grant.session_id is None
         answer, status = await watch.look(tell=tell)
         return _json(to_wire(answer), status)
 
     async def figures(request: Request) -> Response:
         grant: Grant = request.state.grant
-        # Whole, with the sizes that `stats` withholds: whoever watches a server needs them.
+        # Unlike `perform`, `carry_out` withholds no sizes: monitoring needs them.
         ask = partial(carry_out, store, OPERATIONS["stats"], {}, grant)
         found = await work.run("read", ask, Caller.of(request))
         text = counted.render(found.space, found, work.under_way())
         return Response(text, media_type=metrics.MEDIA_TYPE)
 
-    # Written when they are first asked for, in a thread: a server starts without them.
+    # These two are not coroutines, so Starlette runs them in a thread. The first request renders
+    # the text: the server starts without it.
     def openapi(_: Request) -> Response:
         return Response(_document(), media_type="application/json")
 

@@ -1,4 +1,4 @@
-"""From path, query string and body to a verb's parameters."""
+"""Read a verb's parameters from a request's path, query string and body."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from byheart.interfaces.rest.routes import RouteEntry
 from byheart.model.checks import check_names
 
 Given = dict[str, Any]
-# Up to here, parsing takes a few milliseconds, whatever it is.
+# Parsing a body of up to this size takes a few milliseconds, whatever it contains.
 _LARGE_BYTES = 100_000
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -28,7 +28,10 @@ _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a caller said, as far as it was read: a large body is parsed by whoever has the time."""
+    """Hold the parameters of a request; the body is still unparsed.
+
+    A large body is parsed in a worker thread, not in the event loop.
+    """
 
     route: RouteEntry
     in_path: Given
@@ -37,11 +40,11 @@ class Asked:
 
     @property
     def is_large(self) -> bool:
-        """Say whether reading it would keep everybody else waiting."""
+        """Tell whether parsing the body would keep other requests waiting."""
         return len(self.body) > _LARGE_BYTES
 
     def read(self) -> Given:
-        """Gather it all, in the types that the verb takes."""
+        """Return all parameters, in the types that the verb takes."""
         said = self._parse() if self.body else self.in_query
         for name in self.in_path:
             if name in said:
@@ -54,7 +57,7 @@ class Asked:
 
 
 async def take(request: Request, route: RouteEntry) -> Asked:
-    """Take a request in, without reading what is large."""
+    """Take in a request; its body stays unparsed."""
     in_path = {name: unquote(request.path_params[name]) for name in route.in_path}
     if not route.has_body:
         return Asked(route, in_path, _read_query(request, route), b"")
@@ -68,14 +71,15 @@ async def take(request: Request, route: RouteEntry) -> Asked:
 
 
 async def _take_body(request: Request, route: RouteEntry) -> bytes:
-    """Take the bytes of a JSON object; no body at all is an empty one."""
+    """Read the bytes of a JSON object; a missing body counts as an empty object."""
     if not route.takes_text:
         request = Request(request.scope, limit_body(request.receive, MOST_BYTES_OF_CALL))
     body = await request.body()
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not body and not media_type:
         return body
-    # Checked also for its own sake: a web page elsewhere can send plain text, but not this.
+    # This check also protects browsers: a page of another origin can send plain text without
+    # asking first, but not JSON.
     if media_type != "application/json" and not media_type.endswith("+json"):
         raise Problem(
             415,
@@ -86,7 +90,7 @@ async def _take_body(request: Request, route: RouteEntry) -> bytes:
 
 
 def parse_object(body: bytes, decoder: json.JSONDecoder) -> Given:
-    """Parse a JSON object, and nothing that only Python calls JSON."""
+    """Parse a JSON object; refuse constants, such as NaN, that only Python accepts."""
     try:
         value = decoder.decode(body.decode("utf-8-sig"))
     except RecursionError:
@@ -105,10 +109,10 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 class _PatientDecoder(json.JSONDecoder):
-    """Parse in Python, where the threads take turns: the one in C keeps the interpreter.
+    """Parse in Python, so that other threads get their turn: the C parser keeps the interpreter.
 
-    9 MB of empty lists stop everybody for 2.3 s in C, and for 0.3 s at most (collecting garbage)
-    here. What such a body is usually made of, long texts, is read in C in either case.
+    9 MB of empty lists block every thread for 2.3 s in C, but for at most 0.3 s (garbage
+    collection) here. Most large bodies consist of long strings, which are read in C in both cases.
     """
 
     def __init__(self) -> None:
@@ -145,7 +149,7 @@ def _typed_one(parameter: Parameter, text: str) -> Any:
         if kind == "boolean":
             return _FLAGS[text.lower()]
         if kind in ("integer", "number"):
-            # As JSON writes them: Python would take "1_000", "١" and "nan" as well.
+            # Only JSON's notation is allowed: Python would accept "1_000", "١" and "nan" as well.
             if _NUMBER.fullmatch(text):
                 return json.loads(text)
             raise ValueError

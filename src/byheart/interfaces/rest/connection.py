@@ -1,8 +1,8 @@
-"""The connections of clients: how many there may be, and how long each may keep the server waiting.
+"""Limit how many clients are connected, and how long each may keep the server waiting.
 
-uvicorn closes a connection that is idle between two requests, but waits for ever for the end of a
-request's head, and for a client that does not read its answer. The time that bodies may take is
-limited in `limits.py`.
+uvicorn closes a connection that is idle between two requests, but it waits forever for the end of a
+request's head, and for a client that does not read its answer. `limits.py` limits the time that a
+body may take.
 """
 
 from __future__ import annotations
@@ -17,32 +17,33 @@ from byheart.interfaces.rest.problems import Problem
 from byheart.settings import Settings
 
 _CHECKS_PER_TIMEOUT = 4
-# After a refusal: closed with bytes unread, the client would see a broken connection, no answer.
+# How long a refused connection stays open. If the server closed it with bytes unread, the client
+# would see a broken connection instead of the answer.
 _LINGER_SECONDS = 1.0
 _MORE_CONNECTIONS = "ask again in a moment, or raise max_connections"
 
 
 class Connection(H11Protocol):
-    """One connection, watched for a client that does not go on."""
+    """Watch one connection, and close it if its client stalls."""
 
     most: ClassVar[int]
     timeout_seconds: ClassVar[float]
 
-    # Since when a request's head is waited for; none while a request is carried out.
+    # Since when the server waits for a request's head; `None` while it carries out a request.
     _waiting_since: float | None = None
     _refused = False
     _next_check: asyncio.TimerHandle | None = None
-    # The bytes of answers that the client has not taken yet, and since when they are the same.
+    # How many bytes of answers the client has not read yet, and since when that number is the same.
     _unsent = 0
     _unsent_since = 0.0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to watch a connection; refuse it if there are too many that are in use."""
+        """Start watching a connection; refuse it if too many are in use."""
         super().connection_made(transport)
         self._waiting_since = self.loop.time()
         self._check_later()
         if len(self.connections) > 2 * self.most:
-            transport.abort()  # even refusals are too many
+            transport.abort()  # too many even to answer each with a refusal
         elif len(self.connections) > self.most and not self._make_room():
             self._answer(
                 Problem(503, f"{self.most} connections are in use", _MORE_CONNECTIONS),
@@ -50,7 +51,7 @@ class Connection(H11Protocol):
             )
 
     def data_received(self, data: bytes) -> None:
-        """Read on, unless the connection was refused."""
+        """Process received bytes, unless the connection was refused."""
         if not self._refused:
             super().data_received(data)
             self._note_waiting()
@@ -61,20 +62,20 @@ class Connection(H11Protocol):
         self._note_waiting()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop watching."""
+        """Stop watching the connection."""
         if self._next_check is not None:
             self._next_check.cancel()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close at the end of the server; what was refused has had its answer."""
+        """Close when the server stops; a refused connection already has its answer."""
         if self._refused:
             self.transport.abort()
         else:
             super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are no HTTP request in the form of every other error."""
+        """Answer bytes that are not an HTTP request in the form of every other error."""
         self._answer(Problem(400, msg, "send a request of HTTP/1.1"))
 
     def _note_waiting(self) -> None:
@@ -84,7 +85,7 @@ class Connection(H11Protocol):
             self._waiting_since = self.loop.time()
 
     def _make_room(self) -> bool:
-        """Close the connection that waits the longest for a request, if too many are open."""
+        """Close the longest idle connection if too many are in use; tell whether there is room."""
         others = [cast(Connection, each) for each in self.connections if each is not self]
         used = [each for each in others if not each._refused and not each.transport.is_closing()]
         if len(used) < self.most:
@@ -100,7 +101,7 @@ class Connection(H11Protocol):
         self._next_check = self.loop.call_later(delay, self._check)
 
     def _check(self) -> None:
-        """Close the connection if its client did not go on for too long."""
+        """Close the connection if its client has stalled for too long."""
         now = self.loop.time()
         unsent = self.transport.get_write_buffer_size()
         if unsent != self._unsent:
@@ -129,9 +130,9 @@ class Connection(H11Protocol):
         )
 
     def _answer(self, problem: Problem, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
-        """Answer without the app, as far as an answer can still be begun, and close."""
+        """Answer without the app, if no answer has begun yet, and close."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self.cycle.disconnected = True  # the app is told, and has nothing more to say
+            self.cycle.disconnected = True  # tells the app that its answer is no longer wanted
             self.cycle.message_event.set()
         if self._refused or self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.close()
@@ -151,7 +152,7 @@ class Connection(H11Protocol):
 
 
 def connection_class(settings: Settings) -> type[Connection]:
-    """Make the class of connections that keep to the limits of the settings."""
+    """Make a connection class with the limits of the settings."""
 
     class LimitedConnection(Connection):
         most = min(settings.max_connections, _most_files() // 2)
@@ -161,7 +162,7 @@ def connection_class(settings: Settings) -> type[Connection]:
 
 
 def _most_files() -> int:
-    """Say how many files and connections the process may have open."""
+    """Return how many files and connections the process may have open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

@@ -1,6 +1,6 @@
-"""The page at /docs: the OpenAPI document for people.
+"""Render the OpenAPI document as a page for people, at /docs.
 
-One page without scripts: nothing to load from elsewhere, and nothing that could send a token away.
+The page has no scripts: it loads nothing from elsewhere, and nothing in it can leak an API key.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IN_PATH = {"memory_id": _MEMORY_ID, "keep": _MEMORY_ID, "chunk_id": f"{_MEMORY_
 
 
 def render_page() -> str:
-    """Write the page."""
+    """Render the page."""
     document = describe_api()
     operations = [
         (method.upper(), path, each)
@@ -69,7 +69,7 @@ def _path(path: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Show what stands between backticks as code."""
+    """Render text between backticks as code."""
     parts = escape(text).split("`")
     return "".join(f"<code>{part}</code>" if at % 2 else part for at, part in enumerate(parts))
 
@@ -103,7 +103,7 @@ def _operation(method: str, path: str, operation: Schema) -> str:
 
 
 def _body_rows(schema: Schema) -> Iterator[str]:
-    # Of several forms, the first is the usual one; a noun of its own is listed with the nouns.
+    # A body may have several forms, the usual one first; the nouns' section lists a noun's fields.
     for form in schema.get("anyOf", [schema]):
         if "$ref" in form:
             yield f"<tr><td colspan='3'>the fields of {_type(form)}, or</tr>"

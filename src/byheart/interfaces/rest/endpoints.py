@@ -1,4 +1,4 @@
-"""A request carried out: read, performed in a thread, answered."""
+"""Carry out requests: read the parameters, call the verb in a thread, answer."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.store import MemoryStore
 
-# What the metrics tell apart, as the answer names it.
+# Verbs whose answer names the search mode; the metrics count each mode separately.
 _MODES = ("search", "recall", "context")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is answered: made in the worker's thread, down to the bytes."""
+    """Hold an answer, made in the worker thread down to its bytes."""
 
     body: bytes
     status: int = 200
@@ -43,7 +43,7 @@ class Outcome:
 
 
 class Desk:
-    """Carry out what the routes ask for, on one store."""
+    """Carry out the requests of all routes on one store."""
 
     def __init__(self, store: MemoryStore, work: Work, files: FilesFolder) -> None:
         self._store = store
@@ -51,7 +51,7 @@ class Desk:
         self._files = files
 
     def routes(self) -> list[Route]:
-        """Make the routes: one for each path, so that 405 can name all its methods."""
+        """Make one route for each path, so that a 405 answer can name all methods of the path."""
         by_path: dict[str, dict[str, RouteEntry]] = {}
         for entry in ROUTES:
             by_path.setdefault(entry.path, {})[entry.method] = entry
@@ -96,7 +96,7 @@ class Desk:
             return Outcome(write_json(self._write_file(given, grant)))
         answer = perform(self._store, operation, given, grant)
         if operation.name == "search":
-            # The name that callers of other systems know, as `source` is of `mode`.
+            # An alias that callers know from other systems, as `source` is an alias of `mode`.
             answer["count"] = answer["total_results"]
         return Outcome(write_json(answer), mode=answer["mode"] if operation.name in _MODES else "")
 
@@ -127,13 +127,13 @@ class Desk:
             placed = {**given, "output_path": str(place)}
             written = perform(self._store, WRITE_TO_FILE, placed, grant)
         except ByheartError as error:
-            # Where the folder lies on this machine is not for callers to know.
+            # Callers must not learn where the folder is located on this machine.
             error.message = error.message.replace(str(place), shown)
             raise
         return {**written, "file_path": shown}
 
 
 def write_json(value: Any) -> bytes:
-    """Write JSON in UTF-8; what is no character comes out as JSON's own escape for it."""
+    """Write JSON in UTF-8; a lone surrogate is written as a JSON escape."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")

@@ -1,4 +1,4 @@
-"""Examples for the OpenAPI document and its page: what is sent, and what comes back."""
+"""Hold example requests and answers for the OpenAPI document and its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one folder that callers may have files written to, and nothing outside of it."""
+"""Keep all files that callers write inside one folder."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TO_QUOTE = re.compile(rb"[^a-z0-9_-]")
 
 
 class FilesFolder:
-    """Find the place of a file, wherever a caller would like it to be.
+    """Locate a caller's file inside the folder, whatever path the caller asks for.
 
-    Every space has a folder of its own, and in it every session whose tokens write: what one may
-    not read, another may not overwrite.
+    Every space has its own subfolder, and every session whose API keys write files has one in it:
+    a caller cannot overwrite a file that it may not read.
     """
 
     def __init__(self, folder: Path, store: str) -> None:
@@ -26,10 +26,10 @@ class FilesFolder:
         self._store = Path(store)
 
     def locate(self, output_path: object, space: str, session_id: str | None) -> Path:
-        """Say where a file would stand; nothing is made or written."""
+        """Return where a file would be located; create and write nothing."""
         own = self._folder.resolve().joinpath(*map(_quoted, filter(None, (space, session_id))))
         relative = _check_relative(output_path)
-        place = (own / relative).resolve()  # through every link there is on the way
+        place = (own / relative).resolve()  # follows every link on the way
         if not place.is_relative_to(own) or place == own:
             raise _outside(output_path)
         if self._is_of_the_store(place):
@@ -39,11 +39,11 @@ class FilesFolder:
         return place
 
     def name(self, place: Path) -> str:
-        """Name a place by its path inside the folder."""
+        """Return the path of a file relative to the folder."""
         return place.relative_to(self._folder.resolve()).as_posix()
 
     def make_room(self, place: Path) -> None:
-        """Make the folders above a file that was located."""
+        """Create the parent folders of a file that was located."""
         above = self.name(place.parent)
         try:
             make_private_folder(place.parent)
@@ -54,11 +54,12 @@ class FilesFolder:
                 f"cannot make the folder {above} in files_dir: {error.strerror}",
                 "name another in the setting files_dir",
             ) from error
-        if place.parent.resolve() != place.parent:  # a link that came up in between
+        if place.parent.resolve() != place.parent:  # a link was created since `locate`
             raise _outside(place.name)
 
     def _is_of_the_store(self, place: Path) -> bool:
-        # Opened by anybody but SQLite, even to be refused, its files lose their locks.
+        # A store's file must not be opened here, not even to refuse it: closing it would release
+        # the locks that SQLite holds on it.
         store = self._store.resolve()
         return place.parent == store.parent and place.name.startswith(store.name)
 
@@ -84,7 +85,7 @@ def _check_relative(output_path: object) -> PurePosixPath:
 
 
 def _quoted(name: str) -> str:
-    """Make a folder's name of any label: no two are the same, whatever the disk thinks of case."""
+    """Make a folder's name of any label; names stay distinct on a disk that ignores case."""
     quoted = _TO_QUOTE.sub(lambda found: b"%%%02x" % found[0][0], name.encode()).decode()
     if len(quoted) <= _LONGEST_NAME_BYTES:
         return quoted

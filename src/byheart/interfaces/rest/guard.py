@@ -1,4 +1,4 @@
-"""Who may come in: Host and Origin against DNS rebinding, and a token that becomes a grant."""
+"""Control access: check Host and Origin against DNS rebinding, turn an API key into a grant."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from byheart.interfaces.rest.problems import Problem, problem_of
 from byheart.settings import Settings
 from byheart.store import MemoryStore
 
-# The only paths without a token. They say nothing of what is stored.
+# The only paths that never need an API key. Their answers reveal nothing about stored content.
 OPEN_PATHS = ("/health", "/health/ready")
-# Descriptions, the same for everybody, that a browser should be able to show: it cannot send a
-# token with an address. Open where the server can be reached from its own machine alone.
+# Descriptions, the same for every caller. A browser should be able to show them, but it cannot send
+# an API key with an address. They need no key if only this machine can reach the server.
 DESCRIPTIONS = ("/", "/docs", "/openapi.json")
 ANY_HOST = "*"
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether a host name can only mean this machine."""
+    """Tell whether a host name can only mean this machine."""
     name = host.strip("[]").lower().rstrip(".")
     try:
         return ipaddress.ip_address(name).is_loopback
@@ -33,17 +33,17 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(authority: str) -> str:
-    """Give the host of a Host header, without its port."""
+    """Return the host of a Host header, without its port."""
     if authority.startswith("["):
         return authority.partition("]")[0].lower() + "]"
     return authority.partition(":")[0].lower()
 
 
 class AddressGuard:
-    """Refuse requests that a web page of somebody else had a browser make.
+    """Refuse requests that a foreign web page makes a browser send.
 
-    A page can make its own name mean 127.0.0.1, but the browser still says that name in Host; and
-    it says in Origin who asks.
+    A page can make its own host name resolve to 127.0.0.1, but the browser still sends that name in
+    Host, and it sends the page's origin in Origin.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -53,7 +53,7 @@ class AddressGuard:
         self._origins: Collection[str] = settings.allowed_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or answer why not."""
+        """Pass a request on, or answer why it is refused."""
         if scope["type"] == "http":
             problem = self._look(Headers(scope=scope))
             if problem is not None:
@@ -74,7 +74,7 @@ class AddressGuard:
         if origin is None or origin.lower() in self._origins:
             return None
         if origin.lower() in (f"http://{authority.lower()}", f"https://{authority.lower()}"):
-            return None  # its own pages
+            return None  # a page of this server
         return Problem(
             403,
             f"pages of {origin!r} may not ask this server",
@@ -83,9 +83,9 @@ class AddressGuard:
 
 
 class TokenGuard:
-    """Let in whoever has a token, and leave what it allows in `scope["state"]["grant"]`.
+    """Admit requests with an API key, and put the key's grant into `scope["state"]["grant"]`.
 
-    Those without one are counted by the address they come from.
+    Requests without a valid key are counted by the address they come from.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class TokenGuard:
             await self._app(scope, receive, send)
 
     def _grant(self, authorization: str, scope: Scope) -> Grant | None:
-        # In the loop's own thread: it takes less time than to wake up another.
+        # This runs in the event loop: the check takes less time than waking up a thread.
         scheme, _, secret = authorization.partition(" ")
         token = self._store.check_token(secret.strip()) if scheme.lower() == "bearer" else None
         if token is None:

@@ -1,4 +1,4 @@
-"""How the server is: alive, and ready to answer from its store."""
+"""Report whether the server is alive, and ready to answer from its store."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ class Readiness:
 
 
 class Watch:
-    """Ask the store how it is, once in a while at most, however many want to know.
+    """Check the store, and remember the result for a moment, however many callers ask.
 
-    In a thread of its own: strangers may ask this, and must not take those of the callers.
+    The check has its own thread: callers without an API key may ask for it, and must not use up
+    the threads of the others.
     """
 
     def __init__(self, store: MemoryStore, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,10 +47,10 @@ class Watch:
         self._seen: tuple[float, Readiness] | None = None
 
     async def look(self, *, tell: bool) -> tuple[Readiness, int]:
-        """Say how the store is, and with which status that is answered."""
+        """Return the readiness, with its reason if `tell` is set, and the status to answer with."""
         found = self._remembered()
         if found is None:
-            async with self._looking:  # whoever waited here finds it looked at
+            async with self._looking:  # callers that waited for the lock find the result remembered
                 found = self._remembered()
                 if found is None:
                     now = self._clock()

@@ -1,4 +1,4 @@
-"""Each request by name: its id, its line in the log, and what nobody else caught."""
+"""Give each request an id and a line in the access log, and catch all remaining errors."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from byheart.interfaces.rest.problems import Problem, instance_of, unexpected
 
 REQUEST_ID = "X-Request-Id"
 _SANE = re.compile(r"[A-Za-z0-9._:-]{1,100}")
-# What proxies write when the client has gone before it was answered.
+# The status that proxies log when the client disconnects before it is answered.
 CLIENT_GONE = 499
-# Answers are what somebody remembers: nobody on the way is to keep a copy, or guess their type.
+# Answers contain private memories: no cache may keep a copy, and no browser may guess their type.
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 _log = logging.getLogger(__name__)
 
 
 class Journal:
-    """Name, time and note down every request."""
+    """Identify, time and log every request."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, lines: TextIO | None) -> None:
         self._app = app
@@ -35,14 +35,14 @@ class Journal:
         self._lines = lines
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, and note what became of it."""
+        """Pass a request on, and log its outcome."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         started = time.perf_counter()
         state = scope.setdefault("state", {})
         state["request_id"] = _request_id(scope)
-        # Paths are compared as they were sent: an id may hold a slash, if it is encoded.
+        # Routes match the path as it was sent: an id may contain a slash if it is encoded.
         scope["path"] = instance_of(scope)
         status = size = 0
 
@@ -61,7 +61,7 @@ class Journal:
             await self._app(scope, receive, send_named)
         except ClientDisconnect:
             status = CLIENT_GONE
-        except Exception as error:  # noqa: BLE001 - the outermost door
+        except Exception as error:  # noqa: BLE001 - the outermost layer
             problem = error if isinstance(error, Problem) else unexpected(error)
             if not isinstance(error, Problem):
                 _log.error(
@@ -87,7 +87,7 @@ class Journal:
             f"{instance_of(scope)} {seconds * 1000:.1f}ms {size}B "
             f"{state.get('who', '-')!r} {state['request_id']}\n"
         )
-        # A log that cannot be written is no reason to refuse anybody.
+        # A request must not fail because its log line cannot be written.
         with contextlib.suppress(OSError, ValueError):
             self._lines.write(line)
             self._lines.flush()

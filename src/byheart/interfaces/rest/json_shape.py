@@ -1,7 +1,7 @@
-"""How many values a JSON text has and how deep they are nested, found out before it is parsed.
+"""Count the values and nesting levels of a JSON text before it is parsed.
 
-A text of 18 MB parses in milliseconds if it is one string, and in seconds, into half a gigabyte, if
-it is six million empty lists. Counting takes little, and stops at the first value too many.
+A text of 18 MB parses in milliseconds if it is one string. If it is six million empty lists, it
+takes seconds and half a gigabyte. Counting is cheap, and stops at the first value too many.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import re
 
 from byheart.interfaces.rest.problems import Problem
 
-# Metadata and tags are the only lists of a call, and nobody nests them as deep as this.
+# Only metadata and tags are nested in a call, and no real data is nested this deep.
 MOST_LEVELS = 64
-# For a call that carries no list of items.
+# The limit for a call without a list of items.
 MOST_VALUES_OF_CALL = 50_000
-# For items to be saved: at 20 MB a body has on average fewer than 40 bytes for each of them.
+# The limit for a list of items to save. A body of 20 MB exceeds it only if its values have fewer
+# than 40 bytes on average.
 MOST_VALUES = 500_000
 
 _PIECE_BYTES = 65_536
@@ -23,7 +24,7 @@ _ALL_BUT_BRACKETS = bytes(each for each in range(256) if each not in b"[]{}")
 
 
 class JsonShape:
-    """Count the values and the levels of a JSON text as its bytes come in."""
+    """Count the values and levels of a JSON text as its bytes arrive."""
 
     def __init__(self, most_values: int) -> None:
         self._most_values = most_values
@@ -38,7 +39,7 @@ class JsonShape:
             self._feed_piece(self._rest + data[start : start + _PIECE_BYTES])
 
     def _feed_piece(self, piece: bytes) -> None:
-        # Python's parser takes UTF-16 as well, whose quotes would be miscounted here.
+        # Python's parser also accepts UTF-16, but this class would miscount its quotes.
         if b"\x00" in piece:
             raise Problem(400, "the body is not JSON in UTF-8: it has a null byte", "send UTF-8")
         self._rest = b""
@@ -54,7 +55,7 @@ class JsonShape:
                 at = end + 1
 
     def _end_of_string(self, piece: bytes, at: int) -> int:
-        """Find where a string ends; a backslash at the end belongs to the next piece."""
+        """Find where a string ends; keep a backslash at the end for the next piece."""
         inside = _INSIDE_STRING.match(piece, at)
         end = inside.end() if inside else at
         if end < len(piece) and piece[end] == ord("\\"):
@@ -66,7 +67,7 @@ class JsonShape:
         return end + 1
 
     def _count(self, outside: bytes) -> None:
-        """Count what stands between two strings."""
+        """Count the levels and values between two strings."""
         self._nest(outside)
         self._add_values(sum(outside.count(each) for each in (b",", b"[", b"{")))
 

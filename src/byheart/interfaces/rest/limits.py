@@ -1,4 +1,4 @@
-"""How much and how often: the size of bodies, and the rate of each token and address."""
+"""Limit the size and speed of request bodies, and the request rate per API key and address."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from byheart.interfaces.rest.problems import Problem
 
-# What is refused before it was read is read to its end all the same, within these bounds: a client
-# that is still sending would find the connection broken, and never see the answer. For strangers
-# little is read: it is their word against our bandwidth.
+# A body that is refused early is still read to its end, within these bounds: otherwise a client
+# that is still sending finds the connection broken, and never sees the answer. The bounds are low
+# for callers without an API key, to save bandwidth.
 _MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS = 256_000_000, 5.0
 _MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS = 1_000_000, 1.0
 _MINUTE_SECONDS = 60.0
 _TOO_SLOW = 408
-# A slower body counts as one that stopped.
+# A body that arrives more slowly counts as stalled.
 _LEAST_BYTES_PER_SECOND = 1_000
-# For calls that carry no text to keep: the longest question and all the filters there are fit.
+# The limit for calls without a text to save; the longest query with all filters fits.
 MOST_BYTES_OF_CALL = 1_000_000
 _SEND_IN_PARTS = "send it in parts, or raise max_body_bytes"
 
 
 class Rate:
-    """Let each name ask so often in a minute: all at once, then as fast as its bucket fills."""
+    """Limit the requests per minute of each name, with a bucket that refills steadily.
+
+    A name may send a whole minute's requests at once; then it waits for the bucket to refill.
+    """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(per_minute)
@@ -40,7 +43,7 @@ class Rate:
         return len(self._buckets)
 
     def wait_seconds(self, name: str) -> float:
-        """Count a request; say how long to wait if it is one too many."""
+        """Count a request; return the seconds to wait if it is one too many, otherwise 0."""
         if not self._most:
             return 0.0
         now, per_second = self._clock(), self._most / _MINUTE_SECONDS
@@ -52,7 +55,7 @@ class Rate:
         return 0.0 if allowed else (1 - left) / per_second
 
     def _forget_idle(self, now: float) -> None:
-        """Drop the buckets that are full again: they are as good as none."""
+        """Drop the buckets that are full again: a name without a bucket starts with a full one."""
         if now - self._swept < _MINUTE_SECONDS:
             return
         self._swept = now
@@ -64,7 +67,7 @@ class Rate:
 
 
 def too_often(who: str, wait_seconds: float) -> Problem:
-    """Say how long to wait before asking again."""
+    """Make the problem 429, with the time to wait before the next request."""
     return Problem(
         429,
         f"{who} asks more often than max_requests_per_minute allows",
@@ -74,14 +77,14 @@ def too_often(who: str, wait_seconds: float) -> Problem:
 
 
 class RateLimit:
-    """Answer 429 to a token that asks too often."""
+    """Answer 429 to an API key that sends too many requests."""
 
     def __init__(self, app: ASGIApp, rate: Rate) -> None:
         self._app = app
         self._rate = rate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Count a request of a token."""
+        """Count a request of an API key; pass it on or refuse it."""
         token = scope.get("state", {}).get("token")
         wait = 0.0 if token is None else self._rate.wait_seconds(token)
         if wait:
@@ -106,17 +109,17 @@ def limit_body(receive: Receive, most_bytes: int, hint: str = "send less") -> Re
 
 
 def too_large(most_bytes: int, hint: str) -> Problem:
-    """Say how large a body may be."""
+    """Make the problem 413, with the largest size allowed."""
     return Problem(413, f"the body has more than {most_bytes:,} bytes", hint)
 
 
 def hurry_body(receive: Receive, seconds: float) -> Receive:
-    """Raise `Problem` 408 when a body is waited for so long, and too few bytes came meanwhile."""
+    """Raise `Problem` 408 when a body stalls for `seconds`, or arrives too slowly."""
     waited, counted, ended = 0.0, 0, False
 
     async def receive_in_time() -> Message:
         nonlocal waited, counted, ended
-        if ended:  # then it is the end of the connection that is waited for
+        if ended:  # the caller now waits for the client to disconnect
             return await receive()
         began = anyio.current_time()
         with anyio.move_on_after(seconds + counted / _LEAST_BYTES_PER_SECOND - waited):
@@ -155,13 +158,13 @@ class BodyLimit:
 
 
 class Patience:
-    """Read what a client is still sending before its refusal goes out."""
+    """Read the rest of a body before a refusal is sent."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Keep an eye on how much of a body was read."""
+        """Pass a request on, and watch whether its body was read to the end."""
         if scope["type"] != "http" or not _is_sending(scope):
             await self._app(scope, receive, send)
             return
@@ -176,14 +179,14 @@ class Patience:
         async def send_late(message: Message) -> None:
             if message["type"] == "http.response.start" and not ended:
                 if message["status"] == _TOO_SLOW:
-                    pass  # it has been waited for already
+                    pass  # the server has already waited for the body
                 elif scope["state"].get("grant") is not None:
                     await drain(_MOST_DRAINED_BYTES, _MOST_DRAINED_SECONDS)
                 else:
                     await drain(
                         _MOST_DRAINED_OF_STRANGERS_BYTES, _MOST_DRAINED_OF_STRANGERS_SECONDS
                     )
-                if not ended:  # or the server would read the rest to keep the connection
+                if not ended:  # otherwise the server reads the rest, to reuse the connection
                     MutableHeaders(scope=message)["Connection"] = "close"
             await send(message)
 
@@ -197,7 +200,7 @@ class Patience:
 
 
 def announced_bytes(scope: Scope) -> int:
-    """Read how many bytes a request says its body has."""
+    """Return the size of the body that a request announces."""
     text = Headers(scope=scope).get("content-length", "0")
     return int(text) if text.isdecimal() else 0
 
@@ -205,5 +208,5 @@ def announced_bytes(scope: Scope) -> int:
 def _is_sending(scope: Scope) -> bool:
     headers = Headers(scope=scope)
     if headers.get("expect", "").lower() == "100-continue":
-        return False  # it waits to be told before it sends
+        return False  # the client waits for permission before it sends the body
     return "transfer-encoding" in headers or announced_bytes(scope) > 0

@@ -1,6 +1,7 @@
-"""What Prometheus reads: requests and latencies of this process, and the figures of the store.
+"""Write metrics for Prometheus: requests and latencies of this process, figures of the store.
 
-Written by hand: the text format is a few lines, and counting in the event loop needs no locks.
+No client library is used: the text format is a few lines, and counting in the event loop needs no
+locks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from byheart.model import Access, Stats
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _ELSEWHERE = "elsewhere"
-# Anything can be sent as a method; what is counted by name must stay few.
+# A client can send any word as a method, but the number of different labels must stay small.
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _OTHER_METHOD = "other"
 
@@ -25,7 +26,7 @@ Labels = Mapping[str, str]
 
 
 class Observation(NamedTuple):
-    """One request as it is counted; of which space tells who may see the count."""
+    """Describe one request for counting; `space` decides who may see the count."""
 
     space: str | None
     method: str
@@ -36,7 +37,7 @@ class Observation(NamedTuple):
 
     @classmethod
     def of(cls, scope: Scope, status: int, seconds: float) -> Observation:
-        """Read it off a request; paths that do not exist are all one, so that they stay few."""
+        """Describe a request; all unknown paths share one label, so that labels stay few."""
         state, route = scope["state"], scope.get("route")
         grant = state.get("grant")
         method = scope["method"] if scope["method"] in _METHODS else _OTHER_METHOD
@@ -51,7 +52,7 @@ class Observation(NamedTuple):
 
 
 class _Histogram:
-    """How long requests took, in buckets."""
+    """Count the durations of requests in buckets."""
 
     __slots__ = ("buckets", "seconds")
 
@@ -65,7 +66,7 @@ class _Histogram:
 
 
 class Metrics:
-    """Count requests, and write all figures down."""
+    """Count requests, and render all figures as text."""
 
     def __init__(self) -> None:
         self._requests: dict[tuple[str | None, str, str, int], int] = defaultdict(int)
@@ -77,7 +78,7 @@ class Metrics:
         self._latencies[seen.space, seen.route, seen.mode].add(seen.seconds)
 
     def render(self, space: str, stats: Stats, under_way: Mapping[Access, int]) -> str:
-        """Write what a space may see: its own requests, and those of nobody."""
+        """Render what a space may see: its own requests, and those without an API key."""
         seen = (space, None)
         families = [
             ("byheart_requests_total", "counter", "Requests answered.", self._request_rows(seen)),
@@ -126,7 +127,7 @@ _Family = tuple[str, str, str, Iterator[_Row]]
 
 
 def _store_families(stats: Stats) -> Iterator[_Family]:
-    """Take the figures of the store; what is counted there is counted over all processes."""
+    """Yield the figures of the store; its counters include all processes."""
     plain: dict[str, tuple[str, float]] = {
         "byheart_memories": ("Memories of the space.", stats.memories),
         "byheart_chunks": ("Chunks of the space.", stats.chunks),

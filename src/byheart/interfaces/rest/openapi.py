@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the routes, the verbs' signatures and the nouns' types."""
+"""Make the OpenAPI document from the routes, the verbs' signatures and the nouns' types."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _TAGS = {
     "rename_entity": "Upkeep",
     "merge_entities": "Upkeep",
 }
-# What a body of one is called, where a body may also be several.
+# The schema name of a single item, for verbs whose body may also be a list of items.
 _SEVERAL_OF = {"save": "NewMemory", "log": "NewTurn"}
 _PROBLEM: Schema = {
     "type": "object",
@@ -83,7 +83,7 @@ _PROBLEM: Schema = {
 
 
 def describe_api() -> Schema:
-    """Write the whole document."""
+    """Make the whole document."""
     nouns: dict[str, Schema] = {"Problem": _PROBLEM}
     paths: dict[str, Schema] = {}
     for entry in ROUTES:
@@ -125,14 +125,14 @@ def _operation(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
 
 
 def _operation_id(entry: RouteEntry) -> str:
-    """Name an operation after its verb; at a second path, after that as well."""
+    """Name an operation after its verb; at further paths, after the method as well."""
     same = [each for each in ROUTES if each.operation.name == entry.operation.name]
     first = same[0] is entry
     return entry.operation.name if first else f"{entry.operation.name}_by_{entry.method.lower()}"
 
 
 def _in_path(parameter: Parameter) -> Schema:
-    # What a path holds is a name, in whatever form the verb would take several of them.
+    # A path contains a single name, even if the verb also takes a list of names.
     schema = parameter.schema if "type" in parameter.schema else parameter.schema["anyOf"][0]
     described = {"description": parameter.schema["description"], **schema}
     return {
@@ -176,7 +176,7 @@ def _body(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
 
 
 def body_schema(parameters: Mapping[str, Parameter]) -> Schema:
-    """Describe an object with some parameters."""
+    """Describe a JSON object with these parameters as members."""
     return {
         "type": "object",
         "properties": {name: _property(each) for name, each in parameters.items()},
@@ -224,7 +224,7 @@ def _results(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
 
 
 def _leave_out(withheld: tuple[str, ...], noun: Schema) -> None:
-    """Take out of a noun what no token is told: here everybody comes with one."""
+    """Remove the fields that no API key may see: every caller of REST has a key."""
     noun["properties"] = {
         name: each for name, each in noun["properties"].items() if name not in withheld
     }

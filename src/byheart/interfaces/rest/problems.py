@@ -1,4 +1,4 @@
-"""What goes wrong, as a status and a body of the type application/problem+json (RFC 9457)."""
+"""Turn errors into a status and a body of the type application/problem+json (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ STATUSES: Mapping[type[ByheartError], int] = {
     Forbidden: 403,
     Overloaded: 503,
 }
-# What passes by itself, with how long to wait before asking again.
+# Temporary errors, with the seconds to wait before the next request.
 _RETRY_SECONDS: Mapping[type[ByheartError], int] = {
     StoreBusy: 1,
     Overloaded: 1,
@@ -75,7 +75,10 @@ _HINTS = {
 
 
 class Problem(Exception):
-    """What is answered instead of a result; `position` is of a raw query that is not valid."""
+    """Answer with an error instead of a result.
+
+    `position` is the place in a raw query where it is not valid.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class Problem(Exception):
         self.position = position
 
     def answer(self, scope: Scope) -> Response:
-        """Write it down for one request."""
+        """Make the response to one request."""
         body = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -109,18 +112,18 @@ class Problem(Exception):
         )
 
     async def send(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer with it."""
+        """Send the problem as the response."""
         await self.answer(scope)(scope, receive, send)
 
 
 def instance_of(scope: Scope) -> str:
-    """Name what was asked for as it stood in the request: nothing in it can break a line."""
+    """Return the path as it was sent, still encoded: it cannot contain a line break."""
     raw: bytes = scope.get("raw_path") or scope["path"].encode()
     return raw.decode("ascii", "backslashreplace")
 
 
 def problem_of(error: ByheartError) -> Problem:
-    """Say what an error means at this door."""
+    """Translate an error into a problem."""
     kinds = type(error).__mro__
     wait = next((_RETRY_SECONDS[kind] for kind in kinds if kind in _RETRY_SECONDS), None)
     return Problem(
@@ -133,7 +136,7 @@ def problem_of(error: ByheartError) -> Problem:
 
 
 def unexpected(error: Exception) -> Problem:
-    """Say that Byheart itself is at fault, and nothing of what only its log should hold."""
+    """Report a defect of Byheart, without the details that belong only in its log."""
     return Problem(
         500,
         f"something unexpected went wrong: {type(error).__name__}",
@@ -142,7 +145,7 @@ def unexpected(error: Exception) -> Problem:
 
 
 async def answer_error(request: Request, error: Exception) -> Response:
-    """Answer what the routing or a verb raised."""
+    """Answer an error that the routing or a verb raised."""
     if isinstance(error, HTTPException):
         hint = _HINTS.get(error.status_code, "")
         path = instance_of(request.scope)

@@ -1,4 +1,4 @@
-"""Which verb stands at which path, and where its parameters are said."""
+"""List which verb each path calls, and where its parameters are given."""
 
 from __future__ import annotations
 
@@ -13,15 +13,19 @@ from byheart.model import Access
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 _IN_PATH = re.compile(r"\{(\w+)\}")
 
-# Verbs that read, but compare everything with everything.
+# Verbs that only read, but take long: they compare all memories with one another.
 _TAKE_LONG = ("dedupe",)
-# Known at this door alone, where files are written to one folder and nowhere else.
+# Only this interface offers the verb: it confines the files to one folder.
 WRITE_TO_FILE = Operation("write_to_file", "write", "memory", by_path=True)
 
 
 @dataclass(frozen=True, slots=True)
 class RouteEntry:
-    """One verb at one path; `only` are the parameters it takes there, if not all of them."""
+    """Map one method and path to a verb.
+
+    `only` names the parameters that the route takes, if it does not take all; `without` names the
+    parameters that it does not take.
+    """
 
     method: Method
     path: str
@@ -32,26 +36,26 @@ class RouteEntry:
 
     @property
     def in_path(self) -> tuple[str, ...]:
-        """Name the parameters that are part of the path."""
+        """Return the names of the parameters that are part of the path."""
         return tuple(_IN_PATH.findall(self.path))
 
     @property
     def has_body(self) -> bool:
-        """Say whether the other parameters are a JSON body, not the query string."""
+        """Tell whether the other parameters are in a JSON body, not in the query string."""
         return self.method in ("POST", "PATCH")
 
     @property
     def takes_text(self) -> bool:
-        """Say whether a caller may send a text to keep, which may be as large as the settings say.
+        """Tell whether the body may contain a text to save: then the size limit is the setting's.
 
-        The metadata of a memory is always sent with its text.
+        A route that takes metadata always takes a text as well.
         """
         return bool({"content", "text"} & self.parameters.keys())
 
     def lane_for(self, given: Mapping[str, Any] | None) -> Access:
-        """Say with whom it shares its threads: what takes long is not to be in a search's way.
+        """Choose the threads for a request, so that slow work does not delay searches.
 
-        What was not read yet (`None`) may turn out to write.
+        `given` is `None` if the body is not parsed yet: such a request may turn out to write.
         """
         if self.operation.name in _TAKE_LONG or (given is None and self.operation.writes_if):
             return "write"
@@ -59,7 +63,7 @@ class RouteEntry:
 
     @property
     def parameters(self) -> Mapping[str, Parameter]:
-        """Give the parameters that can be said here besides those in the path."""
+        """Return the parameters that the route takes besides those in the path."""
         return {
             name: each
             for name, each in self.operation.parameters.items()
@@ -110,7 +114,7 @@ def _entries() -> Iterator[RouteEntry]:
     yield RouteEntry("POST", "/entities/rename", verb["rename_entity"])
     yield RouteEntry("POST", "/entities/merge", verb["merge_entities"])
     yield RouteEntry("GET", "/status", verb["status"])
-    # A GET changes nothing, for whoever repeats or prefetches it: counting anew is a POST.
+    # Clients may repeat or prefetch a GET, so it must change nothing: `reset` needs a POST.
     yield RouteEntry("GET", "/stats", verb["stats"], without=("reset",))
     yield RouteEntry("POST", "/stats", verb["stats"])
 

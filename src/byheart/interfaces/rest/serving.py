@@ -1,4 +1,4 @@
-"""The socket, the signals, and an orderly end."""
+"""Run the server: open the socket, handle signals, and shut down in order."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from byheart.settings import Settings
 from byheart.store import MemoryStore
 from byheart.system.private_files import open_private
 
-# Once nothing is being worked on any more: for answers on their way, and streams without end.
+# How long the server waits after all work is done: for answers being sent, and endless streams.
 _LAST_SECONDS = 3
-# A save asks for the interpreter after every statement of SQL, and with Python's 5 ms waits that
-# long for each search that runs: among 32 clients up to 1.9 s.
+# How long a thread keeps the interpreter. A save needs the interpreter after every SQL statement;
+# with Python's default of 5 ms it waits that long for each running search: up to 1.9 s with 32
+# clients.
 _TURN_SECONDS = 0.0005
 _BACKLOG = 2048
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -45,7 +46,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where a server answers; `warning` says what is dangerous about that."""
+    """Describe where a server listens; `warning` says what is dangerous about it."""
 
     url: str
     host: str
@@ -65,9 +66,9 @@ def serve(
     work: Work | None = None,
     quiet: bool = False,
 ) -> None:
-    """Answer requests until a signal says to stop; then end what is under way, and return.
+    """Answer requests until a signal says to stop; then finish the running requests and return.
 
-    `work` is given where `mounts` have their work done by it as well.
+    Pass `work` if the `mounts` run their tasks in it as well.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_taking_turns())
@@ -81,7 +82,7 @@ def serve(
 
         def started() -> None:
             on_listening(_describe(store, settings, listener))
-            # Now, not before: whoever starts a server waits for the port, not for the model.
+            # This starts only now, so that the port opens without waiting for the model.
             stack.enter_context(_looking_after(store, settings))
 
         server.on_started = started
@@ -91,7 +92,7 @@ def serve(
 def make_config(
     app: ASGIApp, settings: Settings, *, lifespan: Literal["on", "off"]
 ) -> uvicorn.Config:
-    """Say how uvicorn serves the app."""
+    """Configure uvicorn to serve the app."""
     return uvicorn.Config(
         app,
         http=connection_class(settings),
@@ -107,7 +108,7 @@ def make_config(
 
 
 class _Server(uvicorn.Server):
-    """Stop on the first signal when the work is done, on the second at once."""
+    """Stop after the running work on the first signal, and at once on the second."""
 
     def __init__(self, config: uvicorn.Config, work: Work) -> None:
         super().__init__(config)
@@ -115,13 +116,13 @@ class _Server(uvicorn.Server):
         self.on_started: Callable[[], None] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, and tell so."""
+        """Start, then call `on_started`."""
         await super().startup(sockets)
         if self.started:
             self.on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take in nothing new, end what is under way however long it takes, then let go."""
+        """Accept no new requests, wait for the running ones however long they take, then stop."""
         for server in self.servers:
             server.close()
         for connection in list(self.server_state.connections):
@@ -132,7 +133,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take the signals over, and do not raise them again at the end: a stop is no failure."""
+        """Handle the signals, and do not raise them again at the end: a stop is not a failure."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -144,7 +145,7 @@ class _Server(uvicorn.Server):
                 signal.signal(each, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop, at once if asked twice: what was acknowledged is on the disk already."""
+        """Stop; on a second signal at once, since every acknowledged write is on disk already."""
         if self.should_exit:
             os._exit(128 + sig)
         self.should_exit = True
@@ -152,7 +153,7 @@ class _Server(uvicorn.Server):
 
 @contextlib.contextmanager
 def _taking_turns() -> Iterator[None]:
-    """Let threads have the interpreter for a shorter time each."""
+    """Make threads take turns more often."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(_TURN_SECONDS)
     try:
@@ -165,10 +166,10 @@ def _taking_turns() -> Iterator[None]:
 def _bind(host: str, port: int) -> Iterator[socket.socket]:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     name = host.strip("[]")
-    # TCP by name: only then does asyncio switch Nagle's delay off, which costs 40 ms an answer.
+    # TCP is named explicitly: only then does asyncio switch off Nagle's delay of 40 ms per answer.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        if os.name == "posix":  # elsewhere it would let two servers have one port
+        if os.name == "posix":  # on other systems it would let two servers share one port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((name, port))
@@ -200,12 +201,12 @@ def _cannot_listen(host: str, port: int, error: Exception) -> ByheartError:
 
 @contextlib.contextmanager
 def _open_lines(settings: Settings) -> Iterator[TextIO]:
-    """Open what access lines are written to: the log."""
+    """Open the access log: the setting `log_file`, otherwise stderr."""
     if settings.log_file is None:
         yield sys.stderr
         return
     try:
-        # Its lines name paths and callers.
+        # The file is private because its lines name paths and callers.
         lines = open(  # noqa: SIM115 - closed below
             settings.log_file, "a", encoding="utf-8", opener=open_private
         )
@@ -235,7 +236,7 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
 
 @contextlib.contextmanager
 def _looking_after(store: MemoryStore, settings: Settings) -> Iterator[None]:
-    """Load the model, index folders and make missing vectors; let go of the model when idle."""
+    """Load the model, index folders and make missing vectors; unload the model when idle."""
     ended = threading.Event()
 
     def look_after() -> None:

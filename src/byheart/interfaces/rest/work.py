@@ -1,9 +1,9 @@
-"""In which thread a request is carried out: reads and writes apart, each with a bounded queue.
+"""Run requests in worker threads: reads and writes in separate lanes, each with a bounded queue.
 
-REST and MCP share them, so that the limits are those of the server.
+REST and MCP share the lanes, so that the limits apply to the whole server.
 
-A save waits for the model and for the disk, an import for a long time: were they to share their
-threads with searches, a few of them would leave none.
+A save waits for the model and the disk, and an import takes long: if they shared their threads with
+searches, a few of them would leave no thread for a search.
 
 Every API key has a queue of its own, and the keys take turns: a key with a hundred requests waiting
 delays another key's request by one. A request whose client hangs up leaves its queue.
@@ -29,12 +29,12 @@ Result = TypeVar("Result")
 
 
 class Overloaded(ByheartError):
-    """Refuse work while too much of it waits."""
+    """Refuse a request because too many are waiting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whose request it is, and how to notice that its client has hung up."""
+    """Identify the API key of a request, and notice when its client hangs up."""
 
     key: str = ""
     receive: Receive | None = None
@@ -65,7 +65,7 @@ class Caller:
 
 
 class _Waiter:
-    """One request in a queue: its turn comes when a thread is free, or to be told that none is."""
+    """Represent a waiting request; `turn` is set when it gets a thread or is refused."""
 
     __slots__ = ("refused", "turn")
 
@@ -75,23 +75,23 @@ class _Waiter:
 
 
 class _Lane:
-    """So many threads for one kind of work, and so many requests that wait for one."""
+    """Run one kind of work in a fixed number of threads, with a bounded queue."""
 
     def __init__(self, threads: int, most_waiting: int) -> None:
         self._limiter = anyio.CapacityLimiter(threads)
         self._threads = self._free = threads
         self._most_waiting = most_waiting
         self._waiting = 0
-        # A queue for each key that has something waiting; the first key has the next turn.
+        # One queue for each key with waiting requests; the first key has the next turn.
         self._queues: OrderedDict[str, deque[_Waiter]] = OrderedDict()
 
     @property
     def inside(self) -> int:
-        """Count what runs or waits."""
+        """Count the requests that run or wait."""
         return self._threads - self._free + self._waiting
 
     async def run(self, task: Callable[[], Result], caller: Caller) -> Result:
-        """Run a task when there is a thread for it; refuse it when too many wait already."""
+        """Run a task when a thread is free; refuse it when too many wait already."""
         await self._enter(caller)
         try:
             return await anyio.to_thread.run_sync(task, limiter=self._limiter)
@@ -99,7 +99,7 @@ class _Lane:
             self._pass_on()
 
     async def _enter(self, caller: Caller) -> None:
-        if self._free:  # then nobody waits: a thread that gets free is passed on at once
+        if self._free:  # then no request waits: a freed thread goes to a waiting request at once
             self._free -= 1
             return
         waiter = self._line_up(caller.key)
@@ -120,7 +120,7 @@ class _Lane:
         return waiter
 
     def _make_room(self, key: str) -> None:
-        """Refuse the latest request of the key with the most, unless that is this key."""
+        """Refuse the latest request of the key with the longest queue, unless it is this key."""
         most = max(self._queues, key=lambda each: len(self._queues[each]), default=key)
         queue = self._queues.get(most, deque[_Waiter]())
         if len(queue) <= len(self._queues.get(key, ())) + 1:
@@ -139,10 +139,10 @@ class _Lane:
         self._waiting -= 1
         queue.popleft().turn.set()
         if queue:
-            self._queues[key] = queue  # at the end again
+            self._queues[key] = queue  # the key goes to the end
 
     def _leave(self, key: str, waiter: _Waiter) -> None:
-        """Take a request out that is no longer waited for; its turn may have come already."""
+        """Remove a cancelled request; if it already had a thread, pass the thread on."""
         if not waiter.turn.is_set():
             self._remove(key, waiter)
         elif not waiter.refused:
@@ -175,9 +175,9 @@ class Work:
     async def run(
         self, lane: Access, task: Callable[[], Result], caller: Caller | None = None
     ) -> Result:
-        """Run a task in a thread of its lane; once started it ends, whether its client waits."""
+        """Run a task in a thread of its lane; it runs to its end even if its client hangs up."""
         return await self._lanes[lane].run(task, caller or Caller())
 
     def under_way(self) -> dict[Access, int]:
-        """Count what runs or waits now."""
+        """Count the requests that run or wait now, by lane."""
         return {name: lane.inside for name, lane in self._lanes.items()}

@@ -1,1 +1,1 @@
-"""How do agents come to know of Byheart? Their own configuration files, changed with care."""
+"""Register Byheart with agents, by careful edits of their own configuration files."""

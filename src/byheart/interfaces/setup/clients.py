@@ -1,4 +1,4 @@
-"""The clients: where each keeps its configuration, and how a server is written there."""
+"""List the clients: where each keeps its configuration, and how a server is written there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byheart.interfaces.setup.servers import Entry, JsonServers, Servers, TomlSe
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What decides where clients keep their files."""
+    """Describe the facts of a machine that decide where clients keep their files."""
 
     home: Path
     platform: str
@@ -23,13 +23,13 @@ class Machine:
     folder: Path
 
     def folder_of(self, variable: str, otherwise: Path) -> Path:
-        """Give the folder that a variable names, or another one if it is not set."""
+        """Return the folder that a variable names, or `otherwise` if it is not set."""
         named = self.environ.get(variable)
         return Path(named).expanduser().absolute() if named else otherwise
 
     @property
     def applications(self) -> Path:
-        """Give the folder in which programs with windows keep their settings."""
+        """Return the folder in which desktop programs keep their settings."""
         if self.platform == "darwin":
             return self.home / "Library" / "Application Support"
         if self.platform == "win32":
@@ -38,13 +38,13 @@ class Machine:
 
 
 def this_machine() -> Machine:
-    """Look at the machine that this is."""
+    """Describe the machine that this process runs on."""
     return Machine(Path.home(), sys.platform, os.environ, Path.cwd())
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """A program that can use Byheart over MCP."""
+    """Describe a program that can use Byheart over MCP."""
 
     name: str
     title: str
@@ -58,22 +58,22 @@ class Client:
     folders: tuple[str, ...] = ()
 
     def path(self, machine: Machine, *, project: bool) -> Path | None:
-        """Give its configuration file; not every client has one for a project."""
+        """Return the client's configuration file; not every client has one for a project."""
         if not project:
             return self.user_path(machine)
         return machine.folder / self.project_path if self.project_path else None
 
     def entry(self, launch: Launch) -> Entry:
-        """Say how it starts Byheart, in its own words."""
+        """Return how the client starts Byheart, in the form of its configuration."""
         said = {"command": launch.command, "args": list(launch.args)}
         return {"type": "stdio", **said} if self.typed else said
 
     def snippet(self, launch: Launch) -> str:
-        """Write what a file that holds nothing else would say."""
+        """Return a configuration file that contains only Byheart."""
         return self.servers.put("", self.entry(launch))
 
     def is_here(self, machine: Machine) -> bool:
-        """Say whether it was ever used on this machine, as far as its files tell."""
+        """Tell whether the client is installed on this machine, or was used on it."""
         path = self.user_path(machine)
         own = path.parent if path.parent != machine.home else path
         return (
@@ -86,7 +86,7 @@ class Client:
 def _claude_desktop(machine: Machine) -> Path:
     folder = machine.applications / "Claude"
     if machine.platform == "win32":
-        # Installed as a package, it sees a folder of its own in place of the one in %APPDATA%.
+        # If installed as a package, the program sees its own folder instead of %APPDATA%'s.
         local = machine.folder_of("LOCALAPPDATA", machine.home / "AppData" / "Local")
         packaged = sorted((local / "Packages").glob("Claude_*/LocalCache/Roaming/Claude"))
         folder = next(iter(packaged), folder)

@@ -1,4 +1,4 @@
-"""A client's configuration file: read as it is, replaced in one step, with a copy of what was."""
+"""Read a client's configuration file, and replace it in one step, with a backup copy."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pathlib import Path
 from byheart.errors import ByheartError
 from byheart.system.file_opening import read_to_end
 
-# Read by its owner alone: a client keeps keys of other servers in the same file.
+# A new file of a user is private: a client keeps keys of other servers in the same file.
 _PRIVATE, _SHARED = 0o600, 0o644
 
 
 class Changed(Exception):
-    """Say that somebody else wrote the file after it was read."""
+    """Report that another program wrote the file after it was read."""
 
 
 def backup_of(path: Path) -> Path:
-    """Name the copy that is kept of a file as it was before it was changed last."""
+    """Return the path of the backup copy, which holds the file before its last change."""
     target = path.resolve()
     return target.with_name(f"{target.name}.byheart-backup")
 
 
 def read_text(path: Path) -> str | None:
-    """Read a file with its own line ends; `None` if there is none."""
+    """Read a file and keep its line ends; return `None` if there is no file."""
     try:
         return read_to_end(path).decode()
     except FileNotFoundError:
@@ -41,13 +41,14 @@ def read_text(path: Path) -> str | None:
 
 
 def require_writable(path: Path) -> None:
-    """Refuse a file that its owner wrote-protected: to replace it would pass over that."""
+    """Refuse a file that its owner write-protected: replacing it would ignore the protection."""
     target = path.resolve()
     try:
         mode = target.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return
-    # The mode as well: root may write anything, and replacing needs no leave of the file at all.
+    # The mode is checked as well: root may write any file, and replacing a file needs no permission
+    # of the file itself.
     if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(target, os.W_OK):
         raise ByheartError(
             f"{path} is read-only; it was left as it is",
@@ -56,11 +57,11 @@ def require_writable(path: Path) -> None:
 
 
 def replace_text(path: Path, before: str | None, after: str, *, shared: bool) -> Path | None:
-    """Put a text in place of another, or where there was none; give the copy of what was.
+    """Replace the text of a file, or create the file; return the backup copy.
 
-    Clients write their files too: whoever wrote since `before` was read is not overwritten.
+    Clients write their files too: a change made since `before` was read is not overwritten.
     """
-    target = path.resolve()  # a configuration is often a link into a folder of dotfiles
+    target = path.resolve()  # a configuration file is often a link into a folder of dotfiles
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if before is None:
@@ -76,7 +77,10 @@ def replace_text(path: Path, before: str | None, after: str, *, shared: bool) ->
 
 
 def restore_text(path: Path, before: str, was: str | None) -> None:
-    """Put back what was there, if anything, under the same condition; no copy is needed then."""
+    """Restore the earlier text `was`, or delete the file if there was none; delete the backup.
+
+    As in `replace_text`, a change made since `before` was read is not overwritten.
+    """
     target = path.resolve()
     try:
         if was is None:

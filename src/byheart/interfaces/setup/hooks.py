@@ -1,4 +1,4 @@
-"""Hooks: how Claude Code is told to call Byheart by itself, in a file of its own for settings."""
+"""Register Byheart's hooks in Claude Code's settings file, so that it calls Byheart by itself."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe, parse_jso
 
 VERB = "hook"
 _KEY = "hooks"
-# How long Claude Code waits at most, in seconds; Byheart itself gives up long before.
+# How many seconds Claude Code waits at most; Byheart itself gives up long before that.
 _TIMEOUT = 30
-# Whether Claude Code need not wait at all.
+# The events, and for each whether Claude Code continues without waiting.
 _EVENTS = {
     "SessionStart": False,
     "UserPromptSubmit": False,
@@ -27,31 +27,31 @@ _EVENTS = {
     "SessionEnd": False,
 }
 _OF_TOOLS = "PostToolUse"
-# Claude Code's names of the tools that the setting `capture_tools` means by default.
+# Claude Code's names for the default tools of the setting `capture_tools`.
 USUAL_TOOLS = "Bash|WebFetch|WebSearch|Task|Agent|mcp__.*"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonHooks:
-    """Hooks as lists in one object of a JSON file, one list for each event."""
+    """Edit hooks in a JSON file: one object with a list for each event."""
 
-    # The tools after which it is called.
+    # The tools after which Claude Code calls Byheart.
     matcher: str
     language: str = "json"
 
     def read(self, text: str) -> Entry | None:
-        """Give the command that hooks start, if there are any of ours."""
+        """Return the command that Byheart's hooks start, if there are any."""
         ours = dict(_own(parse_json(text)))
         if not ours:
             return None
         command, *args = shlex.split(next(iter(ours.values()))["command"])[:-1]
         entry = {"command": command, "args": args}
-        # What is not as it would be written today counts as another command: one without the verb.
+        # Incomplete or outdated hooks count as another command: the entry has no arguments.
         is_whole = ours == {event: self._hook(event, entry) for event in _EVENTS}
         return entry if is_whole else {**entry, "args": []}
 
     def put(self, text: str, entry: Entry) -> str:
-        """Have each event call the command, after whatever else it calls."""
+        """Add the command to each event, after the event's other hooks."""
         edited = self.remove(text)
         expected = parse_json(edited)
         for event in _EVENTS:
@@ -62,7 +62,7 @@ class JsonHooks:
         return edited
 
     def remove(self, text: str) -> str:
-        """Take our hooks out, and what is empty without them."""
+        """Remove Byheart's hooks, and the lists and objects that are empty without them."""
         edited, held = text, parse_json(text)
         for event, _ in list(_own(held)):
             others = [group for group in map(_without_ours, _groups(held, event)) if group]
@@ -79,8 +79,8 @@ class JsonHooks:
         _require(edited, held)
         return edited
 
-    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - of any text the same
-        """Show what belongs into the file."""
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - the same for any text
+        """Show the hooks that belong in the file."""
         return f"put this into it yourself:\n{self.put('', entry)}"
 
     def _group(self, event: str, entry: Entry) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class JsonHooks:
 
 
 def hooks_of_claude_code(matcher: str) -> Client:
-    """Describe the file in which Claude Code keeps hooks."""
+    """Describe the file in which Claude Code keeps its hooks."""
     return Client(
         name="claude-code",
         title="Claude Code",
@@ -110,12 +110,12 @@ def hooks_of_claude_code(matcher: str) -> Client:
 
 
 def is_complete(entry: Entry) -> bool:
-    """Say whether all hooks are as they would be written today."""
+    """Tell whether all hooks are present, and as this version writes them."""
     return bool(entry["args"])
 
 
 def snippet() -> str:
-    """Write the block that a user would paste into a file that holds nothing else."""
+    """Return the block that a user pastes into an empty file."""
     return hooks_of_claude_code(USUAL_TOOLS).snippet(Launch(NAME, (VERB,)))
 
 
@@ -141,7 +141,7 @@ def _groups(document: Mapping[str, Any], event: str) -> list[dict[str, Any]]:
 
 
 def _without_ours(group: dict[str, Any]) -> dict[str, Any] | None:
-    """Give a group without our hooks, unless there was nothing else in it."""
+    """Return a group without Byheart's hooks, or `None` if it has no others."""
     others = [hook for hook in group.get("hooks", ()) if not _is_ours(hook)]
     if len(others) == len(group.get("hooks", ())):
         return group
@@ -152,9 +152,9 @@ def _is_ours(hook: object) -> bool:
     command = hook.get("command") if isinstance(hook, dict) else None
     try:
         words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:  # quotes that do not end: nothing that we would write
+    except ValueError:  # an unclosed quote, which Byheart never writes
         return False
-    # The verb stands right behind the program: a folder of that name elsewhere is none.
+    # The verb must follow the program directly: elsewhere, the word may be a folder's name.
     at = words.index(VERB) if VERB in words[1:-1] else 0
     return at > 0 and PureWindowsPath(words[at - 1]).stem == NAME and words[-1] in _EVENTS
 

@@ -1,7 +1,7 @@
-"""JSON as people keep it, with comments and trailing commas: changed in place, the rest untouched.
+"""Edit JSON with comments and trailing commas in place, and leave the rest untouched.
 
-A parser that forgets comments could only write the file anew without them. So members are found by
-their position in the text, and only their own characters are put in or taken out.
+A parser that drops comments could only rewrite the file without them. So this module finds members
+by their position in the text, and inserts or removes only their own characters.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     |   (?P<literal>[^][{}:,"\s/]+)""",
     re.VERBOSE | re.DOTALL,
 )
-# What a value can be skipped by: brackets, and what could hold some that are none.
+# The tokens needed to skip a value: brackets, and the strings and comments that may contain some.
 _BRACKET = re.compile(r"""[][{}]|"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/""", re.DOTALL)
 _INDENT = "  "
 
@@ -34,7 +34,11 @@ class _Token(NamedTuple):
 
 
 class _Member(NamedTuple):
-    """A name and its value: from `start` to `end`, behind `gap`, before a comma if there is one."""
+    """Locate a name and its value: from `start` to `end`.
+
+    `value` is where the value begins, `gap` where the white space before the name begins, and
+    `comma` where the comma after the value is, if there is one.
+    """
 
     name: str
     gap: int
@@ -45,7 +49,7 @@ class _Member(NamedTuple):
 
 
 class _Object(NamedTuple):
-    """An object from its opening to its closing brace; `tail` is where its last token ends."""
+    """Locate an object by its two braces; `tail` is where its last inner token ends."""
 
     start: int
     end: int
@@ -53,18 +57,18 @@ class _Object(NamedTuple):
     members: Sequence[_Member]
 
     def find(self, name: str) -> _Member | None:
-        """Find a member; of two with one name the later one holds, as for every parser."""
+        """Find a member; of two with the same name, the later one counts, as in every parser."""
         return next((each for each in reversed(self.members) if each.name == name), None)
 
 
 def parse(text: str) -> Any:
-    """Read a text; raise `ValueError` where it is not JSON even without its comments."""
+    """Parse a text; raise `ValueError` if it is not JSON even without its comments."""
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(text)  # most files have no comments, and some have megabytes
+        return json.loads(text)  # faster: most files have no comments, and some have megabytes
     plain, comma, last = list(text), None, ""
     for token in _tokens(text):
         if token.kind in ("space", "comment"):
-            # As many characters as before: an error is reported where it stands.
+            # The length stays the same, so that an error is reported at its real position.
             plain[token.start : token.end] = re.sub(r"[^\n]", " ", token.text)
             continue
         if token.text in ("}", "]") and comma is not None:
@@ -78,7 +82,7 @@ def parse(text: str) -> Any:
 
 
 def put(text: str, path: Sequence[str], value: Any) -> str:
-    """Set the member at a path; objects that it needs on the way are made."""
+    """Set the member at a path; create the objects that are missing on the way."""
     if not text.strip("\ufeff \t\r\n"):
         text += "{}\n"
     *names, last = path
@@ -96,7 +100,7 @@ def put(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def remove(text: str, path: Sequence[str]) -> str:
-    """Take the member at a path out, with the comma that it no longer needs."""
+    """Remove the member at a path, with the comma that it no longer needs."""
     *names, last = path
     at, missing = _descend(text, names)
     found = None if missing else at.find(last)
@@ -129,7 +133,7 @@ def _insert(text: str, at: _Object, name: str, value: Any) -> str:
     if last is None or last.comma is not None:
         trailing = "," if last else ""
         return f"{text[: at.tail]}{piece}{trailing}{closing}{text[at.tail :]}"
-    # The comma stands right behind the last value, not behind a comment on it.
+    # The comma goes directly after the last value, not after a comment on it.
     return f"{text[: last.end]},{text[last.end : at.tail]}{piece}{text[at.tail :]}"
 
 
@@ -151,19 +155,19 @@ def _newline(text: str) -> str:
 
 
 def _margin(text: str, at: int) -> str:
-    """Give the white space that the line of a position begins with."""
+    """Return the white space at the beginning of the line of a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _unit(text: str) -> str:
-    """Give the white space that one step of indentation takes in this text."""
+    """Return the white space of one indentation step in this text."""
     opening, first = itertools.islice(_significant(text), 2)
     between = text[opening.end : first.start]
     return _margin(text, first.start) if "\n" in between and first.text != "}" else _INDENT
 
 
-# --- Where things stand -----------------------------------------------------------------------
+# --- Positions in the text --------------------------------------------------------------------
 
 
 def _tokens(text: str, start: int = 0) -> Iterator[_Token]:
@@ -173,7 +177,7 @@ def _tokens(text: str, start: int = 0) -> Iterator[_Token]:
 
 
 def _descend(text: str, names: Sequence[str]) -> tuple[_Object, Sequence[str]]:
-    """Follow names into objects; give the last one there is, and the names that lead no further."""
+    """Follow names into objects; return the last object found, and the names left over."""
     at = _root(text)
     for depth, name in enumerate(names):
         found = at.find(name)

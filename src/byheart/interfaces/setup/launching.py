@@ -1,4 +1,4 @@
-"""How a client starts Byheart: with a command that is still there tomorrow."""
+"""Find a command by which a client starts Byheart, and which still exists tomorrow."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = "byheart"
-# uv and pipx run programs from folders that they clear at any time.
+# uv and pipx run programs from cache folders that they may clear at any time.
 _UV_CACHE = re.compile(r"(archive|environments|builds)-v\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A program and what it is given."""
+    """Hold a program and its arguments."""
 
     command: str
     args: tuple[str, ...]
@@ -25,7 +25,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """The program that runs now: what it was called by, and the environment it runs in."""
+    """Describe the running program: how it was called, and the environment it runs in."""
 
     called: str
     executable: str
@@ -33,7 +33,7 @@ class Running:
 
 
 def see_running() -> Running:
-    """Look at the program that runs now."""
+    """Describe the program that is running now."""
     return Running(sys.argv[0], sys.executable, sys.prefix)
 
 
@@ -45,7 +45,10 @@ def find_launch(
     shared: bool = False,
     verb: str = "mcp",
 ) -> Launch:
-    """Find the command that starts the MCP server; in a shared file, one that suits others too."""
+    """Find the command that starts a verb of Byheart, by default the MCP server.
+
+    With `shared`, the command must also work on other people's machines, if possible.
+    """
     command, *first = _find_program(running, shared=shared)
     flags = [] if db is None else ["--db", _absolute(db)]
     flags += [] if space is None else ["--space", space]
@@ -53,7 +56,7 @@ def find_launch(
 
 
 def exists(command: str) -> bool:
-    """Say whether a command of a configuration can be started."""
+    """Tell whether a command of a configuration can be started."""
     return shutil.which(os.path.expanduser(command)) is not None  # noqa: PTH111 - may be no path
 
 
@@ -73,12 +76,12 @@ def _find_program(running: Running, *, shared: bool) -> Sequence[str]:
 
 
 def _find(name: str, *, shared: bool) -> str:
-    # Programs with windows are not started from a shell, and often see no PATH of the user's.
+    # Desktop programs are not started from a shell, and often do not see the user's PATH.
     return name if shared else shutil.which(name) or name
 
 
 def _find_executable(running: Running) -> Path | None:
-    """Find the file that was called; a link in a folder for programs outlives what it leads to."""
+    """Find the file that was called, without following links: a link outlives its target."""
     beside = Path(running.executable).parent
     for candidate in (
         *((running.called,) if Path(running.called).stem == NAME else ()),
@@ -91,5 +94,5 @@ def _find_executable(running: Running) -> Path | None:
 
 
 def _absolute(db: str) -> str:
-    """Name a store so that it is the same from wherever a client starts the program."""
+    """Make the path of a store absolute: a client may start the program in any folder."""
     return db if "://" in db else str(Path(db).expanduser().absolute())

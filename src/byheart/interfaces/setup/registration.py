@@ -1,4 +1,4 @@
-"""Registering Byheart with a client: what would change, changing it, and taking it back."""
+"""Register Byheart with a client, preview the change, or undo it."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ from byheart.interfaces.setup.launching import NAME, Launch, exists
 from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe
 from byheart.model import Finding
 
-# The client that can call Byheart by itself.
+# The client that can call Byheart by itself, through hooks.
 _CALLING = "claude-code"
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "absent"]
 _MOST_ATTEMPTS = 5
-# Of a longer line, as in a file that is one line, only what changes is shown, and this much around:
-# what stands near may be the key of another server.
+# The diff shows only the changed part of a longer line (a file may be a single line), and this many
+# characters around it: the text nearby may be the key of another server.
 _LONGEST_LINE, _SHOWN_AROUND = 300, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """What became of a client's configuration, or with `dry_run` would become of it.
+    """Describe how a client's configuration changed, or would change with `dry_run`.
 
-    `command` is what it starts from now on; of an entry that was removed, what it started.
+    `command` is the command that the client starts from now on; if the entry was removed, it is the
+    command that the client started before.
     """
 
     client: str
@@ -54,7 +55,7 @@ class Registration:
 
 @dataclass(frozen=True, slots=True)
 class HooksState:
-    """The hooks of a client: whether they call Byheart, and whether all do that should."""
+    """Describe the hooks of a client: whether they call Byheart, and whether they are complete."""
 
     path: str
     set_up: bool
@@ -65,9 +66,9 @@ class HooksState:
 
 @dataclass(frozen=True, slots=True)
 class ClientState:
-    """A client, whether it is on this machine, and whether it knows of Byheart.
+    """Describe a client: whether it is on this machine, and whether Byheart is registered.
 
-    `hooks` is for those that can call it by themselves.
+    `hooks` is set for a client that can call Byheart by itself.
     """
 
     client: str
@@ -82,7 +83,7 @@ class ClientState:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """A file before and after; `None` where there is none."""
+    """Hold the text of a file before and after a change; `None` means no file."""
 
     action: Action
     before: str | None
@@ -94,7 +95,7 @@ class _Change:
 def register(
     client: Client, machine: Machine, launch: Launch, *, project: bool, dry_run: bool
 ) -> Registration:
-    """Tell a client how to start Byheart; what else its file says stays as it is."""
+    """Tell a client how to start Byheart; the rest of its file stays as it is."""
     path = _path(client, machine, project=project)
     entry = client.entry(launch)
     plan = partial(_adding, client, path, entry, launch)
@@ -102,14 +103,14 @@ def register(
 
 
 def unregister(client: Client, machine: Machine, *, project: bool, dry_run: bool) -> Registration:
-    """Take out of a client's file what `register` put in."""
+    """Remove from a client's file what `register` added."""
     path = _path(client, machine, project=project)
     plan = partial(_removing, client, path)
     return _carry_out(client, path, plan, shared=project, dry_run=dry_run)
 
 
 def survey(machine: Machine, *, project: bool) -> tuple[ClientState, ...]:
-    """Look at every client: is it here, and does it know of Byheart?"""
+    """Check for every client whether it is on this machine, and whether Byheart is registered."""
     states = []
     for client in CLIENTS.values():
         path = client.path(machine, project=project)
@@ -135,7 +136,7 @@ def _survey_hooks(machine: Machine, *, project: bool) -> HooksState:
 
 
 class _Held(NamedTuple):
-    """What a client's file says of Byheart, the command it starts, and what is wrong with that."""
+    """Hold a client's entry for Byheart, the command it starts, and a problem with it, if any."""
 
     entry: Entry | None = None
     command: tuple[str, ...] | None = None
@@ -156,7 +157,7 @@ def _look(client: Client, path: Path) -> _Held:
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
-    """Find clients that start Byheart by a command that is not there any more."""
+    """Find clients that start Byheart by a command that no longer exists."""
     for project in (False, True):
         for state in survey(machine, project=project):
             flag = " --project" if project else ""
@@ -187,7 +188,8 @@ def _adding(client: Client, path: Path, entry: Entry, launch: Launch) -> _Change
     if held is not None and "url" not in held:
         if (held.get("command"), held.get("args")) == (launch.command, list(launch.args)):
             return _Change("unchanged", before, before, command)
-        # Whoever wrote it by hand may have left out what the client does not need.
+        # An entry written by hand may omit fields that the client does not need: only the command
+        # is updated.
         entry = {name: value for name, value in entry.items() if name in ("command", "args")}
     try:
         after = client.servers.put(before or "", entry)
@@ -214,11 +216,11 @@ def _removing(client: Client, path: Path) -> _Change:
 
 
 def _gives(client: Client, was: str | None, entry: Entry, text: str) -> bool:
-    """Say whether our entry is all that was ever put in: then the file becomes what it was."""
+    """Tell whether adding the entry to the backup gives the text: then the backup is restored."""
     try:
         return client.servers.put(was or "", entry) == text
     except (Unsafe, ValueError):
-        return False  # the copy is of another time
+        return False  # the backup is from another change
 
 
 def _without(client: Client, path: Path, text: str) -> str:
@@ -257,7 +259,7 @@ def _carry_out(
             backup = None if dry_run else _write(path, change, shared=shared)
             break
         except Changed:
-            continue  # the client wrote its file just now: look again
+            continue  # the client wrote its file just now: plan again
     else:
         raise _contended(client, path)
     return Registration(
@@ -284,13 +286,13 @@ def _write(path: Path, change: _Change, *, shared: bool) -> Path | None:
 def _diff(path: Path, change: _Change) -> str:
     before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
     _shorten_alike(before, after)
-    # One line around: what stands near may be the key of another server.
+    # The diff shows one line of context: the text nearby may be the key of another server.
     lines = difflib.unified_diff(before, after, str(path), str(path), n=1, lineterm="")
     return "\n".join(lines)
 
 
 def _shorten_alike(before: list[str], after: list[str]) -> None:
-    """Leave out what long lines that differ have in common; what differs is never cut."""
+    """Shorten the common beginning and end of changed long lines; keep every changed part."""
     gone, new = (
         [at for at, line in enumerate(own) if len(line) > _LONGEST_LINE and line not in others]
         for own, others in ((before, after), (after, before))
@@ -306,7 +308,7 @@ def _shorten_alike(before: list[str], after: list[str]) -> None:
 
 
 def _count_alike(one: str, other: str) -> int:
-    """Count the characters that two lines begin with alike."""
+    """Count the characters of the common beginning of two lines."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 

@@ -1,4 +1,4 @@
-"""How servers stand in a client's file: what is said of Byheart is changed, all else is left."""
+"""Edit Byheart's entry among the servers in a client's file, and leave the rest unchanged."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Entry = Mapping[str, Any]
 
 
 class Unsafe(Exception):
-    """Say that a text cannot be edited without changing more than was meant."""
+    """Report that a text cannot be edited without changing more than intended."""
 
 
 class Misshapen(ValueError):
-    """Say what a valid text holds in the place of something else."""
+    """Report that a valid text does not have the structure that the client uses."""
 
 
 class Servers(Protocol):
-    """How the servers stand in a file; a text that cannot be read raises `ValueError`."""
+    """Read and edit Byheart's entry in a file; raise `ValueError` for an unreadable text."""
 
     @property
     def language(self) -> str:
@@ -30,35 +30,35 @@ class Servers(Protocol):
         ...
 
     def read(self, text: str) -> Entry | None:
-        """Give what the file says about Byheart."""
+        """Return Byheart's entry."""
         ...
 
     def put(self, text: str, entry: Entry) -> str:
-        """Say it there."""
+        """Set Byheart's entry."""
         ...
 
     def remove(self, text: str) -> str:
-        """Say nothing about Byheart any more."""
+        """Remove Byheart's entry."""
         ...
 
     def advise(self, text: str, entry: Entry) -> str:
-        """Tell a person how to say it in a text where `put` cannot."""
+        """Tell a person how to edit a text that `put` cannot edit."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class JsonServers:
-    """Servers as members of one object of a JSON file."""
+    """Edit servers that are members of one object in a JSON file."""
 
     key: str
     language: str = "json"
 
     def read(self, text: str) -> Entry | None:
-        """Give the member of our name."""
+        """Return Byheart's member."""
         return _own(parse_json(text), self.key, "an object")
 
     def put(self, text: str, entry: Entry) -> str:
-        """Set what is to be said and leave what else is said about Byheart, such as `env`."""
+        """Set the fields of `entry`; leave Byheart's other fields, such as `env`, unchanged."""
         held = self.read(text)
         if held is None or "url" in held:  # a server of another kind
             edited, expected = jsonc.put(text, (self.key, NAME), entry), dict(entry)
@@ -71,29 +71,29 @@ class JsonServers:
         return edited
 
     def remove(self, text: str) -> str:
-        """Take the member of our name out."""
+        """Remove Byheart's member."""
         edited = jsonc.remove(text, (self.key, NAME))
         _require(parse_json(edited), _with(parse_json(text), self.key, None))
         return edited
 
-    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - of any text the same
-        """Show the member of our name with what is around it."""
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - the same for any text
+        """Show Byheart's member, with the objects around it."""
         return f"put this into it yourself:\n{self.put('', entry)}"
 
 
 @dataclass(frozen=True, slots=True)
 class TomlServers:
-    """Servers as tables of a TOML file."""
+    """Edit servers that are tables in a TOML file."""
 
     key: str
     language: str = "toml"
 
     def read(self, text: str) -> Entry | None:
-        """Give the table of our name."""
+        """Return Byheart's table."""
         return _own(_parse_toml(text), self.key, "a table")
 
     def put(self, text: str, entry: Entry) -> str:
-        """Set what is to be said in the table of our name."""
+        """Set the fields of `entry` in Byheart's table."""
         held = self.read(text)
         if held is not None and "url" in held:
             text, held = self.remove(text), None
@@ -102,7 +102,7 @@ class TomlServers:
         return edited
 
     def remove(self, text: str) -> str:
-        """Take the table of our name out."""
+        """Remove Byheart's table."""
         edited = toml.remove_table(text, (self.key, NAME))
         expected = _with(_parse_toml(text), self.key, None)
         if not expected.get(self.key):  # a table without members is not written
@@ -111,7 +111,7 @@ class TomlServers:
         return edited
 
     def advise(self, text: str, entry: Entry) -> str:
-        """Show what belongs into the line that stands in the way of a table of our name."""
+        """Show what belongs in the line that prevents a table for Byheart."""
         values = ", ".join(each.rstrip() for each in toml.assignments(entry, "\n"))
         own = toml.find_line(text, (self.key, NAME))
         if own is not None:
@@ -126,7 +126,7 @@ class TomlServers:
 
 
 def parse_json(text: str) -> dict[str, Any]:
-    """Read a file that holds one object, or nothing yet."""
+    """Parse a file that contains one object, or is still empty."""
     parsed = jsonc.parse(text) if text.strip("\ufeff \t\r\n") else {}
     if not isinstance(parsed, dict):
         raise Misshapen("it is not an object")

@@ -1,4 +1,4 @@
-"""What a user puts into a client's file by hand: python -m byheart.interfaces.setup.snippets."""
+"""Print the snippets for editing by hand: python -m byheart.interfaces.setup.snippets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LAUNCH = Launch(NAME, ("mcp",))
 
 
 def render_snippets() -> str:
-    """Write the section of docs/mcp.md that has a snippet for each client."""
+    """Return the section of docs/mcp.md with a snippet for each client."""
     return "\n".join(line for client in CLIENTS.values() for line in _section(client))
 
 

@@ -1,4 +1,4 @@
-"""TOML as people keep it: one table put in or taken out, every other byte left as it is."""
+"""Insert or remove one table of a TOML text, and leave every other byte unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 
 class _Statement(NamedTuple):
-    """One header or assignment: lines `start` to `end`, in the table of that name."""
+    """Locate one header or assignment: lines `start` to `end`, in the table `table`."""
 
     start: int
     end: int
@@ -20,7 +20,7 @@ class _Statement(NamedTuple):
 
 
 def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
-    """Set values in a table; one that is not there is added at the end."""
+    """Set values in a table; add a missing table at the end."""
     newline, lines = _newline(text), _lines(text)
     own = [each for each in _statements(text) if each.table == tuple(path)]
     if not own:
@@ -29,7 +29,7 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
         gap = [newline] if text.strip("\ufeff \t\r\n") else []
         header = f"[{'.'.join(path)}]{newline}"
         return "".join([*lines, *gap, header, *assignments(values, newline)])
-    for name, value in values.items():  # meanwhile no line changes its number
+    for name, value in values.items():  # each change keeps the line numbers valid
         [assignment] = assignments({name: value}, newline)
         held = next((each for each in own if name in each.content), None)
         header_line = own[0].end - 1
@@ -41,10 +41,10 @@ def put_table(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
 
 
 def remove_table(text: str, path: Sequence[str]) -> str:
-    """Take a table out with the tables below it; comments around them stay."""
+    """Remove a table with its subtables; comments around them stay."""
     lines = _lines(text)
     for start, end in reversed(list(_spans(text, tuple(path)))):
-        # The blank line that stood between this table and the one before.
+        # Also remove the blank line between this table and the previous one.
         if start and not lines[start - 1].strip() and not "".join(lines[end : end + 1]).strip():
             start -= 1
         del lines[start:end]
@@ -52,7 +52,7 @@ def remove_table(text: str, path: Sequence[str]) -> str:
 
 
 def find_line(text: str, path: Sequence[str]) -> int | None:
-    """Give the number of the first line whose assignment says something at a path."""
+    """Return the number of the first line whose assignment sets a value at a path."""
     for statement in _statements(text):
         held: Any = statement.content
         for name in reversed(statement.table):
@@ -65,7 +65,7 @@ def find_line(text: str, path: Sequence[str]) -> int | None:
 
 
 def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
-    """Give where tables at or below a path begin, and where their last assignment ends."""
+    """Yield where tables at or below a path begin, and where their last assignment ends."""
     for ours, statements in groupby(
         _statements(text), lambda each: each.table[: len(path)] == path
     ):
@@ -75,8 +75,8 @@ def _spans(text: str, path: tuple[str, ...]) -> Iterator[tuple[int, int]]:
 
 
 def assignments(values: Mapping[str, Any], newline: str) -> list[str]:
-    """Write strings and lists of strings, each under its name on a line of its own."""
-    # Strings and lists of strings are written alike in JSON and TOML.
+    """Write strings and lists of strings, each with its name on its own line."""
+    # JSON and TOML write strings and lists of strings in the same way.
     return [
         f"{name} = {json.dumps(each, ensure_ascii=False)}{newline}" for name, each in values.items()
     ]
@@ -91,12 +91,12 @@ def _newline(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines(): TOML ends a line at "\n" only, and a comment may hold U+2028.
+    # splitlines() would be wrong: TOML ends a line at "\n" only, and a comment may contain U+2028.
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _statements(text: str) -> Iterator[_Statement]:
-    """Split a valid text into statements: each is the least number of lines that parses."""
+    """Split a valid text into statements: each is the smallest number of lines that parses."""
     lines, start = _lines(text.removeprefix("\ufeff")), 0
     table: tuple[str, ...] = ()
     while start < len(lines):
@@ -119,7 +119,7 @@ def _parse(lines: Sequence[str]) -> Mapping[str, Any] | None:
 
 
 def _names(header: Any) -> Iterator[str]:
-    """Name the tables that a header leads through."""
+    """Yield the names in a table's header, from the outermost table on."""
     while isinstance(header, dict) and header:
         [(name, header)] = header.items()
         yield name
