@@ -81,7 +81,7 @@ AS_TEXT, AS_METADATA = "front matter kept as text", "field kept as metadata"
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Describe a part of a file that could not be used as intended, and why."""
+    """Describe a part of a file that could not be used as intended, and the reason."""
 
     what: str
     reason: str

@@ -31,7 +31,7 @@ class Calls:
         self._calls = {name: (tool, about) for name, (tool, about) in calls.items()}
 
     def note(self, call_id: object, tool: object, given: object) -> None:
-        """Remember which tool was called, and why."""
+        """Remember the tool and the description of a call."""
         if isinstance(call_id, str) and isinstance(tool, str):
             self._calls[call_id] = tool, describe_call(tool, given)
             while len(self._calls) > _REMEMBERED_CALLS:
