@@ -1,4 +1,4 @@
-"""How does a text become chunks? Exact slices, cut where the text itself has seams."""
+"""Split texts into chunks: exact slices, cut at the text's natural boundaries."""
 
 from byheart.chunking.asides import is_short, keep_aside
 from byheart.chunking.chunks import split

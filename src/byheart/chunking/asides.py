@@ -1,4 +1,4 @@
-"""Asides: texts too short to mean something by themselves, such as "yes, please"."""
+"""Recognize texts that are too short to mean something alone, such as "yes, please"."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from byheart.model import ASIDE, Chunk
 _LONGEST = 500
 _WORD = re.compile(r"\w+")
 _LINE_END = re.compile(r"\r\n|\n|\r")
-# Ideographs and the like stand without spaces: one of their words may be a whole sentence.
+# Ideographs and similar scripts have no spaces: one "word" may be a whole sentence.
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\uffef\U00020000-\U0003ffff]")
 
 
 def is_short(content: str, least_words: int) -> bool:
-    """Say whether a text has fewer words than it takes to be embedded."""
+    """Check whether a text has too few words to be embedded."""
     if not content.strip():
         return True
     if len(content) > _LONGEST or _UNSPACED.search(content):
@@ -25,12 +25,12 @@ def is_short(content: str, least_words: int) -> bool:
 
 
 def count_line_ends(text: str) -> int:
-    """Count how many lines end in a text."""
+    """Count the line endings in a text."""
     return len(_LINE_END.findall(text))
 
 
 def keep_aside(content: str) -> Iterator[Chunk]:
-    """Give a short text as one chunk that is not embedded; an empty one has none."""
+    """Yield a short text as one chunk that is not embedded; an empty text has no chunk."""
     if content:
         yield Chunk(
             index=0,

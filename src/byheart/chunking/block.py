@@ -1,4 +1,4 @@
-"""A block: a stretch of text that its format holds together, and how it may be cut."""
+"""Define a block: a stretch of text that belongs together in its format."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Grain = Literal["sentences", "lines", "whole"]
 
 
 def no_parts() -> Iterable[Block]:
-    """Say that a block cannot be divided by its format."""
+    """Return no parts: the format cannot divide this block."""
     return ()
 
 
 class Block(NamedTuple):
-    """A stretch of text from `start` to where the next block begins.
+    """Hold a stretch of text from `start` to the beginning of the next block.
 
     `parts` divides a block that is too long. It is called only then, so that a parser need not
-    descend into what fits. A block without parts is cut by its `grain`.
+    descend into a block that fits. A block without parts is cut by its `grain`.
     """
 
     start: int
@@ -37,13 +37,13 @@ class Block(NamedTuple):
     """Set by `lay_end_to_end`."""
 
 
-# Behind so many blocks, one that begins so near to the one before is part of that. Each takes
-# some microseconds, and ten megabytes could be three million of them.
+# After this many blocks, a block that begins this close to the previous one is merged into it. Each
+# block takes some microseconds, and ten megabytes could hold three million blocks.
 _MANY_BLOCKS, _SCRAP_CHARS = 50_000, 64
 
 
 def lay_end_to_end(blocks: Iterable[Block], start: int, end: int) -> Iterator[Block]:
-    """Let the blocks cover a slice: each reaches to the next, the first and last to the edges."""
+    """Extend the blocks to cover a slice: each reaches to the next, without gaps."""
     last: Block | None = None
     for count, block in enumerate(blocks):
         if last is None:

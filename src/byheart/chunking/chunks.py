@@ -1,4 +1,4 @@
-"""Chunks: a text of any format becomes exact slices of about the target's size."""
+"""Split a text of any format into exact slices of about the target size."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from byheart.contracts import TokenCounter
 from byheart.errors import InvalidInput, TooManyChunks
 from byheart.model import Chunk, Heading, section_of
 
-# Sections share a chunk only where a thousand in a row have fewer tokens than this on average: the
-# entries of a glossary stay apart. No document among 2,924 has such a row (decision 0004).
+# Sections share a chunk only if a thousand in a row have fewer tokens than this on average, so that
+# the entries of a glossary stay apart. No document among 2,924 has such a row (decision 0004).
 _TINY_TOKENS, _TINY_IN_A_ROW = 12, 1_000
-# In a text of many chunks, sections that are as small as this share chunks.
+# In a text with many chunks, sections of this size or smaller share chunks.
 _SMALL_TOKENS, _MANY_CHUNKS = 50, 10_000
 
 
 class _Slice(NamedTuple):
-    """A chunk as far as it is known before the whole text was read."""
+    """Hold the part of a chunk that is known before the whole text is read."""
 
     start: int
     end: int
@@ -44,8 +44,8 @@ def split(
 ) -> list[Chunk]:
     """Split a text into chunks that, joined, give exactly the text.
 
-    Only a fence of code may exceed the target. Lines are counted from 1; `\\n`, `\\r\\n` and a
-    lone `\\r` each end one; `end_line` is the line of the chunk's last character.
+    Only a code fence may exceed the target. Lines are counted from 1; `\\n`, `\\r\\n` and a lone
+    `\\r` each end a line; `end_line` is the line of the chunk's last character.
     """
     if target_tokens < 1:
         raise InvalidInput(f"target_tokens is {target_tokens}", "use 1 or more; the default is 400")
@@ -55,7 +55,7 @@ def split(
     ruler = Ruler(content, tokens.token_starts(content))
     tiny = Joining(max(2, target_tokens // _TINY_TOKENS), _TINY_IN_A_ROW)
     small = Joining(max(2, target_tokens // _SMALL_TOKENS), 2)
-    # If there are still more chunks than are allowed, sections share chunks as paragraphs do.
+    # If there are still more chunks than allowed, sections share chunks like paragraphs do.
     for joining in (tiny, small, Joining(2, 2)):
         titles = Titles()
         groups = pack(_find_blocks(ruler, format, titles), ruler, target_tokens, joining)
@@ -76,7 +76,7 @@ def split(
 
 
 def _are_small(slices: Sequence[_Slice], ruler: Ruler) -> bool:
-    """Say whether these are many chunks, and of few tokens."""
+    """Check whether there are many chunks with few tokens each."""
     if len(slices) < _MANY_CHUNKS:
         return False
     return ruler.count_tokens(0, slices[-1].end) < len(slices) * _SMALL_TOKENS
@@ -102,7 +102,7 @@ def _find_blocks(ruler: Ruler, format: str, titles: Titles) -> Iterable[Block]:
 
 def _slice(pieces: Sequence[Block]) -> _Slice:
     end = pieces[-1].end
-    # Of headings joined to one another, the first may be cut off before the next begins.
+    # If headings were joined, the first may be cut off before the next begins.
     headings = tuple(each for each in _headings_of(pieces) if each.start_char < end)
     return _Slice(pieces[0].start, end, _type_of(pieces), headings)
 
@@ -123,7 +123,7 @@ def _chunk(index: int, slice_: _Slice, ruler: Ruler) -> Chunk:
 
 
 def _type_of(pieces: Sequence[Block]) -> str:
-    """Name a chunk by its heading, or else by the kind that makes up most of it."""
+    """Return the chunk's type: "section" after a heading, otherwise the most frequent kind."""
     if pieces[0].kind == "heading":
         return "section"
     shares: Counter[str] = Counter()
@@ -134,9 +134,9 @@ def _type_of(pieces: Sequence[Block]) -> str:
 
 
 def _headings_of(pieces: Sequence[Block]) -> tuple[Heading, ...]:
-    """Give the headings that all pieces stand under; sections that share a chunk, the first's.
+    """Return the headings above all pieces; if sections share a chunk, those of the first.
 
-    Without that, `granularity=medium` would join them to any text that stands above all headings.
+    Without this rule, `granularity=medium` would join the sections to text above all headings.
     """
     common = _common_headings(pieces)
     if any(piece.opens for piece in pieces[1:]):
@@ -146,7 +146,7 @@ def _headings_of(pieces: Sequence[Block]) -> tuple[Heading, ...]:
 
 
 def _common_headings(pieces: Sequence[Block]) -> tuple[Heading, ...]:
-    """Give the headings that all pieces stand under."""
+    """Return the headings that all pieces share."""
     first = pieces[0].headings
     for piece in pieces[1:]:
         shared = takewhile(

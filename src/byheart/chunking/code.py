@@ -1,4 +1,4 @@
-"""Source code: its definitions, found by a grammar, or by indentation where there is none."""
+"""Divide source code at its definitions, by grammar or, without one, by indentation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byheart.model import Heading
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# One pattern for all grammars: they name alike what is alike.
+# One pattern serves all grammars, because they use similar names for similar nodes.
 _DEFINITION = re.compile(
     r"(?:\w+_)?(?:function|method|class|interface|struct|enum|trait|impl|mod|module|namespace"
     r"|object|protocol|record|union|constructor|init|macro|type|alias)"
@@ -32,7 +32,7 @@ _FUNCTION_VALUE = re.compile(r"arrow_function|function_expression|function|class
 _LEADING = re.compile(r"\w*comment|attribute_item|decorator|annotation")
 _CONTAINER = re.compile(r"\w*(?:block|body|list|statements|suite|body_statement)")
 
-# tree-sitter ends lines at `\n` only, the ruler at a lone `\r` too.
+# tree-sitter ends lines at `\n` only; the ruler also at a lone `\r`.
 _LONE_CR = re.compile(r"\r(?!\n)")
 _NEWLINE = re.compile(rb"\n")
 _UNINDENTED = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\s)\]}])")
@@ -40,13 +40,13 @@ _BLANK_LINE = re.compile(r"(?:(?<=\n)|(?<=\r))[^\S\r\n]*(?:\r\n?|\n)(?=[^\S\r\n]
 _MAX_TITLE_CHARS = 200
 _MAX_DEPTH = 6
 _MAX_DIVISIONS = 64
-# A definition is looked for inside of so many wrappers, such as `template <class T>`.
+# A definition is searched inside at most this many wrappers, such as `template <class T>`.
 _MAX_WRAPPERS = 16
 _PIECE_CHARS = 500_000
 
 
 def find_code_blocks(ruler: Ruler, language: str) -> Iterator[Block]:
-    """Divide source code into its definitions and the statements between them."""
+    """Divide source code into definitions and the statements between them."""
     budget = grammars.Budget(len(ruler.content))
     for start, end in _pieces(ruler.content):
         source = _LONE_CR.sub("\n", ruler.content[start:end]).encode("utf-8", "replace")
@@ -55,10 +55,10 @@ def find_code_blocks(ruler: Ruler, language: str) -> Iterator[Block]:
             yield from _divide_at(ruler, _UNINDENTED, start, end)
             continue
         rows = _Rows(source, [0, *(match.end() for match in _NEWLINE.finditer(source))])
-        # The rows of a piece are the lines of the text from the piece's first on.
+        # Row 0 of a piece is the line of the text on which the piece begins.
         first_line = ruler.line_at(start) - 1
         blocks = _Stretch(ruler, rows, (tree.root_node,), -1, first_line).divide()
-        # Blocks reach back to where their piece begins, not into the piece before it.
+        # The first block of a piece starts where the piece starts, not in the piece before.
         yield from (
             block._replace(start=start) if at == 0 else block for at, block in enumerate(blocks)
         )
@@ -67,9 +67,9 @@ def find_code_blocks(ruler: Ruler, language: str) -> Iterator[Block]:
 
 
 def _pieces(content: str) -> Iterator[tuple[int, int]]:
-    """Give the bounds of what is parsed at once: all of it, or a long text up to unindented lines.
+    """Yield the bounds of the pieces to parse; a long text is cut at unindented lines.
 
-    A tree takes up to 600 times the memory of its source.
+    A syntax tree takes up to 600 times the memory of its source.
     """
     start = 0
     while len(content) - start > _PIECE_CHARS:
@@ -99,7 +99,7 @@ def _divide_at(ruler: Ruler, seam: re.Pattern[str], start: int, end: int) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a source, by where their bytes begin; they are the lines of the ruler.
+    """Map byte offsets to rows; rows are the ruler's lines.
 
     tree-sitter's own points are not used: in 0.26.0 reading them corrupts memory.
     """
@@ -108,21 +108,21 @@ class _Rows:
     starts: Sequence[int]
 
     def first_of(self, node: Node) -> int:
-        """Give the row a node begins on."""
+        """Return the row a node begins on."""
         return bisect_right(self.starts, node.start_byte) - 1
 
     def last_of(self, node: Node) -> int:
-        """Give the row of a node's last byte, not counting a line ending."""
+        """Return the row of a node's last byte, not counting a line ending."""
         return bisect_left(self.starts, node.end_byte, 1) - 1
 
     def line_before(self, byte: int) -> int:
-        """Give where the line of a byte begins."""
+        """Return the start of the line that contains a byte."""
         return self.source.rfind(b"\n", 0, byte) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """Syntax nodes from one row on, with the definitions that enclose them."""
+    """Hold syntax nodes from one row on, with the definitions that enclose them."""
 
     ruler: Ruler
     rows: _Rows
@@ -133,7 +133,7 @@ class _Stretch:
     depth: int = 0
 
     def divide(self) -> list[Block]:
-        """Cut before each node that begins on a later row; what stands before is the header."""
+        """Cut before each node that begins on a later row; the text before it is the header."""
         if self.depth >= _MAX_DIVISIONS:
             return []
         blocks = [self._block(group) for group in self._group(self._later_nodes())]
@@ -144,7 +144,7 @@ class _Stretch:
         return blocks
 
     def _later_nodes(self) -> Iterator[Node]:
-        """Give, in order, the outermost nodes within that begin after the row."""
+        """Yield, in order, the outermost inner nodes that begin after the row."""
         stack = [child for node in self.nodes for child in node.named_children][::-1]
         while stack:
             node = stack.pop()
@@ -155,7 +155,7 @@ class _Stretch:
                 stack.extend(reversed(node.named_children))
 
     def _group(self, nodes: Iterable[Node]) -> Iterator[tuple[Node, ...]]:
-        """Join what begins on one row, and comments and attributes with what they lead up to."""
+        """Join nodes that begin on one row, and comments and attributes with the next node."""
         group: list[Node] = []
         for node in nodes:
             if group and not self._belongs(node, group[-1]):
@@ -191,7 +191,7 @@ class _Stretch:
         )
 
     def _title(self, definition: Node) -> str:
-        """Read the signature up to the name, from the line that the name stands on."""
+        """Return the signature up to the name, from the line that contains the name."""
         name = _name_of(definition) or definition
         start = max(self.rows.line_before(name.start_byte), definition.start_byte)
         text = self.rows.source[start : min(name.end_byte, start + 4 * _MAX_TITLE_CHARS)]
@@ -200,14 +200,14 @@ class _Stretch:
 
 
 def _is_bare_container(node: Node) -> bool:
-    """Say whether a node is only the sequence of its children, such as Python's `block`."""
+    """Check whether a node is only the sequence of its children, such as Python's `block`."""
     if not _CONTAINER.fullmatch(node.type) or not node.named_children:
         return False
     return node.named_children[0].start_byte == node.start_byte
 
 
 def _definition_of(node: Node, wrappers: int = 0) -> Node | None:
-    """Give the definition that a node is or wraps."""
+    """Return the definition that a node is or wraps."""
     if _DEFINITION.fullmatch(node.type):
         return node
     if _WRAPPER.fullmatch(node.type) and wrappers < _MAX_WRAPPERS:
@@ -222,7 +222,7 @@ def _definition_of(node: Node, wrappers: int = 0) -> Node | None:
 
 
 def _name_of(definition: Node) -> Node | None:
-    """Find the node that names a definition; C hides it inside of declarators."""
+    """Find the node that names a definition; C nests it inside declarators."""
     node = definition
     if _BINDING.fullmatch(node.type) or node.type == "type_declaration":
         node = node.named_children[0] if node.named_children else node

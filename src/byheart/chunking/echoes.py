@@ -1,4 +1,4 @@
-"""Echoes: what a text only repeats stands in chunks of its own, which are kept and not found."""
+"""Put repeated passages into separate chunks, which are stored but not searchable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def set_apart(
 ) -> list[Chunk]:
     """Cut chunks where an echo begins or ends; joined they are still the text.
 
-    What is left between echoes may be too short to be embedded.
+    The text left between echoes may be too short to be embedded.
     """
     pieces = (
         piece
@@ -30,7 +30,7 @@ def set_apart(
 
 
 def _within(chunk: Chunk, echoes: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Give the echoes inside a chunk, by its own characters; blanks around them go along."""
+    """Return the echoes inside a chunk, relative to it, including the blanks around them."""
     inside = []
     for start, end in echoes:
         first, last = max(start, chunk.start_char), min(end, chunk.end_char)
@@ -61,7 +61,7 @@ def _cut(
     for start, end in pairwise(edges):
         content = chunk.content[waiting:end]
         if not chunk.content[start:end].strip() and end < len(chunk.content):
-            continue  # blanks alone are no chunk: they begin the next one
+            continue  # blanks alone do not form a chunk: they begin the next one
         echo = any(first <= start < last for first, last in echoes)
         line = chunk.start_line + count_line_ends(chunk.content[:waiting])
         lines = count_line_ends(content) - content.endswith(("\r", "\n"))

@@ -1,4 +1,4 @@
-"""Formats: whether a text is Markdown, reStructuredText, source code or plain text."""
+"""Detect whether a text is Markdown, reStructuredText, source code or plain text."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ _FORMAT_BY_NAME = {
 _SHEBANG = re.compile(r"#![^\r\n]*?\b(python|bash|zsh|sh|node|deno|ruby|perl|php|lua)[\d.]*\b")
 _SHELLS = {"zsh": "bash", "sh": "bash", "node": "javascript", "deno": "typescript"}
 
-# Only what prose never is: an opening line of one language and, further on, a definition of it.
-# Anything less sure stays text, where a wrong guess costs nothing.
+# These signs never occur in prose: an opening line of one language and, later, a definition in it.
+# Less certain text stays plain text, where a wrong guess costs nothing.
 _CODE_SIGNS = (
     ("php", re.compile(r"\s*<\?php\b")),
     ("cpp", re.compile(r"\s*(?://[^\n]*\n\s*)*#(?:include\s*[<\"]|pragma once|ifndef \w+_H)")),
@@ -130,7 +130,7 @@ def guess_format(content: str, path: str | None = None) -> str:
 
 
 def _guess_language(sample: str) -> str | None:
-    """Recognise source code that shows it beyond doubt."""
+    """Recognize source code that is certain to be code."""
     shebang = _SHEBANG.match(sample)
     if shebang:
         return _SHELLS.get(shebang[1], shebang[1])

@@ -1,4 +1,4 @@
-"""Grammars: the tree-sitter parsers that happen to be installed, loaded when first needed."""
+"""Load the installed tree-sitter parsers when they are first needed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tree_sitter import Language, Tree
 
-# The wheels carry their compiled parsers. tree-sitter-language-pack is smaller at first sight but
-# fetches them from the network at run time, which a memory on one's own machine must not do.
+# The wheels contain compiled parsers. tree-sitter-language-pack looks smaller but downloads the
+# parsers at run time, which a local memory must not do.
 _GRAMMARS = {
     "bash": ("tree_sitter_bash", "language"),
     "c": ("tree_sitter_c", "language"),
@@ -36,38 +36,38 @@ _GRAMMARS = {
 }
 
 
-# A grammar that gets lost takes time and memory by the square of the text: 10 kB of `<a` are 3 s
-# and 1.7 GB as C#. Nothing stops it (decision 0004), so short stretches are tried before long ones.
-# Stretches are cut in the middle of definitions, where some of them are parsed faster than within a
-# longer one: up to four times in real code, though never by 2 microseconds a byte.
+# On some inputs a grammar takes quadratic time and memory: 10 kB of `<a` take 3 s and 1.7 GB as C#.
+# Nothing can stop a running parse (decision 0004), so short stretches are tried before long ones.
+# Stretches are cut in the middle of definitions, which sometimes makes them faster to parse than as
+# part of a longer one: up to four times in real code, though never by 2 microseconds per byte.
 _STRETCH_BYTES, _PARTS = 2_000, 4
 _LEAST_SECONDS, _SECONDS_PER_BYTE = 0.05, 10e-6
-# Memory goes with time, some 300 bytes a microsecond: 600 kB of `a<` are 6 s and 1.9 GB as C++.
-# Code takes 0.1 to 0.4 microseconds a byte and 20 to 80 bytes, and long stretches may take five
-# times that. To try and to parse all of a text takes code 1 to 2 microseconds a byte.
+# Memory is proportional to time, about 300 bytes per microsecond: 600 kB of `a<` take 6 s and 1.9
+# GB as C++. Code takes 0.1 to 0.4 microseconds and 20 to 80 bytes per byte; long stretches may take
+# five times that. Trying and parsing a whole text takes 1 to 2 microseconds per byte of code.
 _LONG_STRETCH_BYTES, _SECONDS_PER_LONG_BYTE = 32_000, 2e-6
 _BUDGET_SECONDS, _BUDGET_SECONDS_PER_BYTE = 0.5, 4e-6
 _GROWTH, _NOISE_SECONDS, _SLACK_SECONDS_PER_BYTE = 1.5, 0.02, 2e-6
 
 
 class Budget:
-    """The processor time that grammars may take for one text, so that no text takes minutes."""
+    """Limit the CPU time that grammars may take for one text, so that no text takes minutes."""
 
     def __init__(self, size: int) -> None:
         self._seconds = _BUDGET_SECONDS + _BUDGET_SECONDS_PER_BYTE * size
 
     @property
     def is_spent(self) -> bool:
-        """Say whether the rest of the text is to be divided without its grammar."""
+        """Check whether the rest of the text must be divided without its grammar."""
         return self._seconds <= 0
 
     def spend(self, seconds: float) -> None:
-        """Note how long something took."""
+        """Subtract the time that was used."""
         self._seconds -= seconds
 
 
 def parse(source: bytes, language: str, budget: Budget | None = None) -> Tree | None:
-    """Parse source code, or give nothing when its grammar is not installed or gets lost in it."""
+    """Parse source code; None if its grammar is not installed or takes too long."""
     grammar = _load(language)
     budget = budget or Budget(len(source))
     if grammar is None or not _keeps_up(grammar, source, budget):
@@ -85,7 +85,7 @@ def _parse(grammar: Language, source: bytes) -> Tree:
 
 
 def _keeps_up(grammar: Language, source: bytes, budget: Budget) -> bool:
-    """Say whether ever longer stretches of a text are parsed in about the time of their parts."""
+    """Check that ever longer stretches of a text take about as long as their parts together."""
     size = _STRETCH_BYTES
     usual: Iterable[float] = repeat(inf)
     while size < len(source):
@@ -105,10 +105,10 @@ def _keeps_up(grammar: Language, source: bytes, budget: Budget) -> bool:
 
 
 def _seconds_to_parse(grammar: Language, stretch: bytes, allowed: float) -> float:
-    """Take the time, again if it is too long: garbage may have been collected meanwhile."""
+    """Measure the time, twice if it is too long: the garbage collector may have run meanwhile."""
     seconds = allowed
     for _ in range(2):
-        # The processor's time for this thread: that others keep it waiting does not count.
+        # Measure this thread's CPU time, so that waiting for other threads does not count.
         started = time.thread_time()
         _parse(grammar, stretch)
         seconds = time.thread_time() - started

@@ -1,4 +1,4 @@
-"""Headings: each block under the ones that it stands below."""
+"""Assign each block the headings above it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byheart.model import Heading
 
 
 def place_under_headings(found: Iterable[Block], *, opens: bool = False) -> Iterator[Block]:
-    """Give each block its path; a heading without a body joins the deeper one that follows.
+    """Assign each block its heading path; join a heading without a body to the deeper next one.
 
     A block of kind "heading" comes with its own heading alone. `opens`: the first block begins a
     chunk.

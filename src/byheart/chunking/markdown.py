@@ -1,4 +1,4 @@
-"""Markdown: the blocks and sections that a CommonMark parser sees."""
+"""Divide Markdown into the blocks and sections that a CommonMark parser finds."""
 
 from __future__ import annotations
 
@@ -29,37 +29,39 @@ _KINDS: dict[str, tuple[str, Grain]] = {
 }
 _STRUCTURE = {"heading_open", *_KINDS} - {"code_block", "html_block"}
 
-# A title goes into the path of every chunk below it: without a bound, a heading of a megabyte
+# A title is part of the path of every chunk below it: without a limit, a heading of a megabyte
 # would be stored a thousand times. Inline parsing also takes 45 µs for each `![` of a long run.
 _MAX_TITLE_CHARS = 500
 
-# `---` and at once a key or a comment, up to `---` or `...`: two thematic breaks are not that.
+# `---` directly followed by a key or a comment, up to `---` or `...`; two thematic breaks do not
+# match.
 _FRONT_MATTER = re.compile(
     r"\ufeff?(?:---[ \t]*+(?:\r\n?|\n)(?=#|[\w\"'][^\r\n]*:)(?s:.*?)(?<=[\r\n])(?:---|\.\.\.)"
     r"|\+\+\+[ \t]*+(?:\r\n?|\n)(?s:.*?)(?<=[\r\n])\+\+\+)"
     r"[ \t]*+(?:\r\n?|\n|\Z)(?:[ \t]*(?:\r\n?|\n))*+"
 )
 
-# Most texts show without a parser what they are: by a heading in the first line that is not blank,
-# or by having no line that begins like a heading, a fence or a list, or underlines a heading or the
-# head of a table.
+# Most texts can be classified without a parser. They have a heading in the first non-blank line, or
+# they have no line that begins like a heading, a fence or a list, or that underlines a heading or a
+# table head.
 _HEADING_FIRST = re.compile(r"(?:[ \t]*(?:\r\n?|\n))*+ {0,3}#{1,6}(?:[ \t\r\n]|\Z)")
 _SIGN = re.compile(
     r"(?:\A|[\r\n])[ \t>]*+"
     r"(?:(?:#{1,6}|[-+*]|\d{1,9}[.)])(?:[ \t\r\n]|\Z)|```|~~~"
     r"|(?:=++|[-:|][-:| \t]*+)[ \t]*+(?:[\r\n]|\Z))"
 )
-# Most of the others have it near their beginning, and all of a megabyte may take 20 s to parse.
-# Behind it only what cannot be chance counts: in a log, any line may look like a list or a fence.
+# Most other texts show their structure near the beginning, and parsing a whole megabyte may take 20
+# s. After the beginning only unmistakable signs count: in a log, any line may look like a list or a
+# fence.
 _BEGINNING_CHARS = 20_000
 _HEADING_BEHIND_BLANK = re.compile(r"\n[ \t]*+\r?\n {0,3}#{1,6}[ \t]++\S")
 _FENCE_MARK = re.compile(r"\n {0,3}(?:```|~~~)")
 
-# A piece to be read at once is so long. It grows while it holds only the beginning of one block.
+# The size of one piece to parse. A piece grows while it contains only the start of one block.
 _PIECE_LINES, _MOST_LINES, _LONG_LINE_CHARS = 4_000, 32_000, 64
 _MOST_TOKENS = 100_000
-# Ten megabytes of `- a` are 12 million tokens: two minutes, and five gigabytes at once. Documents
-# have 35 characters a token, the densest of 315 had 6; a token and a line take about 8 µs each.
+# Ten megabytes of `- a` are 12 million tokens, which take two minutes and five gigabytes. Documents
+# have 35 characters per token, the densest of 315 had 6; a token and a line take about 8 µs each.
 _LEAST_WORK, _CHARS_PER_WORK = 100_000, 4
 _MOST_LINKS, _WORK_PER_LINK = 10_000, 4
 _BLANK_LINE = re.compile(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
@@ -67,14 +69,14 @@ _BLANK_LINE = re.compile(r"(?<=[\r\n])[ \t]*+(?:\r\n?|\n|\Z)")
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    """Build a parser of blocks only: inline parsing is needed for titles alone."""
+    """Build a parser for blocks only: inline parsing is needed for titles alone."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
 
 
 def has_markdown_structure(content: str) -> bool:
-    """Say whether a text has headings, fences, lists, tables or front matter."""
+    """Check whether a text has headings, fences, lists, tables or front matter."""
     if _front_matter_end(content) or _HEADING_FIRST.match(content):
         return True
     if not _SIGN.search(content):
@@ -83,12 +85,12 @@ def has_markdown_structure(content: str) -> bool:
         return True
     if _HEADING_BEHIND_BLANK.search(content, _BEGINNING_CHARS - 1):
         return True
-    # One that was never closed would take all that follows into one chunk.
+    # A fence that is never closed would put the rest of the text into one chunk.
     return len(_FENCE_MARK.findall(content, _BEGINNING_CHARS - 1)) > 1
 
 
 def find_markdown_blocks(ruler: Ruler, titles: Titles) -> Iterator[Block]:
-    """Divide Markdown into its top-level blocks, each under its headings, whose titles are raw."""
+    """Divide Markdown into top-level blocks under their headings; the titles are still raw."""
     body = _front_matter_end(ruler.content)
     if body:
         yield Block(0, "front_matter", grain="lines")
@@ -97,16 +99,16 @@ def find_markdown_blocks(ruler: Ruler, titles: Titles) -> Iterator[Block]:
 
 
 def _front_matter_end(content: str) -> int:
-    """Give where the front matter ends: 0 when there is none."""
+    """Return the end of the front matter; 0 if there is none."""
     match = _FRONT_MATTER.match(content)
     return match.end() if match else 0
 
 
 class Titles:
-    """The titles of headings, read as plain text once the whole text is known.
+    """Convert titles of headings to plain text, after the whole text is parsed.
 
     A link in a title may be defined further down. In a text with a million headings, sections
-    share chunks, and most titles are never asked for.
+    share chunks, and most titles are never needed.
     """
 
     def __init__(self) -> None:
@@ -114,7 +116,7 @@ class Titles:
         self._plain: dict[str, str] = {}
 
     def read(self, headings: Sequence[Heading]) -> tuple[Heading, ...]:
-        """Give headings by the plain text of their titles."""
+        """Return the headings with their titles as plain text."""
         return tuple(replace(each, title=self._read(each.title)) for each in headings)
 
     def _read(self, source: str) -> str:
@@ -125,10 +127,11 @@ class Titles:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads Markdown a few thousand lines at a time: its tokens may take 500 times its memory.
+    """Parse Markdown a few thousand lines at a time: tokens may take 500 times its memory.
 
-    A block at the top level does not depend on what stands before it, and its last line is where
-    the next begins. So the last block of a piece, which may go on, is read again with the next.
+    A top-level block does not depend on the text before it, and ends where the next block
+    begins. Only the last block of a piece may continue, so it is parsed again with the next
+    piece.
     """
 
     ruler: Ruler
@@ -136,7 +139,7 @@ class _Reader:
     work: int = 0
 
     def read(self, line: int) -> Iterator[Block]:
-        """Give the blocks from a line on; those that would take too long to find, as paragraphs."""
+        """Yield the blocks from a line on; blocks that take too long to parse become paragraphs."""
         lines = _PIECE_LINES
         allowed = max(_LEAST_WORK, len(self.ruler.content) // _CHARS_PER_WORK)
         while line < len(self.ruler.line_starts):
@@ -153,7 +156,7 @@ class _Reader:
             lines = _PIECE_LINES
 
     def _piece_end(self, line: int, lines: int) -> int:
-        """Give the line to read to: so many further, or fewer if they are long."""
+        """Return the end line of the next piece: `lines` further, or fewer if they are long."""
         starts = self.ruler.line_starts
         limit = starts[line] + lines * _LONG_LINE_CHARS
         if limit < len(self.ruler.content):
@@ -163,7 +166,7 @@ class _Reader:
     def _parse(self, line: int, end_line: int) -> _Outline:
         start, end = self.ruler.line_start(line), self.ruler.line_start(end_line)
         tokens = _parser().parse(self.ruler.content[start:end], self.environment)
-        # Definitions of links are kept for titles alone, and hardly any is used there.
+        # Link definitions are needed for titles only, and titles hardly ever use them.
         again = self.environment.pop("duplicate_refs", ())
         links = self.environment.get("references", {})
         too_many = list(islice(links, _MOST_LINKS, None))
@@ -176,7 +179,7 @@ class _Reader:
 
 @dataclass(frozen=True, slots=True)
 class _Outline:
-    """The parser's tokens over the lines they were read from."""
+    """Hold the parser's tokens with the lines they were parsed from."""
 
     ruler: Ruler
     first_line: int
@@ -184,15 +187,15 @@ class _Outline:
     tokens: Sequence[Token]
 
     def everything(self) -> tuple[list[Block], int]:
-        """Give all blocks, whether or not the last one goes on, and the line behind them."""
+        """Return all blocks, even if the last one may continue, and the line after them."""
         return self._up_to(len(self.tokens), self.end_line), self.end_line
 
     def complete(self) -> tuple[list[Block], int] | None:
-        """Give the blocks that have ended and the line behind them, or nothing if none has."""
+        """Return the complete blocks and the line after them; None if no block is complete."""
         if self.end_line >= len(self.ruler.line_starts):
             return self.everything()
         tops = [index for index, _ in self._siblings(0, len(self.tokens))]
-        if not tops:  # definitions of links alone
+        if not tops:  # only link definitions
             return self.everything()
         last = tops[-1]
         if len(tops) > 1:
@@ -209,7 +212,7 @@ class _Outline:
         return self.divide(0, last, (self.first_line, end_line), "text")
 
     def _fence(self, index: int) -> tuple[list[Block], int]:
-        """Find the end of a fence without reading what is in it."""
+        """Find the end of a fence without parsing its content."""
         mark, content = self.tokens[index].markup, self.ruler.content
         closing = re.compile(
             rf"[\r\n] {{0,3}}{re.escape(mark[0])}{{{len(mark)},}}[ \t]*+(?=[\r\n]|\Z)"
@@ -221,7 +224,7 @@ class _Outline:
         return [*self._unseen(self.first_line, begin, "text"), fence], end
 
     def _table(self, index: int) -> tuple[list[Block], int]:
-        """Take a long table to go on until the next blank line."""
+        """Assume that a long table continues to the next blank line."""
         begin = self._line_of(index)
         match = _BLANK_LINE.search(self.ruler.content, self.ruler.line_start(self.end_line))
         end = self.ruler.line_at(match.end()) if match else len(self.ruler.line_starts)
@@ -229,7 +232,7 @@ class _Outline:
         return [*self._unseen(self.first_line, begin, "text"), table], end
 
     def _list(self, index: int) -> tuple[list[Block], int] | None:
-        """Give the items of a long list but the last, with which a list is taken to begin."""
+        """Return all items of a long list but the last; the last one begins a new list."""
         items = [item for item, _ in self._siblings(index + 1, len(self.tokens) - 1)]
         if len(items) < 2:
             return None
@@ -245,7 +248,7 @@ class _Outline:
         return (self.tokens[index].map or (0, 0))[0] + self.first_line
 
     def divide(self, first: int, last: int, lines: tuple[int, int], kind: str) -> list[Block]:
-        """Give the blocks in a range of lines that the tokens from `first` to `last` open."""
+        """Return the blocks in a range of lines that the tokens from `first` to `last` open."""
         blocks: list[Block] = []
         line, end_line = lines
         for index, close in self._siblings(first, last):
@@ -256,12 +259,12 @@ class _Outline:
         return blocks + self._unseen(line, end_line, kind)
 
     def _unseen(self, line: int, end_line: int, kind: str) -> list[Block]:
-        """Give as text what makes no token: link definitions, nesting too deep."""
+        """Return lines without tokens as text: link definitions, nesting that is too deep."""
         line = self.ruler.skip_blank_lines(line, end_line) if line < end_line else end_line
         return [Block(self.ruler.line_start(line), kind, grain="lines")] if line < end_line else []
 
     def _siblings(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Give the index of each outermost token and of the token that closes it."""
+        """Yield the index of each outermost token and of the token that closes it."""
         index = first
         while index < last:
             opener = index
@@ -293,7 +296,7 @@ class _Outline:
 
 
 def _plain_title(source: str, environment: dict[str, Any]) -> str:
-    """Read a heading's inline source as text: links by their text, code by its content."""
+    """Convert a heading's inline source to text: links by their text, code by its content."""
     if len(source) > _MAX_TITLE_CHARS:
         return " ".join(source[:_MAX_TITLE_CHARS].split())
     tokens: list[Token] = []

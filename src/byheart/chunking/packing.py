@@ -1,7 +1,7 @@
-"""Packing: blocks that are too long are taken apart, short neighbours share a chunk.
+"""Pack blocks into chunks: divide long blocks, and let short neighbours share a chunk.
 
-Blocks come one after another and chunks leave one after another, so that neither a million of
-list items nor a million of headings is ever in memory at once.
+Blocks and chunks are processed as streams, so that a million list items or headings are never in
+memory at once.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from byheart.chunking.block import Block, lay_end_to_end, no_parts
 from byheart.chunking.prose import cut_sentences, cut_to_size
 from byheart.chunking.ruler import Ruler
 
-# So many pieces are kept as they are found. Of more than that, neighbours are joined up to this
-# part of a chunk: the chunks still end at the same seams, only fewer of them.
+# Up to this many pieces are kept as found. Beyond that, neighbours are joined up to this fraction
+# of a chunk: the chunks still end at the same boundaries, but at fewer of them.
 _MANY_PIECES, _JOINED_SHARE = 50_000, 8
-# How many pieces come together before finished sections are handed on.
+# The number of pieces to collect before complete sections are passed on.
 _HANDED_ON = 1_000
 
 
 class Joining(NamedTuple):
-    """When sections share a chunk: where `several` fit into one, and `in_a_row` are that small."""
+    """Say when sections share a chunk: `several` fit into one, and `in_a_row` are that small."""
 
     several: int
     in_a_row: int
@@ -33,7 +33,7 @@ class Joining(NamedTuple):
 def pack(
     blocks: Iterable[Block], ruler: Ruler, target_tokens: int, joining: Joining
 ) -> Iterator[Sequence[Block]]:
-    """Give the pieces of each chunk, in order: they cover the text, and no chunk is blank."""
+    """Yield the pieces of each chunk in order: they cover the text, and no chunk is blank."""
     sections = _find_sections(blocks, ruler, target_tokens)
     for group in _join_tiny(sections, ruler, target_tokens, joining):
         if len(group) > 1:
@@ -45,7 +45,7 @@ def pack(
 def _find_sections(
     blocks: Iterable[Block], ruler: Ruler, target_tokens: int
 ) -> Iterator[Sequence[Block]]:
-    """Give the pieces from one that opens a chunk to the next."""
+    """Yield the pieces from one that opens a chunk up to the next."""
     apart = _Apart(ruler, target_tokens)
     for block in lay_end_to_end(_one_at_least(blocks), 0, len(ruler.content)):
         apart.add(block)
@@ -61,7 +61,7 @@ def _one_at_least(blocks: Iterable[Block]) -> Iterator[Block]:
 
 @dataclass(slots=True)
 class _Apart:
-    """The pieces so far of the blocks that were taken apart as far as the target asks."""
+    """Collect the pieces of the blocks, divided as far as the target requires."""
 
     ruler: Ruler
     target_tokens: int
@@ -71,7 +71,7 @@ class _Apart:
     full: int = _MANY_PIECES
 
     def add(self, block: Block) -> None:
-        """Append a block whole if it fits, or else its parts, or else cuts of it."""
+        """Append a block whole if it fits, otherwise its parts, otherwise cuts of it."""
         opens = block.opens or self.next_opens
         clinging = bool(self.pieces) and self.pieces[-1].clings and not opens
         room = self.ruler.reach(
@@ -101,7 +101,7 @@ class _Apart:
             last = self.pieces.pop()
             piece = last._replace(end=piece.end, clings=piece.clings)
         if piece.parts is not no_parts:
-            # It is not divided any more: what its parser read may be let go of.
+            # The piece is not divided any more, so the parser's data can be freed.
             piece = piece._replace(parts=no_parts)
         self.pieces.append(piece)
         if len(self.pieces) > self.full:
@@ -109,7 +109,7 @@ class _Apart:
             self.full = 2 * max(len(self.pieces), _MANY_PIECES)
 
     def _join_small(self) -> list[Block]:
-        """Join neighbours of one section that together are a small part of a chunk."""
+        """Join neighbours in one section that together are a small part of a chunk."""
         limit = max(1, self.target_tokens // _JOINED_SHARE)
         joined = [self.pieces[0]]
         reach = self.ruler.reach(joined[0].start, limit)
@@ -124,13 +124,13 @@ class _Apart:
         return joined
 
     def finished(self, *, everything: bool = False) -> Iterator[Sequence[Block]]:
-        """Give the sections that nothing can be added to any more, and let go of them."""
+        """Yield and release the sections that can no longer grow."""
         if everything:
             yield from _divide_at_openings(_absorb_blanks(self.pieces, self.ruler))
             return
         if len(self.pieces) < self.looked_at:
             return
-        # White space joins what stands before it, so nothing before a visible opening changes.
+        # White space joins the piece before it, so pieces before a visible opening cannot change.
         at = next(filter(self._opens_visibly, range(len(self.pieces) - 1, 0, -1)), 0)
         before = _absorb_blanks(self.pieces[:at], self.ruler)
         if before and not self.ruler.is_blank(before[0].start, before[-1].end):
@@ -143,7 +143,7 @@ class _Apart:
         return piece.opens and not self.ruler.is_blank(piece.start, piece.end)
 
     def _cut(self, block: Block, room: int) -> Iterator[Block]:
-        """Cut a block without parts at sentences, and what is still too long wherever it must."""
+        """Cut a block without parts at sentences, and cut longer sentences wherever necessary."""
         start, limit = block.start, room
         by_sentence = block.grain == "sentences"
         ends = cut_sentences(self.ruler, start, block.end) if by_sentence else iter(())
@@ -157,7 +157,7 @@ class _Apart:
 
 
 def _absorb_blanks(pieces: Sequence[Block], ruler: Ruler) -> list[Block]:
-    """Join white space to the piece before it, at the beginning to the one after it."""
+    """Join white space to the piece before it; at the beginning, to the piece after it."""
     kept: list[Block] = []
     for piece in pieces:
         if kept and ruler.is_blank(piece.start, piece.end):
@@ -178,7 +178,7 @@ def _divide_at_openings(pieces: Sequence[Block]) -> Iterator[Sequence[Block]]:
 def _join_tiny(
     sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, joining: Joining
 ) -> Iterator[list[Sequence[Block]]]:
-    """Give each section alone, or several together where a long row of them is tiny."""
+    """Yield each section alone, or several together in a long row of tiny sections."""
     held: list[list[Sequence[Block]]] = []
     is_long_row = False
     for group in _group_tiny(sections, ruler, target_tokens, joining.several):
@@ -203,9 +203,9 @@ def _apart(groups: Iterable[list[Sequence[Block]]]) -> Iterator[list[Sequence[Bl
 def _group_tiny(
     sections: Iterable[Sequence[Block]], ruler: Ruler, target_tokens: int, several: int
 ) -> Iterator[list[Sequence[Block]]]:
-    """Put together sections of which `several` in a row fit into one chunk."""
+    """Group sections if `several` in a row fit into one chunk."""
     waiting: list[Sequence[Block]] = []
-    joined = False  # whether the sections before these were joined
+    joined = False  # whether the previous sections were joined
     for section in sections:
         waiting.append(section)
         while waiting and waiting[-1][-1].end > ruler.reach(waiting[0][0].start, target_tokens):
@@ -224,9 +224,9 @@ def _group_tiny(
 
 
 def _share_out(run: Sequence[Block], ruler: Ruler, target_tokens: int) -> Iterator[Sequence[Block]]:
-    """Fill as few chunks as the target allows, as evenly as that number allows.
+    """Fill as few chunks as the target allows, as evenly as possible.
 
-    The smallest limit that needs no more chunks leaves no scrap at the end.
+    The smallest limit that needs no more chunks leaves no small remainder at the end.
     """
     bounds = [*(piece.start for piece in run), run[-1].end]
     cuts = _fill(bounds, ruler, target_tokens)
@@ -243,7 +243,7 @@ def _share_out(run: Sequence[Block], ruler: Ruler, target_tokens: int) -> Iterat
 
 
 def _fill(bounds: Sequence[int], ruler: Ruler, limit_tokens: int) -> list[int]:
-    """Give the indexes of the bounds at which chunks of at most the limit begin and end."""
+    """Return the indexes of the bounds at which chunks of at most the limit begin and end."""
     cuts = [0]
     while cuts[-1] < len(bounds) - 1:
         reach = ruler.reach(bounds[cuts[-1]], limit_tokens)

@@ -1,4 +1,4 @@
-"""Running text: its paragraphs, its sentences, and where a run without seams may be cut."""
+"""Divide running text into paragraphs and sentences, and cut text without boundaries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byheart.chunking.ruler import Ruler
 # A paragraph begins after a blank line. The possessive `++` keeps long runs of white space linear.
 _PARAGRAPH_BREAK = re.compile(r"(?:\r\n?|\n)[^\S\r\n]*+(?:\r\n?|\n)\s*+")
 
-# The look-behind lets a match begin only where a run of marks begins: `.....` is read once.
+# The look-behind lets a match begin only at the start of a run of marks: `.....` is read once.
 _MARKS, _CJK_MARKS, _CLOSERS = r".!?…", r"。！？｡", r"""["'”’»)\]」』）】*_]"""
 _SENTENCE_END = re.compile(
     rf"(?<![{_MARKS}{_CJK_MARKS}])"
@@ -24,7 +24,7 @@ _ABBREVIATION = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_ABBREVIATION = 8
-# Behind so many sentences of one paragraph, short ones stay together: each takes 10 µs.
+# After this many sentences in a paragraph, short ones are not split: each takes 10 µs.
 _MANY_SENTENCES, _SHORT_SENTENCE_CHARS = 50_000, 64
 _LAST_SPACE = re.compile(r".*\s", re.DOTALL)
 _LONGEST_CLUSTER = 64
@@ -41,7 +41,7 @@ def find_paragraphs(ruler: Ruler, start: int = 0) -> Iterator[Block]:
 
 
 def cut_sentences(ruler: Ruler, start: int, end: int) -> Iterator[int]:
-    """Give where the sentences of a slice end, except the last."""
+    """Yield the ends of the sentences in a slice, except the last."""
     content = ruler.content
     last = start
     for count, match in enumerate(_SENTENCE_END.finditer(content, start, end)):
@@ -54,7 +54,7 @@ def cut_sentences(ruler: Ruler, start: int, end: int) -> Iterator[int]:
 
 
 def _goes_on(content: str, match: re.Match[str]) -> bool:
-    """Say whether a full stop ends an abbreviation rather than a sentence."""
+    """Check whether a full stop ends an abbreviation rather than a sentence."""
     if content[match.start()] != ".":
         return False
     before = content[max(0, match.start() - _LONGEST_ABBREVIATION) : match.start()]
@@ -62,9 +62,10 @@ def _goes_on(content: str, match: re.Match[str]) -> bool:
 
 
 def cut_to_size(ruler: Ruler, start: int, end: int, limit_tokens: int, first: int) -> Iterator[int]:
-    """Give cuts that leave no more than the limit in each piece: at lines, words, characters.
+    """Yield cuts that keep each piece within the limit: at lines, words, characters.
 
-    The first piece may reach to `first`, which is less when it shares its chunk with a heading.
+    The first piece may reach to `first`, which is less if the piece shares its chunk with a
+    heading.
     """
     limit = first if first > start else ruler.reach(start, limit_tokens)
     while limit < end:
@@ -91,7 +92,7 @@ def _last_seam(content: str, start: int, limit: int) -> int:
 
 
 def _joins(content: str, cut: int) -> bool:
-    """Say whether the characters on both sides of a cut are one to the reader."""
+    """Check whether the characters on both sides of a cut form one visible character."""
     if cut >= len(content):
         return False
     left, right = content[cut - 1], content[cut]

@@ -1,4 +1,4 @@
-"""reStructuredText: its sections, by the lines drawn under and over their titles."""
+"""Divide reStructuredText into sections, by the lines under and over their titles."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.ruler import Ruler
 from byheart.model import Heading
 
-# One sign, repeated: which one, and whether above too, tells the level.
+# One repeated character: the character, and whether it is above too, determine the level.
 _DRAWN = re.compile(r"([!-/:-@\[-`{-~])\1*")
 _INLINE = re.compile(
     r"``(.+?)``|(?::[\w:.+-]{1,50}:)?`([^`<>]+?)(?: *<[^`<>]*>)?`_{0,2}|\*\*(.+?)\*\*"
 )
-# A shorter line under a longer title is a mistake that is forgiven from here on.
+# From this length on, an underline shorter than its title is accepted.
 _LEAST_DRAWN = 4
 _MAX_LEVEL = 6
 _MAX_TITLE_CHARS = 500
-# A title takes 30 µs. Behind so many, unless a text is as long as that, the rest is paragraphs.
+# A title takes 30 µs. After this many, unless the text is long enough, the rest is paragraphs.
 _MANY_TITLES, _CHARS_PER_TITLE = 20_000, 50
 
 
 @dataclass(frozen=True, slots=True)
 class _Title:
-    """A title, from the line drawn above it, if any, to the one after the line below."""
+    """Hold a title: from its overline, if any, to the line after its underline."""
 
     first_line: int
     after_line: int
@@ -36,7 +36,7 @@ class _Title:
 
 
 class _Lines:
-    """The lines of a text without the white space at their ends, read when they are asked for."""
+    """Return the lines of a text without trailing white space, on demand."""
 
     def __init__(self, ruler: Ruler) -> None:
         self._ruler = ruler
@@ -75,14 +75,14 @@ def _find_blocks(ruler: Ruler) -> Iterator[Block]:
         elif number >= after_line and line and begins:
             found = True
             yield Block(start, "text")
-        # Below a title a text may begin without a blank line.
+        # Text may follow a title without a blank line.
         begins = not line or number < after_line
     if not found:
         yield Block(0, "text")
 
 
 def _with_levels(titles: Iterable[_Title]) -> Iterator[tuple[_Title | None, int]]:
-    """Give each title with its level: that of a style is where it first appears."""
+    """Yield each title with its level; the order of first use determines a style's level."""
     levels: dict[tuple[str, bool], int] = {}
     for title in titles:
         level = levels.setdefault(title.style, len(levels) + 1)
@@ -109,6 +109,6 @@ def _find_titles(lines: _Lines) -> Iterator[_Title]:
 
 
 def _plain(title: str) -> str:
-    """Read a title as text: literals, roles and links by what they show."""
+    """Convert a title to text: literals, roles and links by their visible text."""
     shown = _INLINE.sub(lambda match: next(filter(None, match.groups())), title[:_MAX_TITLE_CHARS])
     return " ".join(shown.split())

@@ -1,4 +1,4 @@
-"""The ruler: measures slices of one text in tokens and lines."""
+"""Measure slices of one text in tokens and lines."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
-# CommonMark's line endings, which are also what editors count. U+2028, form feeds and the other
-# breaks of `str.splitlines` end no line.
+# CommonMark's line endings, which editors count too. U+2028, form feeds and the other breaks of
+# `str.splitlines` do not end a line.
 LINE_ENDING = re.compile(r"\r\n?|\n")
 _VISIBLE = re.compile(r"\S")
 
-# A tokenizer may call a megabyte without spaces one unknown token. Prose has 4 to 6 characters a
-# token; no chunk gets more than this many.
+# A tokenizer may treat a megabyte without spaces as one unknown token. Prose has 4 to 6 characters
+# per token; a chunk never gets more than this many.
 MAX_CHARS_PER_TOKEN = 16
 
 
@@ -22,7 +22,7 @@ class Ruler:
 
     def __init__(self, content: str, token_starts: Sequence[int]) -> None:
         self.content = content
-        # Four bytes a line: ten megabytes of line ends would otherwise be 360 MB of numbers.
+        # Four bytes per line: as Python integers, ten megabytes of line ends would take 360 MB.
         self.line_starts = array("I", (0,))
         self.line_starts.extend(match.end() for match in LINE_ENDING.finditer(content))
         self._token_starts = token_starts
@@ -32,7 +32,7 @@ class Ruler:
         return bisect_left(self._token_starts, end) - bisect_left(self._token_starts, start)
 
     def reach(self, start: int, limit_tokens: int) -> int:
-        """Give the furthest end of a slice from `start` that holds no more than the limit."""
+        """Return the furthest end of a slice from `start` that has at most `limit_tokens`."""
         after_last = bisect_left(self._token_starts, start) + limit_tokens
         end = min(len(self.content), start + limit_tokens * MAX_CHARS_PER_TOKEN)
         if after_last < len(self._token_starts):
@@ -40,18 +40,18 @@ class Ruler:
         return end
 
     def line_at(self, position: int) -> int:
-        """Give the line, counted from 1, that the character stands in."""
+        """Return the line, counted from 1, that contains the character."""
         return bisect_right(self.line_starts, position)
 
     def line_start(self, line: int) -> int:
-        """Give where a line, counted from 0, begins; past the last line, where the text ends."""
+        """Return the start of a line, counted from 0; past the last line, the end of the text."""
         return self.line_starts[line] if line < len(self.line_starts) else len(self.content)
 
     def is_blank(self, start: int, end: int) -> bool:
-        """Say whether the slice is empty or white space only."""
+        """Check whether the slice is empty or white space only."""
         return _VISIBLE.search(self.content, start, end) is None
 
     def skip_blank_lines(self, line: int, end_line: int) -> int:
-        """Give the first line from `line` on, before `end_line`, that is not blank."""
+        """Return the first line from `line` on, before `end_line`, that is not blank."""
         visible = _VISIBLE.search(self.content, self.line_start(line), self.line_start(end_line))
         return self.line_at(visible.start()) - 1 if visible else end_line

@@ -1,1 +1,1 @@
-"""How memories come and go: JSONL, Markdown folders, files of other programs."""
+"""Import and export memories: JSONL, Markdown folders, files of other programs."""

@@ -1,4 +1,4 @@
-"""Text: UTF-8, whichever way of writing Unicode a program has chosen for a file."""
+"""Convert files in any Unicode encoding to UTF-8."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
 
-# So many of a text's first bytes tell how it is written.
+# The first bytes of a text show its encoding.
 MARK_BYTES = 4
-# What Windows writes when a program's output is sent to a file.
+# Windows writes these marks when a program's output is redirected to a file.
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def find_encoding(head: bytes) -> str:
-    """Tell by its first bytes how a text is written."""
+    """Determine the encoding of a text from its first bytes."""
     if head.startswith(_UTF16_MARKS):
         return "utf-16"
-    match tuple(head[:2]):  # of JSON and of notes, the first character is hardly ever another
+    match tuple(head[:2]):  # JSON and notes hardly ever begin with a non-Latin character
         case 0, second if second:
             return "utf-16-be"
         case first, 0 if first:
@@ -27,7 +27,7 @@ def find_encoding(head: bytes) -> str:
 
 
 def decode(data: bytes, name: str, encoding: str = "utf-8") -> str:
-    """Read bytes as text, or say where they are none."""
+    """Decode bytes to text, or raise with the position of the first invalid byte."""
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:
@@ -39,13 +39,13 @@ def decode(data: bytes, name: str, encoding: str = "utf-8") -> str:
 
 
 def as_utf8(stream: BinaryIO, head: bytes) -> BinaryIO:
-    """Give a stream that begins so as UTF-8."""
+    """Wrap a stream that begins with `head`, so that it yields UTF-8."""
     encoding = find_encoding(head)
     return stream if encoding == "utf-8" else io.BufferedReader(_Recoded(stream, encoding))
 
 
 class _Recoded(io.RawIOBase):
-    """A text in another encoding, as UTF-8."""
+    """Convert a stream in another encoding to UTF-8."""
 
     def __init__(self, stream: BinaryIO, encoding: str) -> None:
         self._stream = stream
@@ -54,19 +54,19 @@ class _Recoded(io.RawIOBase):
         self._given = 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def fileno(self) -> int:
-        """Give the file of the operating system, if it is one."""
+        """Return the file descriptor, if there is one."""
         return self._stream.fileno()
 
     def tell(self) -> int:
-        """Say how much was read."""
+        """Return the number of bytes read."""
         return self._given
 
     def readinto(self, buffer: Any) -> int:
-        """Read some more, and turn it into UTF-8."""
+        """Read more bytes as UTF-8."""
         while not self._ready:
             part = self._stream.read(len(buffer))
             try:

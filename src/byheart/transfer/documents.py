@@ -1,4 +1,4 @@
-"""Documents: a memory as a file for people."""
+"""Write a memory as a document for people."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHARS_PER_TOKEN = 4
 def write_document(
     memory: Memory, path: Path, include_metadata: bool, overwrite: bool
 ) -> WrittenFile:
-    """Write a memory's text, under YAML front matter if wanted."""
+    """Write a memory's text, with YAML front matter if requested."""
     text = (_front_matter(memory) if include_metadata else "") + memory.content
     with written_whole(path, overwrite) as out:
         out.write(text.encode())
@@ -24,7 +24,7 @@ def write_document(
 
 
 def _front_matter(memory: Memory) -> str:
-    # JSON values are YAML values: quoting is exact for any title.
+    # JSON values are valid YAML, so quoting is exact for any title.
     values = {
         "memory_id": memory.memory_id,
         "title": memory.title,

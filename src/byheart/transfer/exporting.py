@@ -1,4 +1,4 @@
-"""Exporting: everything a store holds, into one file for programs or a folder for people."""
+"""Export a whole store to one file for programs or a folder for people."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def export(
     overwrite: bool,
     on_progress: OnProgress | None,
 ) -> Exported:
-    """Write a dump out and say what was in it."""
+    """Write a dump and return counts of its contents."""
     path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
     counts = dict.fromkeys(("memories", "entities", "tombstones"), 0)
     damaged: list[str] = []

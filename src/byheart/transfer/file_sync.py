@@ -1,6 +1,6 @@
-"""Revising: from what a memory was made from, or written to, and that has changed, to its change.
+"""Update memories whose imported source or exported file has changed.
 
-Whatever was changed here as well stays as it is here, unless it is said that the file wins.
+A memory that was also changed in the store keeps its state, unless `force` lets the file win.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from byheart.model import HistoryEntry, Memory, SaveResult, to_wire
 from byheart.settings import Settings
 from byheart.transfer import vault
 
-# `Changer.update`: id, space, fields, the version they were compared with, who.
+# `Changer.update`: id, space, fields, the version they were compared with, and who changes them.
 Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
 Outcome = Literal["updated", "unchanged", "refused"]
-# What a memory takes over from where it comes from, whenever that changes.
+# The fields that a memory copies from its source whenever the source changes.
 _FOLLOWED = ("content", "title", "tags", "entities", "metadata")
 
 
 def from_elsewhere(request: SaveRequest) -> SaveRequest:
-    """Say of a text that it was brought in, unless it says whose words it holds."""
+    """Set the origin of a text to "import", unless the text states its origin."""
     return replace(request, origin=request.origin or "import")
 
 
 class Reviser:
-    """Let memories follow the files that they belong to."""
+    """Update memories from the files they belong to."""
 
     def __init__(
         self, storage: Storage, update: Update, settings: Settings, *, force: bool, dry_run: bool
@@ -44,24 +44,24 @@ class Reviser:
         self._dry_run = dry_run
         self._files_by_id: dict[str, str] = {}
 
-    # --- What a memory was made from ----------------------------------------------------------
+    # --- The source of a memory ---------------------------------------------------------------
 
     def follow(self, request: SaveRequest, held: SaveResult) -> Outcome:
-        """Change a memory as what it was made from has changed, unless it was changed here too."""
+        """Update a memory from its changed source, unless the memory was changed here too."""
         who = f"import of {request.source}"
         fields = {} if request.role is not None else self._differing(request, held, who)
         try:
             if fields and not self._dry_run:
                 self._update(held.memory_id, request.space, fields, held.version, who)
-        except VersionConflict:  # it was changed here a moment ago
+        except VersionConflict:  # the memory was changed here a moment ago
             fields = {}
         return "updated" if fields else "unchanged"
 
     def _differing(self, request: SaveRequest, held: SaveResult, who: str) -> dict[str, Any]:
-        """Give what is other where a memory comes from, unless it was changed here too."""
+        """Return the fields that differ in the source, unless the memory was changed here too."""
         with self._storage.reading() as reader:
             memory = reader.memory(held.memory_id, request.space)
-            if memory is None:  # it was forgotten
+            if memory is None:  # the memory was forgotten
                 return {}
             compared = [name for name in _FOLLOWED if getattr(request, name) is not None]
             fields = {
@@ -74,10 +74,10 @@ class Reviser:
         is_as_imported = not changes or changes[-1].who == who or self._force
         return fields if is_as_imported else {}
 
-    # --- What a memory was written to ---------------------------------------------------------
+    # --- The exported file of a memory --------------------------------------------------------
 
     def take(self, file: vault.VaultFile, path: Path, folder: Path) -> SaveRequest | Outcome:
-        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+        """Return the request to save for a file, or update the memory that the file belongs to."""
         request = check_request(file.fields, self._settings)
         if file.memory_id is None:
             return from_elsewhere(request)
@@ -92,7 +92,7 @@ class Reviser:
             memory = reader.memory(file.memory_id, request.space)
             hidden = reader.forgotten_at(file.memory_id, request.space)
         if memory is not None:
-            # A name need not be UTF-8, what is stored must be.
+            # A file name may be invalid UTF-8, but stored text must not be.
             name = os.fsencode(path.resolve()).decode(errors="replace")
             return self._revise(memory, file, request, f"import of {name}")
         if hidden is not None:
@@ -110,7 +110,7 @@ class Reviser:
     def _revise(
         self, memory: Memory, file: vault.VaultFile, request: SaveRequest, who: str
     ) -> Outcome:
-        """Change a memory as its file was changed, unless the memory changed elsewhere as well."""
+        """Update a memory from its edited file, unless the memory was changed elsewhere too."""
         compared = [name for name in file.fields if name != "space"]
         differing = {
             name: file.fields[name]
@@ -126,7 +126,7 @@ class Reviser:
                 _differs(exported[name], getattr(request, name)) for name in compared
             )
         if not differing or not edited:
-            # Either both say the same, or the file is merely older than the memory.
+            # Either both are equal, or the file is merely older than the memory.
             return "unchanged"
         if moved_on:
             raise Conflict(
@@ -144,13 +144,13 @@ class Reviser:
 def _source(
     memory: Memory, entries: list[HistoryEntry], file: vault.VaultFile, who: str
 ) -> tuple[Mapping[str, Any] | None, bool]:
-    """Give the fields a file was written from, and whether others than it changed them since."""
+    """Return the fields a file was written from, and whether anyone else changed them since."""
     versions = dict(_versions(memory, entries))
     alike = [version for version, fields in versions.items() if _hash(fields) == file.content_hash]
     changes = [entry for entry in entries if entry.changes]
     own = bool(changes) and changes[-1].who == who
     if not alike:
-        # It was written by another store: all there is to compare are the times.
+        # Another store wrote the file, so only the times can be compared.
         newer = file.updated_at is not None and file.updated_at > memory.updated_at
         return None, not own and not (newer and len(versions) == 1)
     # Another store counts its versions differently.
@@ -161,7 +161,7 @@ def _source(
 def _versions(
     memory: Memory, entries: list[HistoryEntry]
 ) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Give the fields that a memory had at each of its versions, from the last to the first."""
+    """Yield the fields of each version of a memory, from the last to the first."""
     fields = to_wire(memory)
     yield memory.version, dict(fields)
     for entry in reversed(entries):

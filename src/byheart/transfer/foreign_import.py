@@ -1,4 +1,4 @@
-"""Adopting: from what the files of other programs hold to what `log` and `save` would be given."""
+"""Convert items from other programs' files to the requests of `log` and `save`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from byheart.settings import Settings
 from byheart.transfer.foreign import Format, Piece
 from byheart.transfer.foreign.pieces import label
 
-# The fields of `log`, checked.
+# Checks the fields of `log`.
 CheckTurn = Callable[[Mapping[str, Any], Settings], SaveRequest]
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was found, and what was done to it."""
+    """Count the items found, and what was done with them."""
 
     turns: int = 0
     memories: int = 0
@@ -31,11 +31,11 @@ class Tally:
     shortened: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     sessions: set[tuple[str, str]] = field(default_factory=set)
-    # What was taken out of texts of which it is not known yet whether they are new.
+    # The redactions of texts that may turn out to be known already.
     captured: dict[DedupKey, Captured] = field(default_factory=dict)
 
     def count_captured(self, new: Iterable[DedupKey]) -> None:
-        """Count what was taken out of texts that are new."""
+        """Count the redactions and cuts of texts that are new."""
         for key in new:
             if (kept := self.captured.pop(key, None)) is not None:
                 self.redacted += kept.secrets
@@ -43,7 +43,7 @@ class Tally:
 
 
 class Adopter:
-    """Make requests of a file's pieces: known by a name that stays, without secrets if captured."""
+    """Build requests from a file's pieces, with stable names and, if captured, without secrets."""
 
     def __init__(
         self,
@@ -57,10 +57,10 @@ class Adopter:
         self._format = format_
         self._settings = settings
         self._check_turn = check_turn
-        # How often the same words were said before, in the part of the file that was read already.
+        # How often each text occurred in the part of the file that was read before.
         self.said: Counter[str] = Counter(said)
-        # The latest time that a turn of each session had so far: a clock that was set back while
-        # the file was written does not change the order of its turns.
+        # The latest time of a turn in each session so far: if the clock was set back while the file
+        # was written, the order of the turns must not change.
         self._latest = {
             session_id: datetime.fromisoformat(at) for session_id, at in (latest or {}).items()
         }
@@ -68,11 +68,11 @@ class Adopter:
 
     @property
     def latest(self) -> dict[str, str]:
-        """Give the latest time of each session so far, in the form a bookmark can hold."""
+        """Return the latest time of each session so far, in a form that a bookmark can store."""
         return {session_id: at.isoformat() for session_id, at in self._latest.items()}
 
     def adopt(self, piece: Piece) -> SaveRequest | None:
-        """Say what to keep of a piece, if anything."""
+        """Return the request for a piece, or None if nothing is to be kept."""
         if not self._format.is_captured:
             return self._request(piece)
         if piece.tool is not None and not is_wanted(piece.tool, self._settings):
@@ -82,14 +82,14 @@ class Adopter:
             str(piece.fields["content"]), self._settings, is_output=piece.tool is not None
         )
         fields = {**piece.fields, "content": kept.text}
-        if "title" in fields:  # a command line may hold a password
+        if "title" in fields:  # a command line may contain a password
             fields["title"] = capture_title(fields["title"], self._settings)
         request = self._request(replace(piece, fields=fields))
         self.tally.captured.setdefault(request.key, kept)
         return request
 
     def key_of_output(self, piece: Piece) -> DedupKey | None:
-        """Say what an output that is wanted will be known by, before anything is done to it."""
+        """Return the key under which a wanted tool output will be stored, before processing it."""
         if piece.tool is None or piece.name is None or not is_wanted(piece.tool, self._settings):
             return None
         session_id = piece.fields.get("session_id")
@@ -98,12 +98,12 @@ class Adopter:
         )
 
     def pass_over(self, key: DedupKey) -> None:
-        """Count a turn that is there already."""
+        """Count a turn that is already stored."""
         self.tally.turns += 1
         self.tally.sessions.add((key.space, key.session_id or ""))
 
     def leave_out(self, what: str) -> None:
-        """Count something that is not kept, by what its file calls it."""
+        """Count an item that is not kept, under the name its file gives it."""
         self.tally.left_out[label(what) or "part"] += 1
 
     def _request(self, piece: Piece) -> SaveRequest:
@@ -124,7 +124,7 @@ class Adopter:
         return self._in_order(replace(request, client_id=name, source=self._format.name))
 
     def _in_order(self, turn: SaveRequest) -> SaveRequest:
-        """Keep a turn behind those that come before it in the file, whatever its time is."""
+        """Keep a turn after those that precede it in the file, whatever its time is."""
         assert turn.session_id is not None, "a turn belongs to one"
         latest = self._latest.get(turn.session_id)
         created_at = turn.created_at or latest

@@ -1,9 +1,9 @@
-"""Importing: from a file or folder to memories, batch by batch, and what cannot be read by name.
+"""Import a file or folder as memories, batch by batch, and report unreadable parts by name.
 
-An export is loaded as it is; lines with the fields of `save`, Markdown files and what the files of
-other programs hold (`upkeep/foreign`) are saved like anything else. Whatever stops an import,
-running it again goes on without doing anything twice. The search index is left to the next search:
-publishing it takes more memory than all the rest.
+An export is loaded unchanged. Lines with the fields of `save`, Markdown files and the files of
+other programs (`transfer/foreign`) go through the normal save path. An interrupted import can be
+run again and continues without repeating work. The import leaves the search index to the next
+search, because publishing the index takes more memory than all the rest.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ from byheart.transfer.lines import number_lines, parse_object
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
 IMPORT_FORMATS = (*FORMATS, *foreign.FOREIGN)
-# Those that are read from where they were read last.
+# Formats that are read from the position of the last read.
 GROWING = tuple(foreign.GROWING)
 OnProgress = Callable[[TransferProgress], None]
-# How much one transaction takes in: large enough to be fast, small enough to lose only seconds.
+# The size of one transaction: large enough to be fast, small enough to lose only seconds.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 1_000_000
 
-# Where a line stands, and the object on it or what is wrong with it.
+# The place of a line, and the object on it or the error in it.
 _Line = tuple[str, dict[str, Any] | InvalidInput]
 _Given = TypeVar("_Given")
 _Item = TypeVar("_Item", bound=Record | SaveRequest)
-# Turns kept in one go.
+# Stores several turns at once.
 KeepTurns = Callable[[Sequence[SaveRequest]], list[SaveResult]]
 
 
@@ -82,7 +82,7 @@ class _Counts:
 
 
 class Importer:
-    """Take in what was exported, here or elsewhere."""
+    """Import exports of this and other programs."""
 
     def __init__(
         self,
@@ -111,18 +111,18 @@ class Importer:
         self._counts = _Counts()
         self._tally = Tally()
         self._met: set[DedupKey] = set()
-        # Where the texts of a batch come from, by their hashes.
+        # The places of a batch's texts, by their hashes.
         self._places: dict[str, str] = {}
         self._done = 0
         self._total: int | None = None
 
     @property
     def progress(self) -> TransferProgress:
-        """Say how far it has come."""
+        """Return the progress so far."""
         return TransferProgress(self._counts.memories, self._done, self._total)
 
     def run(self, path_or_file: str | Path | BinaryIO, format: str | None) -> Imported:
-        """Take everything in and count what became of it."""
+        """Import everything and count the outcomes."""
         path = Path(path_or_file).expanduser() if isinstance(path_or_file, str | Path) else None
         if path is not None and path.is_fifo():
             with _readable(path) as stream:
@@ -135,7 +135,7 @@ class Importer:
                 return self._result(found.files)
             if path is not None and chosen == "markdown":
                 return self._result({chosen: self._import_vault(path)})
-            # A stream is whole again, though its beginning was looked at.
+            # `found` yields the complete stream again, though its beginning was read.
             with _opened(found) as (stream, name):
                 self._total = _size(stream)
                 self._import_lines(stream, name)
@@ -147,7 +147,7 @@ class Importer:
 
     @property
     def _kept_so_far(self) -> str:
-        """Say what has come in by now, in front of what to do next."""
+        """Describe what is stored so far, as the start of a hint."""
         count = 0 if self._dry_run else self._counts.imported + self._counts.updated
         return f"what came before it is kept ({count:,} new or changed): " if count else ""
 
@@ -201,10 +201,10 @@ class Importer:
         self._report()
 
     def go_on(self, path: Path, name: str) -> Imported:
-        """Take in what a transcript has that was not there when it was read last.
+        """Import what was added to a transcript since the last read.
 
-        A bookmark is put behind what is kept, never before: whatever happens between the two, the
-        same is read once more, and is known again.
+        A bookmark is moved only after the items before it are stored. If the process stops in
+        between, the same items are read again and recognized.
         """
         place = os.fsencode(path).decode(errors="replace")
         space, bookmarks = self._settings.space, self._storage.bookmarks
@@ -225,7 +225,7 @@ class Importer:
 
     @property
     def _held(self) -> int:
-        """Count what files of other programs held so far."""
+        """Count the items of other programs' files so far."""
         return self._tally.turns + self._tally.memories + self._counts.memories
 
     def _items(self, reading: foreign.Reading, before: int) -> Iterator[foreign.Item]:
@@ -247,7 +247,7 @@ class Importer:
             return self._take_own(item.path, source.folder)
         key = adopter.key_of_output(item)
         if key is not None and self._storage.known([key]):
-            # It is not looked through for secrets again: that takes ten times as long.
+            # The secret scan takes ten times as long, so it is not repeated for a known output.
             adopter.pass_over(key)
             self._counts.unchanged += 1
             return None
@@ -259,7 +259,7 @@ class Importer:
         self._counts.remarks += (Remark(place, flaw.what, flaw.reason) for flaw in flaws)
 
     def _adopt(self, requests: list[SaveRequest]) -> None:
-        """Keep what is new, and let what is known by its name follow what it was made from."""
+        """Save new items, and update known ones from their source."""
         requests = self._without_secrets(requests)
         distinct: dict[DedupKey, SaveRequest] = {}
         for request in requests:
@@ -299,7 +299,7 @@ class Importer:
     def _count_kept(
         self, requests: list[SaveRequest], keep: Callable[[list[SaveRequest]], int]
     ) -> None:
-        """Keep texts and count the new ones; one that becomes too many chunks is left out."""
+        """Save texts and count the new ones; skip a text with too many chunks."""
         while requests:
             at = len(requests)
             try:
@@ -317,13 +317,13 @@ class Importer:
             requests = requests[at + 1 :]
 
     def _keep_new_turns(self, turns: list[SaveRequest]) -> int:
-        """Keep turns and count them, whatever others log meanwhile."""
+        """Save turns and count them, even if others log turns meanwhile."""
         created = 0
         while turns:
             try:
                 results = self._keep_turns(turns)
             except Conflict:
-                # One of them was logged meanwhile in other words: those before it are kept.
+                # One turn was logged meanwhile with another text; the turns before it are stored.
                 known = self._storage.known([turn.key for turn in turns])
                 left = [turn for turn in turns if turn.key not in known]
                 if len(left) == len(turns):
@@ -359,7 +359,7 @@ class Importer:
         try:
             header = jsonl.read_header(item)
         except InvalidInput as error:
-            # Without it nothing that follows can be understood.
+            # The rest cannot be understood without the header.
             if is_alone:
                 error.message = f"{place}: {error.message}"
                 raise
@@ -376,7 +376,7 @@ class Importer:
                     yield place, parse_object(line, "it")
                 except InvalidInput as error:
                     yield place, error
-        except InvalidInput as error:  # of the whole: it cannot be unpacked, or is no text
+        except InvalidInput as error:  # the whole file is damaged or is not text
             yield name, error
 
     def _gather(
@@ -385,7 +385,7 @@ class Importer:
         read: Callable[[_Given], _Item | None],
         keep: Callable[[list[_Item]], None],
     ) -> None:
-        """Read line by line and keep batch by batch; what came before a bad line is kept first."""
+        """Read line by line and store in batches; store earlier lines before reporting an error."""
         batch: list[_Item] = []
         chars = 0
         for place, line in lines:
@@ -478,7 +478,7 @@ class Importer:
         return from_elsewhere(check_request(item, self._settings))
 
     def _save(self, requests: list[SaveRequest]) -> None:
-        """Save texts, except those that were forgotten for good."""
+        """Save texts, except those that were erased permanently."""
         if not requests:
             return
         requests = self._without_secrets(requests)
@@ -496,7 +496,7 @@ class Importer:
         self._report()
 
     def _without_secrets(self, requests: list[SaveRequest]) -> list[SaveRequest]:
-        """Replace the secrets of what is brought in on purpose, if the settings ask for it."""
+        """Redact secrets in deliberate imports, if the settings ask for it."""
         if self._settings.redact_secrets != "all":
             return requests
         return [look_for_secrets(request, self._settings) for request in requests]
@@ -511,7 +511,7 @@ class Importer:
     # --- Markdown -----------------------------------------------------------------------------
 
     def _import_vault(self, folder: Path) -> int:
-        """Take in the files of a folder, and count them."""
+        """Import the files of a folder, and count them."""
         files = vault.list_files(folder)
         self._total = len(files)
         lines = ((vault.place_of(path, folder), path) for path in files)
@@ -524,7 +524,7 @@ class Importer:
         return self._take_own(path, folder)
 
     def _take_own(self, path: Path, folder: Path) -> SaveRequest | None:
-        """Say what to save of a file, unless it is of a memory that is here: then see to that."""
+        """Return the request to save for a file, or update the memory that the file belongs to."""
         file = vault.read(path, folder)
         if file.memory_id is None and path != folder and not file.fields["content"].strip():
             self._tally.left_out["empty note"] += 1
@@ -552,7 +552,7 @@ def _guess(path: Path) -> str:
 def _find_foreign(
     path_or_file: str | Path | BinaryIO, format: str | None
 ) -> foreign.Found | str | Path | BinaryIO:
-    """Find files of other programs' formats, or give back what is of none of them."""
+    """Find files in other programs' formats; otherwise return the argument."""
     if isinstance(path_or_file, str | Path):
         return foreign.find_sources(Path(path_or_file).expanduser(), format) or path_or_file
     return foreign.find_in_stream(path_or_file, _name_of(path_or_file), format)
@@ -565,7 +565,7 @@ def _name_of(stream: BinaryIO) -> str:
 
 @contextmanager
 def _opened(path_or_file: str | Path | BinaryIO) -> Iterator[tuple[BinaryIO, str]]:
-    """Open a file, or take one that is open, and name it."""
+    """Open a file, or use an open stream, and name it."""
     if not isinstance(path_or_file, str | Path):
         yield path_or_file, _name_of(path_or_file)
         return
@@ -581,9 +581,9 @@ def _readable(path: Path) -> io.BufferedReader:
 
 
 def _size(stream: BinaryIO) -> int | None:
-    """Give the size of what is to be read, if that is known before the end."""
+    """Return the size of the input, if it is known in advance."""
     try:
         status = os.fstat(stream.fileno())
-    except OSError:  # not a file of the operating system
+    except OSError:  # the stream is not a file of the operating system
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None

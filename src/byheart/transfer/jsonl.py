@@ -1,7 +1,8 @@
-"""JSONL: a store as lines of JSON, lossless, one record on each.
+"""Write and read a store as JSON lines, without loss, one record per line.
 
-A header, then entities, memories and tombstones, then a line that says how many memories there
-were. Nothing in it depends on when or where it was written: the same store gives the same bytes.
+A header is followed by entities, memories and tombstones, and by a last line with the number of
+memories. The content does not depend on the time or place of writing: the same store gives the
+same bytes.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from byheart.model import (
 from byheart.model import checks as check
 
 FORMAT, VERSION = "byheart-export", 1
-# What a memory's line has besides its text, chunks and vectors, in this order. `memory_id` and
-# `space` stand once, also for earlier texts.
+# The fields of a memory's line besides its text, chunks and vectors, in this order. `memory_id` and
+# `space` occur once, also for earlier texts.
 _COLUMNS = (
     *("kind", "title", "summary", "source", "origin", "session_id", "agent_id", "session_iter"),
     *("task_code", "path", "tags", "entities", "importance", "metadata", "format", "derived"),
@@ -52,15 +53,15 @@ _COLUMNS = (
 )
 # Only turns, the running summary, pinned memories and memories of a session have these.
 _SELDOM = ("role", "client_id", "pinned_at", "turn_no")
-# Only times need to be made into what JSON can carry.
+# Only times need to be converted for JSON.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=to_wire)
-_MOST = 2**53  # larger whole numbers are not the same in every JSON reader
-_LONGEST_VECTOR = 1.01  # unit length, as far as float32 goes
+_MOST = 2**53  # not every JSON reader represents larger integers exactly
+_LONGEST_VECTOR = 1.01  # unit length within float32 precision
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the first line says of the file."""
+    """Hold the content of the first line."""
 
     models: tuple[Model, ...]
     model: str | None
@@ -68,7 +69,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """What the last line says: how many memories came before it."""
+    """Hold the content of the last line: how many memories came before it."""
 
     memories: int
 
@@ -77,8 +78,8 @@ class End:
 
 
 def write(dump: Dump, out: BinaryIO, *, vectors: bool) -> Iterator[Record]:
-    """Write everything, giving each record after its line went out."""
-    # Without vectors the models say nothing: whoever imports it makes vectors of their own.
+    """Write everything, and yield each record after its line is written."""
+    # Models are useless without vectors: an import then computes its own vectors.
     models = [model._asdict() for model in dump.models] if vectors else []
     out.write(
         _line(
@@ -193,22 +194,22 @@ _WRITERS: dict[type, Callable[[Any], dict[str, Any]]] = {
 
 
 def is_header(item: Mapping[str, Any]) -> bool:
-    """Say whether a line begins an export, rather than being a text to save."""
+    """Check whether a line is an export's header rather than a text to save."""
     return "format" in item and "content" not in item
 
 
 def begins_export(item: Mapping[str, Any]) -> bool:
-    """Say whether a line begins an export of ours, of whichever version."""
+    """Check whether a line is a header of our own export format, in any version."""
     return item.get("format") == FORMAT
 
 
 def is_record(item: Mapping[str, Any]) -> bool:
-    """Say whether a line belongs to an export, after its header."""
+    """Check whether a line is a record of an export, after its header."""
     return item.get("type") in ("memory", "entity", "tombstone", "end")
 
 
 def read_header(item: Mapping[str, Any]) -> Header:
-    """Accept the first line of a file of this format and version."""
+    """Parse the first line of a file of this format and version."""
     if item.get("format") != FORMAT:
         raise InvalidInput(
             f"the format {item.get('format')!r} is not known", f"give a file of format {FORMAT}"
@@ -234,9 +235,9 @@ def read_header(item: Mapping[str, Any]) -> Header:
 
 
 def read_record(item: Mapping[str, Any], header: Header) -> Record | End:
-    """Accept one line after the header, or say what is wrong with it."""
+    """Parse one line after the header, or raise with the reason."""
     try:
-        # JSON can escape halves of characters that no text can hold.
+        # JSON can escape lone surrogates, which no text can store.
         json.dumps(item, ensure_ascii=False, allow_nan=False).encode()
     except ValueError as error:
         raise InvalidInput(f"it cannot be stored: {error}") from error
@@ -294,7 +295,7 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
     }
     memory = Memory(
         **said,
-        # Exports of earlier versions do not tell.
+        # Exports of earlier versions have no origin.
         origin=check.check_origin(fields.optional("origin", str)) or usual_origin(**said),
         memory_id=memory_id,
         space=space,
@@ -357,7 +358,7 @@ def _read_heading(given: Any, fields: _Fields) -> Heading:
 
 
 def _check_boundaries(chunks: Sequence[Chunk], content: str, fields: _Fields) -> None:
-    """Refuse chunks that are not exactly the text when joined: nothing of it may get lost."""
+    """Raise unless the chunks joined are exactly the text: no part of it may get lost."""
     at = 0
     for chunk in chunks:
         if chunk.start_char != at or chunk.end_char <= at:
@@ -399,7 +400,7 @@ def _read_window(given: Any, dimensions: int, fields: _Fields) -> Window:
         raise fields.wrong("vectors", f"have {len(data):,} bytes instead of {4 * dimensions:,}")
     vector = np.frombuffer(data, "<f4")
     length = math.sqrt(float(np.dot(vector, vector)))
-    if not length <= _LONGEST_VECTOR:  # also false for what is not a number
+    if not length <= _LONGEST_VECTOR:  # also false for NaN
         raise fields.wrong("vectors", f"must have length 1, not {length:.3g}")
     return Window(hash_bytes, vector)
 
@@ -440,7 +441,7 @@ def _read_tombstone(fields: _Fields) -> TombstoneRecord:
 
 
 class _Fields:
-    """The fields of one object, each checked as it is taken, and none left over."""
+    """Take the fields of one object, check each, and reject unknown ones."""
 
     def __init__(self, given: Any, place: str = "") -> None:
         self._place = place
@@ -449,15 +450,15 @@ class _Fields:
         self._left = dict(given)
 
     def name(self, field: str) -> str:
-        """Say where in the line a field is."""
+        """Return the full name of a field within the line."""
         return f"{self._place}.{field}" if self._place else field
 
     def wrong(self, field: str, what: str) -> InvalidInput:
-        """Make an error about a field."""
+        """Build an error about a field."""
         return InvalidInput(f"{self.name(field)} {what}")
 
     def take(self, field: str, *kinds: type) -> Any:
-        """Take a field that must be there."""
+        """Take a required field."""
         if field not in self._left:
             raise self.wrong(field, "is missing")
         value = self._left.pop(field)
@@ -467,18 +468,18 @@ class _Fields:
         return value
 
     def optional(self, field: str, kind: type) -> Any:
-        """Take a field that may be `null` or left out."""
+        """Take a field that may be `null` or absent."""
         if self._left.get(field) is None:
             self._left.pop(field, None)
             return None
         return self.take(field, kind)
 
     def whole(self, field: str, low: int = 0) -> int:
-        """Take a whole number."""
+        """Take an integer."""
         return check.check_int(self.name(field), self.take(field, int), low, _MOST)
 
     def optional_whole(self, field: str) -> int | None:
-        """Take a whole number, negative or not, or none."""
+        """Take an integer, negative or not, or None."""
         value = self.optional(field, int)
         return None if value is None else check.check_int(self.name(field), value, -_MOST, _MOST)
 
@@ -496,11 +497,11 @@ class _Fields:
         return moment
 
     def optional_moment(self, field: str) -> datetime | None:
-        """Take a time or none."""
+        """Take a time or None."""
         return check.check_moment(self.name(field), self.optional(field, str))
 
     def finish(self) -> None:
-        """Refuse what is left over: it would be lost."""
+        """Raise if unknown fields are left over: they would be lost."""
         for field in self._left:
             raise self.wrong(field, "is not known")
 

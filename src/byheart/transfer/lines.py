@@ -1,4 +1,4 @@
-"""Lines: JSONL as people and programs write it, one object on each line."""
+"""Read JSONL: one object on each line."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any, BinaryIO
 from byheart.errors import InvalidInput
 from byheart.transfer.decoding import decode
 
-# A file without line ends must not become one line that fills the memory.
+# A file without line breaks must not become one line that exhausts the memory.
 LONGEST_LINE_BYTES, _BLOCK_BYTES = 1 << 28, 1 << 20
 
 
 def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Give the lines that are not blank by their numbers; of one too long only the beginning."""
+    """Yield the non-blank lines with their numbers; truncate lines that are too long."""
     number = 0
     while line := stream.readline(LONGEST_LINE_BYTES):
         number += 1
         if len(line) == LONGEST_LINE_BYTES and not line.endswith(b"\n"):
             _pass_over_line(stream)
-            line += b"\n"  # longer than it may be, and not unfinished
+            line += b"\n"  # too long, rather than incomplete
         if line.strip():
             yield number, line
 
@@ -31,7 +31,7 @@ def _pass_over_line(stream: BinaryIO) -> None:
 
 
 def parse_object(line: bytes, place: str) -> dict[str, Any]:
-    """Read the object on a line, or say what is wrong with it."""
+    """Parse the object on a line, or raise with the reason."""
     if len(line) > LONGEST_LINE_BYTES:
         raise InvalidInput(f"{place} is too long: more than {LONGEST_LINE_BYTES:,} bytes")
     text = decode(line, place).removeprefix("\ufeff").rstrip(" \t\r\n")
@@ -39,7 +39,7 @@ def parse_object(line: bytes, place: str) -> dict[str, Any]:
         item = json.loads(text)
     except (ValueError, RecursionError) as error:
         reason = str(error)
-        if isinstance(error, json.JSONDecodeError):  # it says "line 1" of every line
+        if isinstance(error, json.JSONDecodeError):  # its message would say "line 1" for every line
             where = "its end, column" if error.pos >= len(text) else "column"
             reason = f"{error.msg} at {where} {error.colno:,}"
         raise InvalidInput(

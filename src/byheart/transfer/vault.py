@@ -1,6 +1,7 @@
-"""Vault: a folder of Markdown files for people, and for programs such as Obsidian.
+"""Write and read a folder of Markdown files, for people and programs such as Obsidian.
 
-One file per memory, by kind: front matter that says what it is, then its text byte for byte.
+Each memory is one file, in a folder named after its kind: front matter with its fields, then its
+exact text.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DEEPEST_BRACKETS = 100
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(?P<yaml>(?:.*?\r?\n)??)---[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
-# What only the files that we write have; programs for notes may take the quotes away.
+# Only files that we write contain this; note-taking programs may remove the quotes.
 _OURS = re.compile(
     r"\ufeff?---[ \t]*\r?\nid:(?:[ \t]*[\"']?mem_|.*?\ncontent_hash:[ \t]*[\"']?[0-9a-f]{64})",
     re.DOTALL,
@@ -39,7 +40,7 @@ _OURS = re.compile(
 _OUR_LINE = re.compile(r"^(?:id:[ \t]*[\"']?mem_|content_hash:)", re.MULTILINE)
 _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-# What people see → the field of `save`. In files of others, anything else is metadata.
+# The name in front matter → the field of `save`. In other files, any other name is metadata.
 _FIELDS = {
     "kind": "kind",
     "title": "title",
@@ -58,7 +59,7 @@ _FIELDS = {
     "space": "space",
     "metadata": "metadata",
 }
-# Whether what others wrote is what we mean by the same word.
+# Checks whether a value written by others fits the field of the same name.
 _CHECKS: Mapping[str, Callable[[Any], object]] = {
     "kind": check.check_kind,
     "title": partial(check.check_optional_text, "title", longest=check.LONGEST_TITLE),
@@ -80,7 +81,7 @@ AS_TEXT, AS_METADATA = "front matter kept as text", "field kept as metadata"
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What of a file could not be taken as it was meant: what became of it, and why."""
+    """Describe a part of a file that could not be used as intended, and the reason."""
 
     what: str
     reason: str
@@ -88,7 +89,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class VaultFile:
-    """A file as it was read: what to save, and which memory it was made from, if any."""
+    """Hold a parsed file: the fields to save, and the memory it was exported from, if any."""
 
     fields: Mapping[str, Any]
     memory_id: str | None
@@ -103,7 +104,7 @@ class VaultFile:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A file taken apart: `start` is where its text begins, behind what looks like front matter."""
+    """Hold the parts of a file; `start` is where its text begins, after the front matter."""
 
     text: str
     start: int = 0
@@ -112,7 +113,7 @@ class _Parts:
 
     @property
     def content(self) -> str:
-        """Give what is to be kept as text: all of it, if there is no front matter."""
+        """Return the text to keep: the whole file if there is no front matter."""
         return self.text if self.matter is None else self.text[self.start :]
 
 
@@ -120,7 +121,7 @@ class _Parts:
 
 
 def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Iterator[Record]:
-    """Write every memory that can be found now, giving each after its file went out."""
+    """Write every memory that is currently searchable, and yield each after writing its file."""
     if folder.exists() and not folder.is_dir():
         raise InvalidInput(f"{folder} is a file", "name a folder")
     used = folder.exists() and any(not each.name.startswith(".") for each in folder.iterdir())
@@ -139,13 +140,13 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
         if memory.forgotten_at is not None or (memory.expires_at and memory.expires_at <= now):
             continue
         if not memory.content.strip():
-            continue  # an empty turn: nothing to read, and nothing that could be saved again
+            continue  # an empty turn has no text to read or to save again
         path = folder / _place(memory, by_space, taken)
         make_private_folder(path.parent)
         with open(path, "wb", opener=open_private) as out:
             out.write((_front_matter(memory, by_space) + memory.content).encode())
         for old in there.get(memory.memory_id, ()):
-            # It had another title: two files of one memory would contradict each other.
+            # The memory had another title: two files of one memory would contradict each other.
             if old != path:
                 old.unlink(missing_ok=True)
         yield record
@@ -157,7 +158,7 @@ def _files_by_id(folder: Path) -> dict[str, list[Path]]:
         try:
             memory_id = read(path, folder).memory_id
         except InvalidInput:
-            continue  # not one of ours
+            continue  # not one of our files
         if memory_id is not None:
             found.setdefault(memory_id, []).append(path)
     return found
@@ -168,7 +169,7 @@ def _place(memory: Memory, by_space: bool, taken: set[str]) -> Path:
     name = f"{_slug(memory.title or memory.summary)}-{short_id}"
     folder = Path(_slug(memory.space)) / memory.kind if by_space else Path(memory.kind)
     number, place = 1, folder / f"{name}.md"
-    while str(place).casefold() in taken:  # many file systems do not tell a from A
+    while str(place).casefold() in taken:  # many file systems ignore case
         number += 1
         place = folder / f"{name}-{number}.md"
     taken.add(str(place).casefold())
@@ -176,7 +177,7 @@ def _place(memory: Memory, by_space: bool, taken: set[str]) -> Path:
 
 
 def _slug(text: str) -> str:
-    """Make a file name that people can read: letters and digits of any script, and hyphens."""
+    """Build a readable file name from letters and digits of any script, and hyphens."""
     plain = unicodedata.normalize("NFKC", text).casefold()
     slug = re.sub(r"[\W_]+", "-", plain).encode()[:_LONGEST_SLUG_BYTES]
     return slug.decode(errors="ignore").strip("-") or "untitled"
@@ -222,13 +223,13 @@ def _yaml(name: str, value: Any) -> Iterator[str]:
         yield f"{name}:"
         yield from (f"  - {_scalar(each)}" for each in value)
     elif isinstance(value, datetime):
-        yield f"{name}: {to_wire(value)}"  # unquoted: a date to those who know dates
+        yield f"{name}: {to_wire(value)}"  # unquoted, so that YAML readers recognize a date
     else:
         yield f"{name}: {_scalar(value)}"
 
 
 def _scalar(value: Any) -> str:
-    """Write a value as JSON, which is YAML too, but for characters that YAML wants escaped."""
+    """Write a value as JSON, which is also YAML, and escape characters that YAML forbids."""
     text = json.dumps(to_wire(value), ensure_ascii=False)
     return _TOO_STRANGE_FOR_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
@@ -237,7 +238,7 @@ def _scalar(value: Any) -> str:
 
 
 def list_files(path: Path) -> list[Path]:
-    """List the Markdown files of a folder, hidden ones aside, or the one file that was named."""
+    """List the Markdown files of a folder without hidden ones, or the one file that was named."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -258,13 +259,13 @@ def _files(folder: Path) -> list[Path]:
 
 
 def place_of(path: Path, folder: Path) -> str:
-    """Name a file as people see it in its folder; a name need not be UTF-8, what is kept must."""
+    """Name a file as seen in its folder, escaping bytes that are not UTF-8."""
     place = path.name if path == folder else path.relative_to(folder).as_posix()
     return os.fsencode(place).decode(errors="backslashreplace")
 
 
 def read(path: Path, folder: Path) -> VaultFile:
-    """Read one file: one of ours, or any Markdown with or without front matter."""
+    """Read one of our files, or any Markdown file with or without front matter."""
     place = place_of(path, folder)
     try:
         data = read_to_end(path)
@@ -279,7 +280,7 @@ def read(path: Path, folder: Path) -> VaultFile:
 
 
 def _read_others(parts: _Parts, place: str) -> VaultFile:
-    """Read a note as people write them: nothing in its front matter makes it unreadable."""
+    """Read a note written by people: invalid front matter does not make it unreadable."""
     matter = parts.matter or {}
     fields, misfits = _fitting(matter)
     others = {
@@ -305,7 +306,7 @@ def _read_others(parts: _Parts, place: str) -> VaultFile:
 
 
 def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Tell what can be a field of `save` from what others mean something else by, and why."""
+    """Separate values that fit a field of `save` from those with another meaning, and say why."""
     fields, misfits = _known(matter), dict[str, str]()
     for name, field in _FIELDS.items():
         value = fields.get(field)
@@ -314,10 +315,10 @@ def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
             if not isinstance(value, dict | None):
                 misfits[name] = "metadata must be an object with text keys"
         elif isinstance(value, str) and not value.strip():
-            del fields[field]  # a form that was not filled in
+            del fields[field]  # an empty form field
         elif field == "origin" and value is not None and value not in ORIGINS:
             del fields[field]
-            misfits[name] = ""  # a word of everyday: nothing to speak of
+            misfits[name] = ""  # a common word in other notes, so not worth a report
         elif value is not None:
             try:
                 _CHECKS[field](value)
@@ -328,7 +329,7 @@ def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
 
 
 def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
-    # One empty line stands between front matter and text.
+    # One empty line separates front matter and text.
     content = re.sub(r"\A\r?\n", "", body, count=1)
     version, content_hash = matter.get("version"), matter["content_hash"]
     if not isinstance(version, int) or not isinstance(content_hash, str):
@@ -337,7 +338,7 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
         raise InvalidInput(f"the id in its front matter is not one: {matter['id']!r}")
     return VaultFile(
         {**_known(matter), "content": content},
-        # Without it, it is a text of its own: somebody made a copy.
+        # Without an id the file is a separate text: somebody made a copy.
         check.check_memory_id("id", matter["id"]) if "id" in matter else None,
         version,
         content_hash,
@@ -349,12 +350,12 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
 
 
 def _client_id(value: object) -> str | None:
-    """Accept what a turn was named; the running summary of a session is named ''."""
+    """Check a turn's client id; the running summary of a session has the id ''."""
     return "" if value == "" else check.check_optional_label("client_id", value)
 
 
 def _known(matter: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick the fields that `save` knows, in the shapes that people write them."""
+    """Pick the fields that `save` accepts, in the notations that people use."""
     fields = {
         _FIELDS[name]: _plain(value)
         for name, value in matter.items()
@@ -376,8 +377,8 @@ def _labels(value: Any, *, hashes: bool) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """Turn what YAML knows into what JSON knows."""
-    if isinstance(value, date):  # and datetime, which is one
+    """Convert YAML values to JSON values."""
+    if isinstance(value, date):  # datetime is a subclass of date
         return value.isoformat()
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
@@ -387,9 +388,9 @@ def _plain(value: Any) -> Any:
 
 
 def _take_apart(text: str) -> _Parts:
-    """Split front matter from text; what only looks like it belongs to the text.
+    """Split front matter from text; text that only looks like front matter stays text.
 
-    A file of ours must be read as it was written, or a memory would silently become another one.
+    One of our own files must be read exactly, or a memory would silently become another one.
     """
     found = _FRONT_MATTER.match(text)
     if found is None or len(found["yaml"]) > _LONGEST_FRONT_MATTER:
@@ -399,7 +400,7 @@ def _take_apart(text: str) -> _Parts:
     try:
         matter = _load_yaml(found["yaml"])
     except ValueError as error:
-        if found["yaml"][:1].isspace():  # an empty line: a rule, then text
+        if found["yaml"][:1].isspace():  # an empty line: a horizontal rule, then text
             return _Parts(text)
         if _OUR_LINE.search(found["yaml"]):
             raise InvalidInput(f"its front matter is not YAML: {error}") from error
@@ -408,19 +409,19 @@ def _take_apart(text: str) -> _Parts:
 
 
 def _load_yaml(text: str) -> Any:
-    """Read YAML; what is none is a `ValueError` that says where."""
-    # PyYAML is for this only: no other command waits for its import.
+    """Parse YAML; raise a `ValueError` with the line if it is invalid."""
+    # Imported here, because only this function needs PyYAML and its import is slow.
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
-                # A few lines of references to references can stand for gigabytes.
+                # A few lines of nested references can expand to gigabytes.
                 raise yaml.YAMLError("references are not followed")
             return super().compose_node(parent, index)
 
         def fetch_flow_collection_start(self, kind: Any) -> None:
-            # The reader looks at every open bracket again with each word: a second for a page.
+            # The parser checks every open bracket again for each word: a second per page.
             if self.flow_level >= _DEEPEST_BRACKETS:
                 raise yaml.YAMLError("it is nested too deeply")
             super().fetch_flow_collection_start(kind)
@@ -428,7 +429,7 @@ def _load_yaml(text: str) -> Any:
     try:
         loaded = yaml.load(text, Loader) or {}
     except yaml.MarkedYAMLError as error:
-        # Counted from 0, and without the line of dashes above.
+        # The line is counted from 0, and without the line of dashes above.
         line = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
         raise ValueError(f"{error.problem}{line}") from error
     except yaml.YAMLError as error:
@@ -436,7 +437,7 @@ def _load_yaml(text: str) -> Any:
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except (ArithmeticError, AttributeError, LookupError) as error:
-        # So it answers to a value that is not of the type it is said to be: `!!int ""`.
+        # PyYAML raises these for a value that does not match its declared type: `!!int ""`.
         raise ValueError(f"a value is not of its type ({error})") from error
     if not isinstance(loaded, dict):
         return None

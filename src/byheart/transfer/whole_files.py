@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from byheart.system.private_files import open_private
 
 @contextmanager
 def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
-    """Open a file under another name first: one that has its own name is whole.
+    """Write to a temporary name first: a file with its final name is complete.
 
-    Links are followed, and what is no ordinary file (a device, a pipe) is written to as it is.
+    Links are followed. A target that is not a regular file (a device, a pipe) is written
+    directly.
     """
     refuse_existing(path, overwrite, ordinary=False)
     if path.exists() and not path.is_file():
@@ -37,7 +38,7 @@ def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
                 os.fsync(out.fileno())
             refuse_existing(path, overwrite)
             if target.exists():
-                partial.chmod(target.stat().st_mode & 0o777)  # who may read it stays the same
+                partial.chmod(target.stat().st_mode & 0o777)  # keep the permissions
             partial.replace(target)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -46,7 +47,7 @@ def written_whole(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
 
 
 def refuse_existing(path: Path, overwrite: bool, *, ordinary: bool = True) -> None:
-    """Leave what is there alone, unless told otherwise."""
+    """Raise if the file exists, unless overwriting is allowed."""
     if path.is_dir():
         raise InvalidInput(f"{path} is a folder", "name a file")
     if path.exists() and not overwrite:
@@ -59,7 +60,7 @@ def refuse_existing(path: Path, overwrite: bool, *, ordinary: bool = True) -> No
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Say of what the system refuses to write what can be done about it."""
+    """Explain what to do if the system refuses to write a file."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Tokens: who may come in over the network. A secret is shown once, and only its hash is kept."""
+"""Manage API keys for network access. A secret is shown once, and only its hash is stored."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from byheart.system import clock
 SECRET_PREFIX = "bh_"
 _SECRET_BYTES = 32
 _SECRET = re.compile(rf"{SECRET_PREFIX}[A-Za-z0-9_-]{{43}}")  # 32 bytes as URL-safe base64
-# A use is noted this often at most: a request that only reads must not become a write.
+# Record a use at most this often: a request that only reads must not become a write.
 _NOTED_EVERY = timedelta(minutes=1)
 
 
 class Doorkeeper:
-    """Give tokens out, take them back, and tell whose a secret is."""
+    """Create and revoke API keys, and find the key that a secret belongs to."""
 
     def __init__(self, tokens: Tokens) -> None:
         self._tokens = tokens
@@ -30,7 +30,7 @@ class Doorkeeper:
     def create(
         self, name: object, access: object, space: str, session_id: object, ttl_days: object
     ) -> CreatedToken:
-        """Make a token with a secret that nobody can guess."""
+        """Create an API key with a random secret."""
         now = clock.now()
         token = Token(
             token_id=new_token_id(),
@@ -47,11 +47,11 @@ class Doorkeeper:
         return CreatedToken(token, secret)
 
     def revoke(self, named: object) -> Token:
-        """Take a token out by its id, its name, or the secret itself."""
+        """Revoke an API key by its id, its name, or its secret."""
         text = check.check_label("token", named)
         token = self._find(text)
         if token is None or not self._tokens.remove(token.token_id):
-            # A mistyped secret is nearly one: it does not belong on a screen or in a log.
+            # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
                 f"there is no token {shown}", "see which there are with: byheart token list"
@@ -65,7 +65,7 @@ class Doorkeeper:
         return next((each for each in tokens if text in (each.token_id, each.name)), None)
 
     def check(self, secret: object) -> Token | None:
-        """Find the token that a secret belongs to, unless it is unknown, revoked or expired."""
+        """Find the API key of a secret; None if it is unknown, revoked or expired."""
         if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
             return None
         token = self._tokens.find(_hash(secret))
@@ -79,7 +79,7 @@ class Doorkeeper:
 
 def _check_name(name: object) -> str:
     text = check.check_label("name", name)
-    # Whoever revokes a token by what it is called must not hit another one.
+    # A name must not look like an id or a secret, or revoking by name could hit another key.
     for prefix in (TOKEN_PREFIX, SECRET_PREFIX):
         if text.startswith(prefix):
             raise InvalidInput(
@@ -99,5 +99,5 @@ def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
 
 
 def _hash(secret: str) -> bytes:
-    # Slow hashes protect what people make up; 256 bits of chance cannot be guessed anyway.
+    # Slow hashes protect passwords chosen by people; 256 random bits cannot be guessed anyway.
     return hashlib.sha256(secret.encode()).digest()

@@ -1,8 +1,9 @@
-"""Benching: does a store still find what it holds, how fast, and is anything wrong with it?
+"""Check whether a store still finds its own passages, how fast, and without faults.
 
-The questions are made of the store's own passages: a sentence, a half of one, and its most telling
-words, so that it is known what answers each; and there are a few that hardly any store answers.
-Nothing of it is counted, remembered or noted as given out.
+The questions come from the store's own passages: a sentence, half a sentence, and its rarest
+words, so that the answer of each is known. A few other questions have no answer in almost any
+store. The benchmark adds nothing to statistics, access counts or the record of returned
+passages.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ from byheart.search import SearchRequest, find
 from byheart.system import clock
 
 MOST_QUESTIONS = 1000
-# How many passages are looked at for each question: not every one holds a sentence.
+# How many passages are read per question: not every passage contains a sentence.
 _PASSAGES_PER_QUESTION = 3
 _LEAST_WORDS, _LEAST_CHARS, _MOST_CHARS = 5, 20, 300
 _TELLING_WORDS = 3
-# A sentence ends where a line does, or behind a stop of its script.
+# A sentence ends at a line break, or after a full stop of its script.
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"\w[\w'’.-]*\w|\w")
-# When is a run so much worse than the last that something must have happened?
+# A run that is worse than the last by these limits indicates a fault.
 _SLOWER, _SLOWER_MS, _GROWN = 3.0, 20.0, 2
 _LESS_FOUND, _HARDLY_FOUND = 0.15, 0.5
 
@@ -67,20 +68,20 @@ Ask = Callable[[SearchRequest], AbstractContextManager[tuple[SearchRequest, Aske
 
 @dataclass(frozen=True, slots=True)
 class KnownItem:
-    """A question made of a passage: whose memory answers it, or any passage with all its parts."""
+    """Hold a question, its memory, and the parts that any correct passage contains."""
 
     text: str
     memory_id: str
     parts: tuple[str, ...]
 
     def is_answered_by(self, hit: ChunkHit) -> bool:
-        """Say whether a hit holds what the question was made of."""
+        """Check whether a hit contains the question's source."""
         content = hit.chunk_content.casefold()
         return hit.memory_id == self.memory_id or all(part in content for part in self.parts)
 
 
 def make_questions(passages: Sequence[FoundChunk], wanted: int, seed: int) -> list[KnownItem]:
-    """Make questions of passages, a third of each sort: sentences, halves, telling words."""
+    """Make questions from passages, a third each: sentences, halves, rare words."""
     chance = random.Random(seed)
     makers = (_whole, _half, _telling)
     questions: list[KnownItem] = []
@@ -99,7 +100,7 @@ def make_questions(passages: Sequence[FoundChunk], wanted: int, seed: int) -> li
 def _sentences(text: str) -> Iterator[str]:
     for each in _SENTENCE_END.split(text):
         sentence = each.strip()[:_MOST_CHARS]
-        # What is written without spaces has few words, and many characters.
+        # Text written without spaces has few words but many characters.
         enough = len(_WORD.findall(sentence)) >= _LEAST_WORDS or not sentence.isascii()
         if enough and len(sentence) >= _LEAST_CHARS:
             yield sentence
@@ -117,7 +118,7 @@ def _half(sentence: str, chance: random.Random) -> tuple[str, list[str]]:
 
 
 def _telling(sentence: str, _chance: random.Random) -> tuple[str, list[str]]:
-    """Take the words that look rarest: names, numbers and long ones."""
+    """Choose the words that look rarest: names, numbers and long ones."""
     words = [each for each in _WORD.findall(sentence) if each.casefold() not in STOP_WORDS]
     rank = sorted(words, key=lambda word: (-_oddness(word), -len(word)))[:_TELLING_WORDS]
     chosen = [word for word in words if word in rank] or [sentence]
@@ -129,17 +130,17 @@ def _oddness(word: str) -> int:
 
 
 class Bencher:
-    """Ask a store what it should know, in every mode, and compare that with the last time."""
+    """Ask a store known questions in every mode, and compare the result with the last run."""
 
     def __init__(self, storage: Storage, vectorizer: Vectorizer, ask: Ask, keeps: bool) -> None:
         self._storage = storage
         self._vectorizer = vectorizer
         self._ask = ask
-        # What of the ledger may be used: nothing where nothing is to be counted.
+        # The ledger is used only if statistics are collected.
         self._ledger = storage.ledger if keeps else None
 
     def run(self, space: str, questions: int, k: int, seed: int) -> Bench:
-        """Ask all questions, look for what is wrong, and keep the figures for the next time."""
+        """Ask all questions, look for faults, and store the figures for the next run."""
         started = time.perf_counter()
         findings = [*self._storage.inspect(), *self._look_at_model()]
         where = Filter(space)
@@ -181,7 +182,7 @@ class Bencher:
     def _measure(
         self, mode: Mode, where: Filter, known: Sequence[KnownItem], k: int
     ) -> BenchFigures:
-        # First, because the first of all waits for the model.
+        # These queries run first, because the very first one waits for the model.
         others = [self._search(each, mode, where, 1)[1] for each in UNRELATED]
         ranks: list[int | None] = []
         verdicts: list[str] = []
@@ -217,7 +218,7 @@ class Bencher:
 
 
 def compare(run: BenchRun, before: BenchRun | None) -> Iterator[Finding]:
-    """Find what is much worse than it was, or than it should be anywhere."""
+    """Find figures that are much worse than before, or worse than in any healthy store."""
     earlier = {each.mode: each for each in before.figures} if before else {}
     for now in run.figures:
         last = earlier.get(now.mode)
@@ -226,7 +227,7 @@ def compare(run: BenchRun, before: BenchRun | None) -> Iterator[Finding]:
             message = f"it finds {now.recall:.0%} of what it should, and found {last.recall:.0%}"
             yield Finding(name, False, message, "run: byheart doctor")
         elif now.mode != "vector" and now.recall < _HARDLY_FOUND:
-            # Words that a passage has itself find it; its half a sentence need not be near to it.
+            # A passage is found by its own words, but need not be near to half of its sentence.
             message = f"it finds {now.recall:.0%} of what it should"
             yield Finding(name, False, message, "run: byheart doctor --rebuild")
         if before is None or last is None or run.chunks > _GROWN * before.chunks:
@@ -237,7 +238,7 @@ def compare(run: BenchRun, before: BenchRun | None) -> Iterator[Finding]:
 
 
 def _summarize(wrong: Sequence[Finding], run: BenchRun) -> str:
-    """Say in one line whether anything is wrong."""
+    """Summarize in one line whether anything is wrong."""
     if wrong:
         said = "; ".join(f"{each.check}: {each.message}" for each in wrong)
         return f"Wrong: {' '.join(said.split())}"

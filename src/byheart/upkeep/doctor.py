@@ -1,4 +1,4 @@
-"""The doctor: is everything as it should be, and what is to be done where it is not?"""
+"""Check that everything is in order, and say what to do where it is not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from byheart.settings import (
 )
 from byheart.system.private_files import is_exposed, make_private
 
-# How many chunks that no vectors are made of are named.
+# How many chunks without possible vectors are named.
 _MOST_NAMED = 3
 
 
@@ -28,13 +28,13 @@ def examine(
     refused: Callable[[], Sequence[Refused]],
     model_files: Callable[[], Finding | None],
 ) -> tuple[Finding, ...]:
-    """Check the store, the settings, the embedder and its vectors; mend them if that was asked."""
+    """Check the store, settings, embedder and vectors; repair them if requested."""
     fix = embed_pending is not None
     findings = storage.examine(fix=fix)
     # Vectors need the model's files, so damaged files are repaired first.
     model = model_files()
     pending = _pending(storage, embed_pending, refused)
-    # Making vectors may get a model that was missing, so the embedder is looked at afterwards.
+    # Computing vectors may download a missing model, so the embedder is checked afterwards.
     if model is not None and model.ok and model.hint:
         model = model_files()
     files = () if model is None else (model,)
@@ -49,7 +49,7 @@ def examine(
 
 
 def _settings() -> Finding:
-    """Look at the config file and the variables as they are now, whatever the store was given."""
+    """Check the current config file and variables, whatever settings the store was opened with."""
     name = "settings"
     try:
         overruled = overruled_settings()
@@ -61,7 +61,7 @@ def _settings() -> Finding:
     said += [
         f"the variable {variable} is no setting: did you mean {nearest}?"
         for variable, nearest in unknown_variables().items()
-        if nearest  # others may belong to other programs
+        if nearest  # other variables may belong to other programs
     ]
     if not said:
         return Finding(name, True, "in order")
@@ -69,7 +69,7 @@ def _settings() -> Finding:
 
 
 def _config_file(fix: bool) -> Finding:
-    """Look whether other users can read the config file, which may hold an API key."""
+    """Check whether other users can read the config file, which may contain an API key."""
     name, path = "config file", default_config_path()
     if not is_exposed(path) or not holds_secrets(path):
         return Finding(name, True, "in order")

@@ -1,4 +1,4 @@
-"""Which memories could be one: proposals for merging those that say almost the same."""
+"""Propose merges of memories that say almost the same."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
 def dedupe(
     storage: Storage, where: Filter, threshold: float, limit: int, *, apply: bool, who: str
 ) -> Dedupe:
-    """Propose merges of what says almost the same, best first; with `apply`, make them."""
+    """Propose merges of near duplicates, best first; with `apply`, make them."""
     with storage.searching() as reader:
         doubles = reader.doubles(where, threshold)
         names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
@@ -44,10 +44,11 @@ def dedupe(
 def propose_merges(
     doubles: Iterable[Double], memories: Mapping[str, Memory]
 ) -> tuple[list[MergeProposal], int]:
-    """Group memories around those worth keeping; count the pairs left out because they differ.
+    """Group memories around those worth keeping; count the pairs excluded because they differ.
 
-    Every other one of a group is alike to the one that is kept, not only to a third one. Those that
-    differ in a name, a number or a "not" are near for a model and yet say different things.
+    Every other memory of a group is similar to the kept one, not only to a third one. Memories
+    that differ in a name, a number or a "not" are close for a model and yet say different
+    things.
     """
     alike: dict[str, dict[str, float]] = {}
     left_out = 0
@@ -83,7 +84,7 @@ def _rank(memory: Memory) -> tuple[object, ...]:
 
 
 def _why(keep: Memory, others: Sequence[Memory]) -> str:
-    """Say what decided: the first thing in which the next best one is not as good."""
+    """Name the deciding criterion: the first in which the next best memory is worse."""
     next_best = min(others, key=_rank)
     if keep.importance > next_best.importance:
         return "the most important"
@@ -93,5 +94,5 @@ def _why(keep: Memory, others: Sequence[Memory]) -> str:
 
 
 def say_different_things(some: Memory, other: Memory) -> bool:
-    """Say whether one has a name, a number or a "not" that the other has not."""
+    """Check whether one memory has a name, a number or a "not" that the other lacks."""
     return particulars.differ(some.content, other.content, some.entities, other.entities)

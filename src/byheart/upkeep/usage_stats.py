@@ -1,7 +1,7 @@
-"""Observing: what this process does is counted in memory, and now and then added to the ledger.
+"""Count this process's work in memory, and add it to the ledger from time to time.
 
-A search pays for a lock and a few additions. The file is written by a thread of its own, at most
-every few seconds, and when the store is closed or the process ends.
+A search pays for a lock and a few additions. A separate thread writes the file at most every few
+seconds, and when the store is closed or the process ends.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from byheart.system.forking import renew_after_fork, wait_before_fork
 
 SLOWEST_KEPT = 10
 _FLUSH_SECONDS = 5.0
-# Others may hold the ledger when it is to be written; what still is not then waits for a count.
+# Another process may hold the ledger; after this many attempts, the counts wait for the next count.
 _FLUSH_ATTEMPTS = 5
 _QUERY_CHARS = 200
-# Buckets of latency grow by a twelfth: percentiles are right within 5 %, from 10 µs to 10 hours.
+# Latency buckets grow by a twelfth: percentiles are accurate within 5 %, from 10 µs to 10 hours.
 _SHORTEST_MS, _BUCKETS_PER_DOUBLING, _LAST_BUCKET = 0.01, 8, 255
 _WHOLE_STORE = ""
 _LATENCY, _QUERY_MS, _SLOW = "latency", "query_ms", "slow_queries"
@@ -46,7 +46,7 @@ _QUERY_VECTORS, _TEXT_VECTORS = "query_vectors", "text_vectors"
 
 
 class _Queries:
-    """The queries of one space and kind of search, counted as cheaply as can be."""
+    """Count the queries of one space and kind of search, as cheaply as possible."""
 
     __slots__ = ("buckets", "slow", "slowest", "total_ms")
 
@@ -84,7 +84,7 @@ class _Queries:
 
 
 class Observer:
-    """Count what one open store does, for `stats`."""
+    """Count the work of one open store, for `stats`."""
 
     def __init__(
         self, ledger: Ledger | None, *, collecting: bool, slow_query_ms: float, embedder: Embedder
@@ -101,7 +101,7 @@ class Observer:
         _open_observers.add(self)
 
     def _renew(self) -> None:
-        # A forked child starts from nothing: what was counted before is its parent's to write.
+        # A forked child starts from zero: the parent writes the earlier counts.
         self._lock = threading.Lock()
         self._flushing = threading.RLock()
         self._counted = Tally()
@@ -115,7 +115,7 @@ class Observer:
     # --- Counting -----------------------------------------------------------------------------
 
     def searched(self, space: str, kind: str, query: str, elapsed_ms: float) -> None:
-        """Count a query of some kind of search."""
+        """Count a query of one kind of search."""
         if not self._collecting:
             return
         with self._lock:
@@ -128,11 +128,11 @@ class Observer:
             self._flush_soon()
 
     def saved(self, space: str, status: SaveStatus, number: int = 1) -> None:
-        """Count what became of texts that were saved."""
+        """Count the outcomes of saved texts."""
         self._count(Count(space, _SAVES, status), number)
 
     def embedded(self, made: int, reused: int) -> None:
-        """Count the texts whose vectors were made, and those that had some already."""
+        """Count the texts whose vectors were computed, and those whose vectors were reused."""
         self._count(Count(_WHOLE_STORE, _MISSES, _TEXT_VECTORS), made)
         self._count(Count(_WHOLE_STORE, _HITS, _TEXT_VECTORS), reused)
 
@@ -153,7 +153,7 @@ class Observer:
     # --- The ledger ---------------------------------------------------------------------------
 
     def _flush_soon(self) -> None:
-        # A thread for each flush, and none while nothing happens: idle stores wake nobody up.
+        # Each flush has its own thread, so that idle stores cause no wake-ups.
         if self._waiting or self._ledger is None:
             return
         self._waiting = True
@@ -168,7 +168,7 @@ class Observer:
                 return
 
     def flush(self) -> bool:
-        """Add what was counted to the ledger; what cannot be added now is kept, and said to be."""
+        """Add the counts to the ledger; keep them, and return False, if that fails now."""
         if self._ledger is None:
             return True
         with self._flushing:
@@ -186,7 +186,7 @@ class Observer:
         return taken
 
     def _gather(self) -> None:
-        """Bring together what was counted in different places."""
+        """Merge the counts from different places."""
         for (space, kind), queries in self._queries.items():
             queries.add_to(self._counted, space, kind)
         self._queries.clear()
@@ -200,7 +200,7 @@ class Observer:
                 _add(self._counted.counts, Count(_WHOLE_STORE, name, _QUERY_VECTORS), number)
 
     def clear_queries(self) -> None:
-        """Leave no text of any query behind: it may be what was forgotten."""
+        """Delete the texts of all queries: they may contain a forgotten text."""
         with self._flushing:
             with self._lock:
                 self._gather()
@@ -209,10 +209,10 @@ class Observer:
                 self._ledger.clear_queries()
 
     def reset(self, space: str) -> None:
-        """Start counting anew for a space and what is counted for the whole store."""
+        """Reset the counts of a space and of the whole store."""
         with self._flushing:
             self.flush()
-            with self._lock:  # without a ledger, or while it is away
+            with self._lock:  # for stores without a ledger, or while it is unavailable
                 self._gather()
                 for count in [each for each in self._counted.counts if each.space in ("", space)]:
                     del self._counted.counts[count]
@@ -221,10 +221,10 @@ class Observer:
             if self._ledger is not None:
                 self._ledger.reset(space)
 
-    # --- What was counted ---------------------------------------------------------------------
+    # --- Results ------------------------------------------------------------------------------
 
     def tally(self, space: str) -> Tally:
-        """Give what all processes counted so far; others' last few seconds come later."""
+        """Return the counts of all processes; the last few seconds of others may be missing."""
         with self._flushing:
             written = Tally() if self._ledger is None else self._ledger.read(space)
             with self._lock:
@@ -232,7 +232,7 @@ class Observer:
                 return _merged(written, self._counted)
 
     def stats(self, store: str, space: str, held: Inventory) -> Stats:
-        """Put together what a space holds and what was done."""
+        """Combine the contents of a space with the counts."""
         tally = self.tally(space)
         counts = {each: n for each, n in tally.counts.items() if each.space in ("", space)}
         return Stats(
@@ -278,7 +278,7 @@ def _flush_all() -> None:
 
 
 def slowest_of(queries: Iterable[SlowQuery]) -> list[SlowQuery]:
-    """Pick the slowest queries of each kind, the slowest of all first."""
+    """Return the slowest queries of each kind, the slowest first."""
     kept: dict[str, list[SlowQuery]] = {}
     for each in sorted(queries, key=lambda query: (-query.elapsed_ms, query.at)):
         same = kept.setdefault(each.kind, [])
@@ -332,9 +332,9 @@ def _latency(counts: Mapping[Count, float], kinds: Sequence[str]) -> Latency:
 
 
 def _percentile(buckets: Mapping[int, float], share: float) -> float:
-    """Give the middle of the bucket that holds the query so far up among all."""
+    """Return the middle of the bucket that contains the given percentile."""
     wanted, seen = math.ceil(share * sum(buckets.values())), 0.0
-    for bucket, number in sorted(buckets.items()):  # noqa: B007 - the last one is meant
+    for bucket, number in sorted(buckets.items()):  # noqa: B007 - the last one is used
         seen += number
         if seen >= wanted:
             break
@@ -363,5 +363,5 @@ def _cache(counts: Mapping[Count, float], name: str) -> CacheStats:
 def _coverage(chunks: int, pending: int) -> float:
     if not chunks:
         return 100.0
-    # Rounded down: what is not complete never says so.
+    # Round down, so that incomplete coverage never shows as 100 %.
     return math.floor(10_000 * (chunks - pending) / chunks) / 100

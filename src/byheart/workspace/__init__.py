@@ -1,4 +1,4 @@
-"""Which files are memory, and what is their text?"""
+"""Decide which files become memories, and read their text."""
 
 from byheart.errors import NotText, Unreadable
 from byheart.workspace.explaining import explain

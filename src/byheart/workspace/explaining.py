@@ -1,4 +1,4 @@
-"""Explaining: why a file is memory, or why it is not."""
+"""Explain why a file is indexed or ignored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTENT = "its content"
 
 
 def explain(root: Path, path: str | Path, *, rules: IgnoreRules | None = None) -> Decision:
-    """Say why a file or folder is memory or not, looking at the file itself too."""
+    """Explain why a file or folder is indexed or ignored; this also reads the file."""
     rules = rules or IgnoreRules(root)
     device, _ = identify(rules.root)
     try:
@@ -45,7 +45,7 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
     if decision.ignored:
         return decision
     if is_dir:
-        os.scandir(at).close()  # raises where it may not be listed
+        os.scandir(at).close()  # raises if the folder may not be listed
         return decision
     if not stat.S_ISREG(details.st_mode):
         return Decision(True, "not a regular file", BUILT_IN)
@@ -57,10 +57,10 @@ def _explain_found(rules: IgnoreRules, path: str, device: int) -> Decision:
 
 
 def _place_below(root: Path, path: str | Path) -> str:
-    """Give the path below the root of a file named from here or from the root."""
+    """Return the path below the root; `path` may be relative to the working folder or the root."""
     given = read_path(path)
     existing = [each for each in (given, root / given) if _may_be_there(each)]
-    # The links on the way to the root do not matter; those on the way from it do.
+    # Links above the root do not matter; links below the root do.
     for candidate in existing:
         normal = Path(os.path.abspath(candidate))  # noqa: PTH100 - links must stay
         for base in (root, *_other_names(root, normal)):
@@ -73,7 +73,7 @@ def _place_below(root: Path, path: str | Path) -> str:
 
 
 def _may_be_there(path: Path) -> bool:
-    """Say whether there is a file, or nobody may look."""
+    """Check whether a file exists; also true if permissions forbid the check."""
     try:
         path.lstat()
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -84,7 +84,7 @@ def _may_be_there(path: Path) -> bool:
 
 
 def _other_names(root: Path, path: Path) -> Iterator[Path]:
-    """Give the folders above a path that are the root by another name."""
+    """Yield the parents of a path that are the same folder as the root under another name."""
     for folder in path.parents:
         try:
             if folder.samefile(root):

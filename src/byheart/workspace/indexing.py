@@ -1,9 +1,9 @@
-"""Indexing: from a folder to memories that mirror its files.
+"""Index a folder: keep memories that mirror its files.
 
-walk → compare with what is known → read, hash and cut ahead → write, in the walk's order
+walk → compare with the known state → read, hash and chunk ahead → write, in the walk's order
 
-A file is found by its words as soon as it is written; its vectors are made afterwards. Whatever
-stops a run, the next one goes on from there: each batch leaves what is known true.
+Keyword search finds a file as soon as the file is written; the vectors are computed afterwards.
+The next run continues an interrupted one, because each batch leaves a consistent state.
 """
 
 from __future__ import annotations
@@ -49,24 +49,24 @@ from byheart.workspace import (
 
 KIND, SOURCE = "file", "workspace"
 OnProgress = Callable[[IndexProgress], None]
-# How much one transaction takes in: large enough to be fast, small enough that a search in another
+# The size of one transaction: large enough to be fast, small enough that a search in another
 # process, or a Ctrl-C, never waits long.
 _BATCH_FILES, _BATCH_CHARS = 64, 500_000
-# Reading waits for the disk and cutting for the tokenizer, both without Python's lock.
+# Reading waits for the disk and chunking for the tokenizer; both release the GIL.
 _READERS = min(4, (os.cpu_count() or 1) + 1)
 _READ_AHEAD = 4 * _READERS
-# A file that was changed this shortly before it was read may change again within the same tick of
-# its clock: coarse file systems count whole seconds. It is read once more by the next run.
+# A file that was changed this shortly before it was read may change again within the same clock
+# tick: coarse file systems store whole seconds. The next run reads such a file again.
 _RACY_NS = 2_000_000_000
 _UNSURE = -1
-# Stands for the bytes of what is no text.
+# Replaces the hash of a file that is not text.
 _NOT_TEXT = b"-"
 _PURGED_PER_RUN = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A workspace, and what of it is meant: a file or folder in it, `""` for all."""
+    """Name a workspace and a file or folder in it; `below=""` means the whole workspace."""
 
     workspace_no: int
     space: str
@@ -76,7 +76,7 @@ class Place:
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the files that were looked at."""
+    """Count the outcomes of the files that a run looked at."""
 
     indexed: int = 0
     moved: int = 0
@@ -93,25 +93,25 @@ class Tally:
 
     @property
     def changed(self) -> int:
-        """Count the files whose memories are not what they were."""
+        """Count the files whose memories changed."""
         return self.indexed + self.moved + self.removed + self.restored
 
     @property
     def looked_at(self) -> int:
-        """Count the files that there was something to say about."""
+        """Count the files with any reported outcome."""
         return self.changed + self.skipped + self.empty + self.forgotten + len(self.errors)
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What was found on the disk beside what is known of it."""
+    """Hold the files found on disk together with the known state of the workspace."""
 
     known: dict[str, KnownFile]
     seen: list[SeenFile]
     unseen: list[Unseen]
 
     def missing(self) -> dict[str, KnownFile]:
-        """Give the files that are known and not there, as far as that could be seen."""
+        """Return the known files that are gone, except those in unreadable paths."""
         present = {each.path for each in self.seen}
         hidden = {each.path for each in self.unseen}
         return {
@@ -122,7 +122,7 @@ class _Look:
 
 
 class Indexer:
-    """Keep the memories of workspaces as their files are."""
+    """Keep the memories of workspaces in sync with their files."""
 
     def __init__(
         self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
@@ -134,7 +134,7 @@ class Indexer:
         self._kept = timedelta(days=settings.prune_after_days)
 
     def find(self, path: str | Path, space: str, *, add: bool = True) -> Place:
-        """Find the workspace that a path is in, or make the folder one."""
+        """Find the workspace of a path; with `add`, register the folder if there is none."""
         given = read_path(path)
         target = whole_path(given)
         found = innermost(self._storage.workspaces.roots(space), target)
@@ -146,7 +146,7 @@ class Indexer:
             raise NotFound(
                 f"{given} is in no workspace", f"make it one with: byheart index {given}"
             )
-        if not os.path.isdir(target):  # noqa: PTH112 - Path's raises where one may not look
+        if not os.path.isdir(target):  # noqa: PTH112 - Path's raises if access is denied
             is_file = os.path.isfile(target)  # noqa: PTH113
             what = "is a file, not a folder" if is_file else "is not there"
             raise InvalidInput(f"{given} {what}", "name a folder to index")
@@ -160,16 +160,16 @@ class Indexer:
         return Place(number, space, target)
 
     def rules(self, place: Place) -> IgnoreRules:
-        """Give the rules that say which files are memory; the store itself never is."""
+        """Return the rules that choose the indexed files; they always exclude the store itself."""
         return IgnoreRules(place.root, store=Path(self._storage.location))
 
     def index(self, place: Place, prune: bool, on_progress: OnProgress | None) -> Indexed:
-        """Bring a workspace, or the part of it that is meant, up to date."""
+        """Update the memories of a workspace, or of one file or folder in it."""
         rules = self.rules(place)
         tally = self.refresh(place, rules, [place.below], prune=prune, on_progress=on_progress)
         if place.below and not tally.looked_at:
             decision = explain(place.root, place.root / place.below, rules=rules)
-            if decision.ignored:  # it was named, so nothing is no answer
+            if decision.ignored:  # the user named this path, so report why nothing was indexed
                 where = f" ({decision.where})" if decision.where else ""
                 reason = f"is left out by a rule: {decision.rule}{where}"
                 tally.errors.append(FileError(place.below, reason))
@@ -184,7 +184,7 @@ class Indexer:
         prune: bool = False,
         on_progress: OnProgress | None = None,
     ) -> Tally:
-        """Bring the memories of some files and folders up to date."""
+        """Update the memories of some files and folders."""
         chosen = _outermost(below)
         tally = Tally()
         look = self._look(place, rules, chosen, prune)
@@ -211,9 +211,9 @@ class Indexer:
         return tally
 
     def _note_unseen(self, place: Place, look: _Look) -> None:
-        """Note what could not be looked at, so that it is counted until it can be, or is gone."""
+        """Record unreadable paths, so that they are counted until they are readable or gone."""
         at = clock.now()
-        taken = {each.path for each in look.seen}  # a name may look like another one, escaped
+        taken = {each.path for each in look.seen}  # an escaped name may equal another name
         changes = []
         for path, reason in {each.path: each.reason for each in look.unseen}.items():
             known = look.known.get(path)
@@ -225,9 +225,9 @@ class Indexer:
             self._storage.workspaces.apply(place.workspace_no, changes, None)
 
     def _is_emptied(self, place: Place, rules: IgnoreRules, missing: dict[str, KnownFile]) -> bool:
-        """Say whether a workspace lost its last file, as when its disk is unmounted.
+        """Check whether a workspace lost its last file, as when its disk is unmounted.
 
-        Files that are still there were left out by a new rule, and that is meant.
+        Files that still exist were excluded by a new rule; the user intended that.
         """
         if not any(known.memory_id for known in missing.values()):
             return False
@@ -243,10 +243,10 @@ class Indexer:
         unseen: list[Unseen] = []
         elsewhere = self._other_roots(place)
         for below in chosen:
-            # What is known comes first: a file that appears in between is seen, not missed.
+            # Read the known state first: a file that appears in between is then seen, not missed.
             known |= self._storage.workspaces.files(place.workspace_no, below)
             if prune and not os.path.lexists(place.root):
-                continue  # it was meant: all of it is gone
+                continue  # the user asked for pruning, and the whole root is gone
             seen += (
                 each
                 for each in _see_all(place.root, rules, below, unseen.append)
@@ -255,7 +255,7 @@ class Indexer:
         return _Look(known, seen, unseen)
 
     def _other_roots(self, place: Place) -> tuple[str, ...]:
-        """Name the folders of this workspace that are workspaces of their own."""
+        """Name the folders of this workspace that are separate workspaces."""
         return tuple(
             Path(each.root).relative_to(place.root).as_posix() + "/"
             for each in self._storage.workspaces.roots(place.space)
@@ -264,7 +264,7 @@ class Indexer:
 
 
 class _Run:
-    """Read changed files ahead of one writer."""
+    """Read changed files in threads, ahead of the single writer."""
 
     def __init__(
         self,
@@ -289,7 +289,7 @@ class _Run:
         self._claimed: set[str] = set()
 
     def read(self, files: Sequence[SeenFile], on_progress: OnProgress | None) -> None:
-        """Take in what the files hold now, batch by batch."""
+        """Read the files and write their memories, batch by batch."""
         if not files:
             return
         root = identify(self._place.root)
@@ -308,12 +308,12 @@ class _Run:
                 if on_progress is not None:
                     on_progress(IndexProgress(done, len(files), self._tally.chunks, 0, 0))
         if vanished:
-            check_same(self._place.root, root)  # else it was the root that vanished
+            check_same(self._place.root, root)  # otherwise the root itself vanished
             self.missing |= {path: self._known[path] for path in vanished if path in self._known}
 
     def _ahead(self, files: Sequence[SeenFile]) -> Iterator[_Prepared]:
-        """Prepare files in several threads, a few ahead of whoever writes, in their order."""
-        if len(files) == 1:  # one saved file is not worth a thread
+        """Prepare files in several threads, a few ahead of the writer, and keep their order."""
+        if len(files) == 1:  # a thread does not pay off for one file
             yield self._prepare(files[0])
             return
         with ThreadPoolExecutor(_READERS, "byheart-read") as pool:
@@ -334,7 +334,7 @@ class _Run:
         try:
             file = read_file(self._place.root, seen.path)
         except NotText:
-            # Its look is noted, so that it is not opened again before it changes.
+            # Record the stamp, so that the file is not opened again before it changes.
             return _Prepared(replace(look, file_hash=_NOT_TEXT, no_text=True))
         except Unreadable as error:
             if error.for_now and not os.path.lexists(self._place.root / seen.path):
@@ -346,7 +346,7 @@ class _Run:
             return _Prepared(replace(look, no_text=True))
         if known is not None and known.file_hash == file.file_hash:
             return _Prepared(look)
-        source, reuse = None, True  # of a changed file, most passages are what they were
+        source, reuse = None, True  # most passages of a changed file stay the same
         if known is None or known.memory_id is None:
             source, reuse = self._find_alike(file.file_hash)
         if source is not None:
@@ -354,12 +354,12 @@ class _Run:
         try:
             return self._cut(file, look, reuse=reuse)
         except TooManyChunks as error:
-            # It is tried again at the next run, since max_chunks may have been raised.
+            # The next run tries again, since max_chunks may have been raised by then.
             hint = "divide the file, leave it out, or raise max_chunks"
             return _Prepared(replace(look, trouble=f"{error.message} ({hint})", may_pass=True))
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
-        """Say where a new file came from, if it was moved, and whether its text was known."""
+        """Return the old path of a moved file, and whether its text was known."""
         alike = self._storage.workspaces.alike(self._place.space, file_hash)
         with self._claiming:
             for each in alike:
@@ -386,9 +386,9 @@ class _Run:
         )
 
     def _without_secrets(self, file: FileText) -> tuple[FileText, Mapping[str, int]]:
-        """Take out the secrets of a file: nobody asked for them to be kept.
+        """Redact the secrets of a file: the user did not ask to keep them.
 
-        Every line keeps its number, so that a passage still says where in the file it stands.
+        Every line keeps its number, so that a passage still points to its line in the file.
         """
         text = take_out_secrets(file.text, self._settings, "captured", keep_lines=True)
         title = take_out_secrets(file.title or "", self._settings, "captured")
@@ -473,7 +473,7 @@ class _Prepared:
     """How many secrets of each kind were taken out."""
 
     def of_model(self, model: Model | None) -> FileChange:
-        """Leave out vectors of another model: the store switched while the batch was read."""
+        """Drop vectors of another model: the store switched models while the batch was read."""
         draft = self.change.draft
         if draft is None or self.model == model:
             return self.change
@@ -483,7 +483,7 @@ class _Prepared:
 def report(
     place: Place, tally: Tally, elapsed_ms: float = 0.0, pending_vectors: int = 0
 ) -> Indexed:
-    """Say what became of a workspace."""
+    """Build the result of an index run."""
     return Indexed(
         root=str(place.root),
         files_indexed=tally.indexed,
@@ -506,8 +506,8 @@ def report(
 def _see_all(
     root: Path, rules: IgnoreRules, below: str, on_error: Callable[[Unseen], None]
 ) -> Iterator[SeenFile]:
-    """Look at one file, or at everything in a folder."""
-    if below == "" or os.path.isdir(root / below):  # noqa: PTH112 - Path's raises where one may not look
+    """Yield one file, or all files of a folder."""
+    if below == "" or os.path.isdir(root / below):  # noqa: PTH112 - Path's may raise
         yield from walk(root, rules, on_error, below=below)
         return
     try:
@@ -520,7 +520,7 @@ def _see_all(
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Leave out what stands in a folder that is looked at anyway."""
+    """Leave out paths below a folder that is also in the list."""
     chosen: list[str] = []
     for path in sorted(set(paths), key=lambda each: each.split("/") if each else []):
         if not chosen or not (chosen[-1] == "" or path.startswith(f"{chosen[-1]}/")):
@@ -533,13 +533,13 @@ def _is_unchanged(seen: SeenFile, known: dict[str, KnownFile]) -> bool:
     return (
         found is not None
         and not found.gone
-        and not found.may_pass  # what could not be read for now is tried again
+        and not found.may_pass  # retry files that were temporarily unreadable
         and found.stamp == _stamp(seen)
     )
 
 
 def _known_errors(look: _Look) -> Iterator[FileError]:
-    """Name what could not be read before and has not changed since."""
+    """Yield the known errors of files that have not changed since."""
     for seen in look.seen:
         known = look.known.get(seen.path)
         if known is not None and known.trouble is not None and _is_unchanged(seen, look.known):
@@ -547,7 +547,7 @@ def _known_errors(look: _Look) -> Iterator[FileError]:
 
 
 def whole_path(given: Path) -> Path:
-    """Give a path from the root of the file system on, without links as far as it is there."""
+    """Return an absolute path; links are resolved if the path exists."""
     try:
         return given.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
@@ -561,7 +561,7 @@ def whole_path(given: Path) -> Path:
 
 
 def innermost(workspaces: Iterable[Workspace], path: Path) -> Workspace | None:
-    """Find the workspace that a path is in; of one within another, the inner one."""
+    """Find the workspace that contains a path; for nested workspaces, the inner one."""
     around = [each for each in workspaces if path.is_relative_to(each.root)]
     return max(around, key=lambda each: len(each.root), default=None)
 

@@ -1,4 +1,4 @@
-"""Paths: how those below one root lie to each other, as text, and whether they are text."""
+"""Compare paths below one root as text, and check that they are valid text."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from byheart.model.checks import show
 
 
 def lies_within(path: str, folders: Collection[str]) -> bool:
-    """Say whether a path is one of some folders, or lies below one; "" is the root."""
+    """Check whether a path is one of the folders or below one; "" is the root."""
     return "" in folders or any(each in folders for each in climb(path))
 
 
 def climb(path: str) -> Iterator[str]:
-    """Give a path and each folder above it, without the root."""
+    """Yield a path and each folder above it, without the root."""
     while path:
         yield path
         path = path.rpartition("/")[0]
 
 
 def is_writable(name: str) -> bool:
-    """Say whether a name can be kept as text."""
+    """Check whether a name can be stored as UTF-8 text."""
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
@@ -32,12 +32,12 @@ def is_writable(name: str) -> bool:
 
 
 def escape(path: str) -> str:
-    """Show a path whose bytes are not UTF-8."""
+    """Escape a path whose bytes are not UTF-8."""
     return path if is_writable(path) else os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def read_path(path: str | Path) -> Path:
-    """Accept what a user calls a file or folder, `~` and all."""
+    """Convert a user's path to a `Path`, and expand `~`."""
     if not isinstance(path, str | Path) or not str(path).strip():
         raise InvalidInput(f"{show(path)} names no file or folder", "the one you are in is `.`")
     try:

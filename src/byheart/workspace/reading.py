@@ -1,4 +1,4 @@
-"""Reading: a file becomes text, by its format."""
+"""Convert a file to text, according to its format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """The text of a file, and how it was come by."""
+    """Hold the text of a file, and how it was obtained."""
 
     seen: SeenFile
     """The file as it was opened, before it was read."""
@@ -57,7 +57,7 @@ class FileText:
 
 
 def read_file(root: Path, path: str) -> FileText:
-    """Read a file below a root: its text, whatever it is written in."""
+    """Read the text of a file below a root, in any supported format and encoding."""
     seen, data = read_bytes(root, path)
     file_hash = hashlib.sha256(data).digest()
     name = PurePosixPath(path).name
@@ -84,5 +84,5 @@ def read_file(root: Path, path: str) -> FileText:
 
 
 def _without_surrogates(text: str) -> str:
-    """Replace what JSON and PDF may contain and no text can be stored with."""
+    """Replace lone surrogates, which JSON and PDF may contain but no store can hold."""
     return text if text.isascii() else _UNSTORABLE.sub("\ufffd", text)

@@ -1,4 +1,4 @@
-"""Regular files: opened below a root, through folders only, and read whole or not at all."""
+"""Open regular files below a root without following links, and read them completely."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _NO_FOLLOW = (
     | getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_BINARY", 0)
 )
-# A pipe or a terminal must not make us wait, nor become ours.
+# Opening a pipe must not block, and a terminal must not become our controlling terminal.
 _FILE = _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _FOLDER = _NO_FOLLOW | getattr(os, "O_DIRECTORY", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file by its path below the root, with what tells that it has changed or moved."""
+    """Hold a file's path below the root and the values that show a change or a move."""
 
     path: str
     size: int
@@ -36,15 +36,15 @@ class SeenFile:
 
 
 def seen_as(path: str, details: os.stat_result) -> SeenFile:
-    """Keep of a file's details what is compared later."""
+    """Keep the file details that are compared later."""
     return SeenFile(path, details.st_size, details.st_mtime_ns, details.st_ino, details.st_dev)
 
 
 def read_bytes(root: Path, path: str) -> tuple[SeenFile, bytes]:
     """Read a file as it was when it was opened.
 
-    What is written while it is read is not waited for: its time of change differs then from the
-    one given here, so that it is read again.
+    A concurrent write is not waited for: the file's modification time then differs from the one
+    returned here, so the next run reads the file again.
     """
     try:
         with _opened(root, path) as (handle, device):
@@ -63,14 +63,14 @@ def read_bytes(root: Path, path: str) -> tuple[SeenFile, bytes]:
 
 
 def describe(error: OSError) -> str:
-    """Say in a few words why a file was not opened."""
+    """Explain in a few words why a file could not be opened."""
     if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENOTDIR):
         return "is a link, or behind one"
     return f"cannot be read: {explain_error(error)}"
 
 
 def explain_error(error: OSError | ValueError) -> str:
-    """Give the system's own words, to stand within a sentence."""
+    """Return the system's error message, in lower case for use within a sentence."""
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return text[:1].lower() + text[1:]
 
@@ -85,7 +85,7 @@ def _read(handle: int, size: int) -> bytes:
 
 @contextmanager
 def _opened(root: Path, path: str) -> Iterator[tuple[int, int]]:
-    """Open a file from folder to folder, so that none can be swapped for a link meanwhile."""
+    """Open a file folder by folder, so that no folder can be swapped for a link meanwhile."""
     *folders, name = path.split("/")
     if not name or any(part in ("", ".", "..") for part in folders) or "\0" in path:
         raise InvalidInput(f"{path!r} is not a path below the root", "give it without `..`")
@@ -111,7 +111,7 @@ def _opened(root: Path, path: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def _opened_by_path(root: Path, path: str) -> Iterator[tuple[int, int]]:
-    """Open a file where the system knows no other way than by its path."""
+    """Open a file by its path, on systems that cannot open relative to a folder handle."""
     base = root.resolve()
     file = base / path
     if file.resolve() != file:

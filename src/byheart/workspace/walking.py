@@ -1,7 +1,7 @@
-"""Walking: which files below a root are memory now, and what could not be looked at.
+"""Walk a root: yield the files to index, and report paths that cannot be read.
 
-Links are never followed. What a link inside the root points to is walked by its own name, and
-what is outside is none of our business. Nor are other file systems mounted below the root.
+Links are never followed. A link's target inside the root is walked under its own name; a target
+outside the root is ignored. File systems mounted below the root are ignored too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from byheart.workspace.rules.ignoring import MAX_FILE_BYTES, IgnoreRules
 
 @dataclass(frozen=True, slots=True)
 class Unseen:
-    """A file or folder that could not be looked at: what is known of it, and below it, stays."""
+    """Name a path that could not be read; the known state of it, and below it, is kept."""
 
     path: str
     reason: str
@@ -32,9 +32,10 @@ OnError = Callable[[Unseen], None]
 def walk(
     root: Path, rules: IgnoreRules, on_error: OnError, *, below: str = ""
 ) -> Iterator[SeenFile]:
-    """Give the files that are memory, sorted by the parts of their paths, the rules read anew.
+    """Yield the files to index, sorted by path parts, after reading the rules anew.
 
-    What it does not give is not there, unless it says at its end that the root was swapped.
+    A file that is not yielded does not exist, unless an error at the end says the root was
+    swapped.
     """
     rules.forget(below)
     identity = identify(root)
@@ -53,7 +54,7 @@ def _walk(
         return
     if rules.decide(below, is_dir=True).ignored:
         return
-    # One iterator per level: a stack, since paths go deeper than Python's recursion.
+    # Keep one iterator per level on a stack, since paths go deeper than Python's recursion limit.
     levels = [iter(_entries(root, below, on_error))]
     while levels:
         entry = next(levels[-1], None)
@@ -83,7 +84,7 @@ def _walk(
 
 
 def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
-    """Look at one file: nothing if it is no memory, or not there."""
+    """Look at one file; return None if it is ignored or does not exist."""
     if rules.decide(path, is_dir=False).ignored:
         return None
     identity = identify(root)
@@ -97,7 +98,7 @@ def see(root: Path, rules: IgnoreRules, path: str) -> SeenFile | None:
 
 
 def _look_at(root: Path, path: str, device: int) -> os.stat_result | None:
-    """Give the details of a regular file, unless it is elsewhere, or not there."""
+    """Return the details of a regular file inside the root, or None."""
     parent = path.rpartition("/")[0]
     try:
         if parent and not _is_folder_inside(root, parent, device):
@@ -127,7 +128,7 @@ def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.D
 
 
 def identify(root: Path) -> tuple[int, int]:
-    """Tell a root from another folder at the same path: its file system and number."""
+    """Return the file system and inode that tell a root from another folder at its path."""
     try:
         details = root.stat()
     except OSError as error:
@@ -142,7 +143,7 @@ def identify(root: Path) -> tuple[int, int]:
 
 
 def check_same(root: Path, identity: tuple[int, int]) -> None:
-    """Refuse to say what is missing from a root that went away, or was swapped, meanwhile."""
+    """Raise if the root disappeared or was swapped: its missing files are not deleted then."""
     if identify(root) != identity:
         raise Unreadable(
             f"{root} became another folder while it was looked at", "try again", for_now=True
@@ -150,7 +151,7 @@ def check_same(root: Path, identity: tuple[int, int]) -> None:
 
 
 def _is_folder_inside(root: Path, folder: str, device: int) -> bool:
-    """Say whether a path leads to a folder through folders only, on the root's file system."""
+    """Check that a path leads through real folders only, on the root's file system."""
     at = os.fspath(root)
     for part in folder.split("/"):
         at = f"{at}/{part}"

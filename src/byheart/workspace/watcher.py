@@ -1,8 +1,9 @@
-"""Watching: a workspace stays fresh while this runs.
+"""Keep a workspace up to date while this process runs.
 
-Of all processes that would watch a workspace one does, as its heartbeat in the store says; the
-others stand by. It registers with the operating system first and looks at everything then, so
-that nothing falls in between, and looks at everything again now and then, should an event be lost.
+If several processes want to watch a workspace, one does, as its heartbeat in the store shows;
+the others stand by. The watcher first registers with the operating system and then scans
+everything, so that no change is missed in between. It rescans everything at intervals in case an
+event is lost.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ OnTurn = Callable[[str | None], None]
 BEAT_SECONDS = 5.0
 _LOOK_AGAIN_SECONDS = 600.0
 _AFTER_TROUBLE_SECONDS = 30.0
-# Few enough that a file saved meanwhile hardly waits: with 16 it took four times as long until it
-# was found, and no more vectors were made in the same time of the processor.
+# Small enough that a file saved meanwhile hardly waits: with 16 a new file was found four times
+# later, and no more vectors were computed in the same CPU time.
 _EMBEDDED_AT_A_TIME = 4
 _numbers = itertools.count(1)
 _log = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """End a look early: what it has taken in is kept, and the next one goes on from there."""
+    """End a scan early: its results are kept, and the next scan continues from there."""
 
 
 class Lease:
-    """A workspace taken on by this process, for as long as its heart beats."""
+    """Claim a workspace for this process while its heartbeat continues."""
 
     def __init__(self, workspaces: Workspaces, place: Place) -> None:
         self._workspaces = workspaces
@@ -58,7 +59,8 @@ class Lease:
     def __enter__(self) -> Self:
         self.is_held = self._claim()
         if self.is_held:
-            # A thread of its own: reading one damaged document may take longer than a heartbeat.
+            # The heartbeat has its own thread: reading a damaged document may take longer than one
+            # beat.
             self._heart.start()
         return self
 
@@ -75,7 +77,7 @@ class Lease:
             self._workspaces.release(self._place.workspace_no, self._name)
 
     def _claim(self) -> bool:
-        """Take the workspace on if nobody has, or who had has died; if that fails, not yet."""
+        """Claim the workspace if it is free or its holder died; return False if that fails."""
         number = self._place.workspace_no
         try:
             for each in self._workspaces.roots(self._place.space):
@@ -103,7 +105,7 @@ class Lease:
 
 
 class Watcher:
-    """Keep one workspace fresh until told to stop."""
+    """Keep one workspace up to date until told to stop."""
 
     def __init__(
         self,
@@ -120,12 +122,12 @@ class Watcher:
         self._place = place
         self._on_indexed = on_indexed
         self._on_turn = on_turn
-        self._turn: str | None = ""  # nobody was told of yet
+        self._turn: str | None = ""  # no holder has been reported yet
         self._looked_at = self._embed_after = float("-inf")
         self._emptied: str | None = None
 
     def run(self, stop: Event) -> None:
-        """Watch, or stand by for whoever does, until told to stop or the workspace is dropped."""
+        """Watch, or stand by for the current holder, until stopped or the workspace is removed."""
         while not stop.is_set():
             try:
                 with Lease(self._storage.workspaces, self._place) as lease:
@@ -140,7 +142,7 @@ class Watcher:
                 stop.wait(BEAT_SECONDS)
 
     def _tell_turn(self, holder: str | None) -> None:
-        """Say once who watches: another process, or nobody else."""
+        """Report once which process watches: another one, or this one."""
         if self._on_turn is not None and holder != self._turn:
             self._on_turn(holder)
         self._turn = holder
@@ -163,7 +165,7 @@ class Watcher:
                     self._look(rules, changed, lease, stop)
 
     def _look(self, rules: IgnoreRules, changed: set[str], lease: Lease, stop: Event) -> None:
-        """Bring changed files up to date; what cannot be done now is done with the next look."""
+        """Update changed files; the next scan retries those that fail now."""
         started = time.perf_counter()
         below = changed | {
             folder for path in changed if (folder := rules.refresh(path)) is not None
@@ -183,13 +185,13 @@ class Watcher:
                 self._emptied = f"{self._place.root} {tally.emptied}"
             elif self._emptied is not None and (tally.skipped or tally.changed):
                 self._emptied = None
-                self._looked_at = float("-inf")  # what was kept meanwhile may be gone
+                self._looked_at = float("-inf")  # rescan: files kept meanwhile may be gone
             if is_news:
                 self._tell(tally, (time.perf_counter() - started) * 1000)
         except _Stopped:
             return
         except NotFound:
-            raise  # the workspace was dropped
+            raise  # the workspace was removed
         except ByheartError as error:
             _log.warning("%s: %s", self._place.root, error)
             if not isinstance(error, Unreadable):  # an unmounted root comes back by itself
@@ -203,7 +205,7 @@ class Watcher:
             self._on_indexed(report(self._place, tally, ms, pending))
 
     def _embed(self) -> bool:
-        """Make a few of the vectors that are missing; say whether there may be more."""
+        """Compute a few missing vectors; return whether there may be more."""
         try:
             made, reason = self._saver.make_up_meanwhile(_EMBEDDED_AT_A_TIME)
         except ByheartError as error:
@@ -215,8 +217,8 @@ class Watcher:
 
 
 def has_died(watcher: str | None) -> bool:
-    """Say whether a process of this machine that watched is gone, before its heartbeat says so."""
-    if watcher is None or os.name != "posix":  # elsewhere, asking would end the process
+    """Check whether a watcher process on this machine is gone, before its heartbeat expires."""
+    if watcher is None or os.name != "posix":  # on Windows, os.kill would end the process
         return False
     here, pid, _ = watcher.rsplit("/", 2)
     if here != _here():
@@ -225,15 +227,15 @@ def has_died(watcher: str | None) -> bool:
         os.kill(int(pid), 0)
     except ProcessLookupError:
         return True
-    except PermissionError:  # it is there, and somebody else's
+    except PermissionError:  # the process exists and belongs to another user
         return False
     return False
 
 
 def _here() -> str:
-    """Name the place where a process id means something: containers may share a host's name."""
+    """Name the host and PID namespace of a process id: containers may share a host name."""
     try:
-        namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - it leads nowhere
+        namespace = os.readlink("/proc/self/ns/pid")  # noqa: PTH115 - its target is not a path
     except OSError:
         return socket.gethostname()
     return f"{socket.gethostname()}:{namespace.strip('pid:[]')}"

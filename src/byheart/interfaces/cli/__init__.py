@@ -1,16 +1,16 @@
-"""The command line: `byheart VERB …`.
+"""Define the command line: `byheart VERB …`.
 
-commands.py    which verbs there are; each is loaded when it is asked for
-verb.py        what all verbs share: --db, --space, --json, examples in the help
-options.py     the flags that several verbs have
-store.py       opening the store that a command means
+commands.py    the list of verbs; each is loaded when it is needed
+verb.py        shared parts of all verbs: --db, --space, --json, examples in the help
+options.py     flags that several verbs share
+store.py       opening the store of a command
 saving.py  searching.py  recalling.py  reading.py  listing.py  upkeep.py  config.py  model.py
 entities.py  deduping.py  completion.py
                one file per family of verbs; a verb is `<name>_command`
-screen.py      what an answer looks like, in pipes; terminal.py the same on a terminal
-progress.py    how far long work has come
-errors.py      what goes wrong, as a message and an exit code
-reference.py   docs/cli.md, written from the verbs themselves
+screen.py      the format of an answer in pipes; terminal.py the same on a terminal
+progress.py    progress bars for long work
+errors.py      errors as messages and exit codes
+reference.py   docs/cli.md, generated from the verbs
 """
 
 import os
@@ -21,13 +21,13 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command that the process was started with, and exit."""
+    """Run the command of this process, and exit."""
     try:
-        # Here, since an impatient Ctrl-C may come while Python is still loading.
+        # Imported here, since the user may press Ctrl-C while Python is still loading.
         from byheart.interfaces.cli.commands import byheart
     except KeyboardInterrupt:
         sys.exit(130)
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by the caller: the work is done all the same
+        if getattr(sys, name) is None:  # closed by the caller; the command still runs
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     byheart.main()

@@ -1,4 +1,4 @@
-"""`bench`: does the store find what it holds, and is anything wrong?"""
+"""Define `bench`, which checks whether the store finds its own passages."""
 
 from __future__ import annotations
 

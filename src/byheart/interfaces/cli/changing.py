@@ -1,4 +1,4 @@
-"""`update`, `history`, `supersede` and `restore`: what becomes of a memory."""
+"""Define `update`, `history`, `supersede` and `restore`, which change a memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which verbs there are. Each is loaded when it is asked for, so that help costs nothing."""
+"""List the verbs. Each is loaded when it is needed, so that help is fast."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPLETE_VARIABLE = "_BYHEART_COMPLETE"
 
 
 class Entry(NamedTuple):
-    """The file that holds a verb, and what the verb is for."""
+    """Name the module of a verb, and its purpose."""
 
     module: str
     purpose: str
@@ -83,7 +83,7 @@ VERBS = {
     "completion": Entry("completion", "Print or install completion for your shell."),
 }
 
-# What people type who come from elsewhere.
+# Words that users of other programs type.
 SYNONYMS = {
     **dict.fromkeys(("add", "remember", "store", "put"), "save"),
     **dict.fromkeys(("find", "query", "ask", "grep"), "search"),
@@ -121,7 +121,7 @@ SYNONYMS = {
 
 
 class Byheart(VerbGroup):
-    """The program: finds the verb, runs it, and turns what goes wrong into an exit code."""
+    """Find and run the verb, and convert errors to exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Name the verbs, the most used first."""
@@ -151,7 +151,7 @@ class Byheart(VerbGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb, or name the nearest one."""
+        """Find the verb, or suggest the nearest one."""
         if args[0] not in VERBS and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise click.UsageError(_unknown(args[0]), ctx)
         return super().resolve_command(ctx, args)
@@ -165,7 +165,7 @@ class Byheart(VerbGroup):
         sys.exit(self._run(arguments))
 
     def _run(self, arguments: list[str]) -> int:
-        # What comes after "--" is text, whatever it looks like.
+        # Arguments after "--" are text, even if they look like flags.
         flags = arguments[: arguments.index("--")] if "--" in arguments else arguments
         color = False if os.environ.get("NO_COLOR") else None
         try:
@@ -177,9 +177,9 @@ class Byheart(VerbGroup):
         except BrokenPipeError:
             _let_go_of_stdout()
             return OK
-        except Exception as error:  # noqa: BLE001 - the outermost door
+        except Exception as error:  # noqa: BLE001 - the outermost handler
             with suppress(OSError):
-                sys.stdout.flush()  # what was answered comes before what went wrong
+                sys.stdout.flush()  # print the answer before the error
             return report(error, as_json="--json" in flags, debug="--debug" in flags, color=color)
 
     def _invoke(self, arguments: list[str], color: bool | None) -> int:
@@ -197,7 +197,7 @@ def _unknown(name: str) -> str:
 
 
 def _as_utf8(argument: str) -> str:
-    """Read an argument as UTF-8, whatever the locale took it for."""
+    """Decode an argument as UTF-8, whatever the locale is."""
     try:
         return os.fsencode(argument).decode()
     except UnicodeError:
@@ -205,7 +205,7 @@ def _as_utf8(argument: str) -> str:
 
 
 def _speak_utf8() -> None:
-    """Write UTF-8 whatever the locale says, and never fail on a character."""
+    """Write UTF-8 whatever the locale is, and never fail on a character."""
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(encoding="utf-8", errors="backslashreplace")

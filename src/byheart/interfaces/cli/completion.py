@@ -1,4 +1,4 @@
-"""`completion`: what the shell needs to complete verbs and flags."""
+"""Define `completion`, which installs the completion of verbs and flags in a shell."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _script(command: click.Command, shell: str) -> str:
 
 
 def _place(shell: str) -> tuple[Path, str]:
-    # Shells follow the XDG folders on every platform, macOS included.
+    # Shells use the XDG folders on every platform, including macOS.
     folders = Unix()
     if shell == "bash":
         return folders.user_data_path / "bash-completion" / "completions" / "byheart", _NEXT

@@ -1,4 +1,4 @@
-"""`config`: what the settings are, where each came from, and changing them."""
+"""Define `config`, which shows the settings with their sources, and changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`log`, `transcript` and `summarize`: what is said in sessions, and what it comes to."""
+"""Define `log`, `transcript` and `summarize`, which record and show sessions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Memory, Turn
 
-if TYPE_CHECKING:  # help is to be there before numpy is
+if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.store import MemoryStore
 
 ABOUT = "About the turn"
@@ -125,7 +125,7 @@ def log_command(
 
 
 def _read_turn(invocation: Invocation, text: Sequence[str]) -> str:
-    """Take the text; an empty one only from whoever says so, not from a pipe that broke."""
+    """Return the text; an empty one must be explicit, since a broken pipe is also empty."""
     content = "" if sys.stdin.isatty() and not text else read_content(invocation, text)
     if not content and not text:
         raise InvalidInput(
@@ -176,12 +176,12 @@ def _is_known(store: MemoryStore, session_id: str) -> bool:
 
 
 def unknown_session(session_id: str) -> str:
-    """Say that there is no such session, and where to look for its name."""
+    """Say that there is no such session, and how to list the sessions."""
     return f"There is no session {session_id}. Those there are: byheart sessions"
 
 
 def _nothing(session_id: str, given: Mapping[str, Any], *, known: bool) -> str:
-    """Say what there is none of; an unknown session is most often a misspelt one."""
+    """Say which turns are missing; an unknown session id is usually a misspelt one."""
     if not known:
         return unknown_session(session_id)
     by = f" by {' or '.join(given['role'])}" if given["role"] else ""
@@ -190,7 +190,7 @@ def _nothing(session_id: str, given: Mapping[str, Any], *, known: bool) -> str:
 
 
 def show_whole(screen: Screen, name: str, *about: str, at: datetime, text: Turn | Memory) -> None:
-    """Show a text to its end, under a line that says what it is."""
+    """Show a complete text, under a line that describes it."""
     screen.line(
         Part(name, "name"), *about, Part(screen.moment(at), "dim"), Part(text.memory_id, "dim")
     )

@@ -1,4 +1,4 @@
-"""`dedupe` and `merge`: what is stored more than once in other words."""
+"""Define `dedupe` and `merge`, which find and merge near duplicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doubt: a line under the hits where they may be no answer."""
+"""Show a line under the hits if they may not be an answer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WORDS = {
 
 
 def show_doubt(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
-    """Say that the best hit may be no answer; with `explain`, always and why."""
+    """Warn that the best hit may not be an answer; with `explain`, always give the reason."""
     if answer.verdict == "answered" and answer.grounds is None:
         return
     screen.line("")

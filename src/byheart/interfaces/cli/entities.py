@@ -1,4 +1,4 @@
-"""`entities`: what memories are about, and one name for it where there were several."""
+"""Define `entities`, which lists, renames and merges the entities of memories."""
 
 from __future__ import annotations
 

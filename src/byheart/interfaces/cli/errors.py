@@ -1,4 +1,4 @@
-"""What goes wrong, as a message on stderr and an exit code."""
+"""Report errors as a message on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ EXIT_CODES: dict[type[ByheartError], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """What the user is told about an error."""
+    """Hold the message about an error for the user."""
 
     error: str
     message: str
@@ -69,19 +69,19 @@ class Complaint:
 
 
 def report(error: Exception, *, as_json: bool, debug: bool, color: bool | None) -> int:
-    """Tell the user what happened and what to do next, and give the exit code."""
+    """Tell the user what happened and what to do next, and return the exit code."""
     complaint, code = _describe(error)
-    # The setting log_level=debug, once it was read, counts like --debug.
+    # After the settings are read, log_level=debug has the same effect as --debug.
     debug = debug or logging.getLogger().isEnabledFor(logging.DEBUG)
     if debug and not isinstance(error, click.ClickException):
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     if as_json:
         click.echo(json.dumps(asdict(complaint), ensure_ascii=False), err=True)
         return code
-    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group by itself: this is its help
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # a group alone shows its help
         click.echo(complaint.message, err=True)
         return code
-    # Imported here: most commands end well, and `--help` is not to wait for it.
+    # Imported here: most commands succeed, and `--help` must not wait for it.
     from byheart.interfaces.cli.screen import printable
 
     label = click.style("error:", fg="red", bold=True)

@@ -1,4 +1,4 @@
-"""`forget` and `cleanup`: what is to be found no longer."""
+"""Define `forget` and `cleanup`, which remove memories from search."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def agreed(invocation: Invocation, store: MemoryStore, done: Forgotten, yes: bool) -> bool:
-    """Say whether it may be done: with --yes, or after a yes to what is shown."""
+    """Check whether the user agrees: with --yes, or by confirming the list shown."""
     if yes:
         return True
     if invocation.json or not sys.stdin.isatty():
@@ -146,9 +146,9 @@ def agreed(invocation: Invocation, store: MemoryStore, done: Forgotten, yes: boo
 
 
 def _confirmed(store: MemoryStore, memory_ids: Sequence[str], hard: bool) -> bool:
-    """Show what is meant, then ask."""
+    """Show the memories, then ask."""
     for memory_id in memory_ids[:_SHOWN_IDS]:
-        with suppress(NotFound):  # hidden already: nothing to show
+        with suppress(NotFound):  # already hidden: nothing to show
             memory = store.get(memory_id)
             click.echo(f"   {memory_id}  {one_line(memory.title or memory.summary)}", err=True)
     if len(memory_ids) > _SHOWN_IDS:
@@ -161,7 +161,7 @@ def _confirmed(store: MemoryStore, memory_ids: Sequence[str], hard: bool) -> boo
 
 
 def show_end(ctx: click.Context, done: Forgotten) -> None:
-    """Show what was done; what should be gone and is not is a failure."""
+    """Show the result; exit with a failure if anything that should be gone remains."""
     _show(ctx.obj, done)
     if done.still_found or (done.removal and done.removal.traces):
         ctx.exit(FAILURE)

@@ -1,4 +1,4 @@
-"""`hook`: what an agent calls by itself, and what it is told. It never fails, and never waits."""
+"""Define `hook`, which agents call automatically. It never fails and never waits long."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from byheart.interfaces.hooks.attempts import (
 from byheart.interfaces.hooks.guard import Say, run_guarded
 from byheart.settings import Settings, load_settings
 
-# Written out here, so that help is there before the engine is.
+# Written out here, so that help does not load the engine.
 EVENTS = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PreCompact", "Stop", "SessionEnd")
-# To these an agent waits for an answer.
+# The agent waits for an answer to these events.
 ANSWERED = ("SessionStart", "UserPromptSubmit")
-# How much longer than the settings say the process that works may live: whoever keeps the limit by
-# itself ends well before. One that does not was stopped by a call that it cannot end.
+# The working process may live this much longer than the settings allow. A process that keeps the
+# limit ends well before; a process that does not is stuck in a call that it cannot interrupt.
 _GRACE_SECONDS = 0.25
 
 
 class _HookVerb(Verb):
-    """A verb whose command line is never wrong: some exit codes make an agent drop a prompt."""
+    """Accept any command line: some exit codes make an agent drop a prompt."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the command line; what cannot be read is written down."""
+        """Parse the command line; write errors to the journal."""
         event = " ".join(args[:1])
         try:
             return super().parse_args(ctx, args)
@@ -52,7 +52,7 @@ class _HookVerb(Verb):
 @click.command(
     "hook",
     cls=_HookVerb,
-    # An agent takes some exit codes for a refusal of what it was about to do.
+    # Agents treat some exit codes as a refusal of the action.
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
     examples=("byheart setup claude-code --hooks", "cat event.json | byheart hook SessionStart"),
 )
@@ -71,7 +71,7 @@ def hook_command(invocation: Invocation, event: str) -> None:
     try:
         settings = load_settings(overrides(invocation))
         began = time.monotonic() - seconds_since_start()
-        # Of one without a name it is not known yet how long it may take.
+        # Without an event name, the time limit is not known yet.
         longest = max(_longest(each, settings) for each in ([event] if event else EVENTS))
         work = partial(_react, settings, event, began)
         text, ended, was_killed = run_guarded(work, _until(began, longest + _GRACE_SECONDS))
@@ -80,26 +80,26 @@ def hook_command(invocation: Invocation, event: str) -> None:
         if text is not None:
             click.echo(text)
             sys.stdout.flush()
-    except BaseException as error:  # noqa: BLE001 - the outermost door, which nothing passes
+    except BaseException as error:  # noqa: BLE001 - the outermost handler; nothing may escape
         journal.note(event, error)
         if isinstance(error, OSError):
             _let_go_of_stdout()
     if not ended:
-        os._exit(0)  # a thread that still works would be waited for
+        os._exit(0)  # otherwise exit would wait for a working thread
 
 
 def _let_go_of_stdout() -> None:
-    """Keep what nobody can read from being written once more when the process ends."""
+    """Discard unread output, so that it is not written again when the process ends."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _react(settings: Settings, name: str, began: float, say: Say) -> bool:
-    """Say what is to be printed, as soon as it is known; give whether all work has ended."""
+    """Print the answer as soon as it is known; return whether all work has ended."""
     try:
         logging.basicConfig(handlers=[journal.JournalHandler(name)], force=True)
         return _react_to_event(settings, name, began, say)
-    except BaseException as error:  # noqa: BLE001 - nothing of this process may be seen
+    except BaseException as error:  # noqa: BLE001 - this process must show no error
         journal.note(name, error)
         return True
 
@@ -124,7 +124,7 @@ def _react_to_event(settings: Settings, name: str, began: float, say: Say) -> bo
     deadline, answer = _until(began, seconds), Answer(lambda text: say(_answer(name, text)))
 
     def work(quicker: bool) -> None:
-        # The engine is imported here, where nobody waits for it longer than the settings allow.
+        # The engine is imported here, within the time limit of the settings.
         from byheart.interfaces.hooks import events, reactions, situation
 
         event = events.read_event(said, name, os.environ)
@@ -139,12 +139,12 @@ def _react_to_event(settings: Settings, name: str, began: float, say: Say) -> bo
 
 
 def _until(began: float, seconds: float) -> Deadline:
-    """Give the moment that is so many seconds behind another."""
+    """Return the deadline that is this many seconds after `began`."""
     return Deadline(began + seconds - time.monotonic())
 
 
 def _longest(name: str, settings: Settings) -> float:
-    """Say how many seconds an event has; one without a name is perhaps waited for."""
+    """Return the time limit of an event; the agent may wait for one without a name."""
     waited_for = name in ANSWERED or name not in EVENTS
     return settings.hook_timeout_seconds if waited_for else settings.hook_capture_seconds
 

@@ -1,4 +1,4 @@
-"""`save` and `log` of what takes long: kept bit by bit, under a bar, and gone on with later."""
+"""Save and log large inputs in batches, with a progress bar; they can be continued later."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 class Way(NamedTuple):
-    """How lines are kept: by which verb of the store, and what each is then."""
+    """Describe how lines are stored: the verb of the store, and the words for messages."""
 
     verb: Literal["save_many", "log_many"]
     done: str
     noun: str
-    # How to go on behind what is kept.
+    # How to continue after the stored lines.
     again: str = "run the same command again to go on"
 
 
@@ -43,7 +43,7 @@ LOGGING = Way(
 def import_lines(
     invocation: Invocation, jsonl: str, about: Mapping[str, Any], way: Way = SAVING
 ) -> None:
-    """Keep each line of a JSONL file, or of stdin for "-"."""
+    """Store each line of a JSONL file, or of stdin for "-"."""
     if jsonl == "-":
         lines = Lines(sys.stdin.buffer, "stdin", about)
         results = Import(invocation, lines, None, way).run()
@@ -63,8 +63,8 @@ def import_lines(
 
 
 def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult]) -> None:
-    """Say that what was saved cannot be found by meaning yet, if so, and why."""
-    # By memory: a text that was given twice is one.
+    """Warn if saved texts have no vectors yet, and explain why."""
+    # Count by memory: a text that was given twice is one memory.
     lacking = {result.memory_id: result for result in results if result.pending_vectors}
     if lacking:
         waiting = count(sum(result.pending_vectors for result in lacking.values()), "chunk")
@@ -77,7 +77,7 @@ def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult
 
 
 def warn_of_secrets(invocation: Invocation, results: Sequence[SaveResult]) -> None:
-    """Say what looks like a secret in what was saved, and what can be done about it."""
+    """Warn about apparent secrets in the saved texts, and suggest what to do."""
     found: Counter[str] = Counter()
     for result in results:
         found.update(result.secrets_found)
@@ -96,9 +96,9 @@ def warn_of_secrets(invocation: Invocation, results: Sequence[SaveResult]) -> No
 
 
 class Watched:
-    """Show how far saving has come; say what is kept, and how to go on, if it is interrupted.
+    """Show the progress of saving; if it is interrupted, say what is stored and how to continue.
 
-    What may well take no time gets no bar before there is something to tell (`at_once`).
+    Work that may end at once gets no bar before the first progress, unless `at_once` is set.
     """
 
     def __init__(self, invocation: Invocation, way: Way = SAVING, *, at_once: bool = True) -> None:
@@ -111,7 +111,7 @@ class Watched:
 
     @property
     def kept(self) -> int:
-        """Count the memories that are safe by now."""
+        """Count the memories that are stored so far."""
         return 0 if self._last is None else self._last.memories
 
     def __enter__(self) -> Watched:
@@ -120,7 +120,7 @@ class Watched:
         return self
 
     def show(self, saved: Progress, done: float = 0, total: float | None = None) -> None:
-        """Move the bar: over the chunks of a long text while its vectors are made, or to `done`."""
+        """Move the bar to `done`, or over the chunks of a long text while it is embedded."""
         before, self._last = self._last, saved
         self._bar.open()
         if not saved.vectors_total:
@@ -167,9 +167,9 @@ def _open(jsonl: str) -> BinaryIO:
 
 
 class Lines:
-    """The texts of a JSONL stream, one by one.
+    """Yield the texts of a JSONL stream one by one.
 
-    A bad line ends the stream instead of raising, so that what was read before it is saved first.
+    A bad line ends the stream instead of raising, so that the lines before it are saved first.
     """
 
     def __init__(self, stream: BinaryIO, name: str, about: Mapping[str, Any]) -> None:
@@ -182,7 +182,7 @@ class Lines:
         self.bad: InvalidInput | None = None
 
     def place_of(self, item: int) -> str:
-        """Name the line that an item stands in: blank ones are none."""
+        """Name the line of an item; blank lines are not items."""
         return self._place(self._numbers[item])
 
     def _place(self, number: int) -> str:
@@ -204,7 +204,7 @@ class Lines:
 
 
 class Import:
-    """One run through a stream: what is saved stays, whatever happens then."""
+    """Save the lines of a stream; saved lines are kept even after an error."""
 
     def __init__(
         self, invocation: Invocation, lines: Lines, total_bytes: int | None, way: Way
@@ -216,7 +216,7 @@ class Import:
         self._watched = Watched(invocation, way)
 
     def run(self) -> list[SaveResult]:
-        """Save everything, or say what is kept."""
+        """Save everything; on an error, say what is stored."""
         with open_embedding_store(self._invocation, create=True) as store, self._watched:
             try:
                 keep = getattr(store, self._way.verb)
@@ -231,7 +231,7 @@ class Import:
         self._watched.show(saved, self._lines.bytes_read, self._total_bytes)
 
     def _placed(self, error: ByheartError) -> ByheartError:
-        """Say in which line it was, and what became of the lines before it."""
+        """Name the line of an error, and say that the lines before it are stored."""
         item, _, message = error.message.partition(": ")
         if error is not self._lines.bad and item.startswith("item "):
             place = self._lines.place_of(int(item.removeprefix("item ")))

@@ -1,4 +1,4 @@
-"""`list`: what is there."""
+"""Define `list`, which lists memories."""
 
 from __future__ import annotations
 

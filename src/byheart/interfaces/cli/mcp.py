@@ -1,4 +1,4 @@
-"""`mcp`: the server that an AI client starts for itself."""
+"""Define `mcp`, the server that an AI client starts as its own process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def mcp_command(invocation: Invocation) -> None:
         )
     from byheart.interfaces.mcp.parent import leave_with_parent
 
-    # Before the protocol is loaded, which takes a second: the parent may be gone by then.
+    # This runs before the protocol loads, which takes a second: the parent may be gone by then.
     leave_with_parent(lambda: os._exit(0))
     from byheart.interfaces.mcp.lazy_store import Opened
     from byheart.interfaces.mcp.stdio import serve_stdio

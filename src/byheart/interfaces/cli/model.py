@@ -1,4 +1,4 @@
-"""`model`: the embedding model's files."""
+"""Define `model`, which manages the embedding model's files."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def show_path(invocation: Invocation) -> None:
 
 
 def _settings(invocation: Invocation) -> Settings:
-    """Read the settings, and refuse those whose model is not kept here."""
+    """Read the settings; raise if the provider manages its own models."""
     settings = settings_of(invocation)
     if settings.embedding_provider in _SERVED_ELSEWHERE:
         raise InvalidInput(
@@ -86,7 +86,7 @@ def _settings(invocation: Invocation) -> Settings:
 
 def _show(invocation: Invocation, status: ModelStatus) -> None:
     if invocation.json:
-        # A path is text for JSON, and `to_wire` leaves it as it is.
+        # JSON needs text for a path, and `to_wire` leaves a path unchanged.
         print_json(
             {
                 "model": status.model,

@@ -1,4 +1,4 @@
-"""The embedding model's files: looking for them, and getting them where people can watch."""
+"""Find the embedding model's files, and download them with a progress bar."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ _IN_PROCESS = ("auto", "onnx")
 
 
 def open_embedding_store(invocation: Invocation, *, create: bool = False) -> MemoryStore:
-    """Open the store for a command that wants vectors."""
+    """Open the store for a command that needs vectors."""
     settings = settings_of(invocation)
     check_store(settings, create=create)
     store = byheart.open(settings=settings)
-    if not store.uses_earlier_model():  # then only reembed needs the one in the settings
+    if not store.uses_earlier_model():  # otherwise only reembed needs the configured model
         get_missing_model(invocation, settings)
     return store
 
 
 def get_missing_model(invocation: Invocation, settings: Settings) -> None:
-    """Get a model that is missing, under a progress bar; without a terminal, first use gets it."""
+    """Download a missing model with a progress bar; without a terminal, the first use does."""
     if settings.offline or settings.embedding_provider not in _IN_PROCESS:
         return
     if not look_for_model(settings).ready:
         remark(invocation, "getting the embedding model: this happens once")
         if sys.stderr.isatty():
-            # Without it keywords still work, and the answer says what is missing and why.
+            # Without the model, keyword search still works, and the answer says why it is degraded.
             with suppress(EmbeddingError):
                 fetch_model(settings)
 
 
 def look_for_model(settings: Settings, *, verify: bool = False) -> ModelStatus:
-    """Say whether the model is in the cache."""
+    """Return whether the model is in the cache."""
     return model_status(_model(settings), settings.cache_dir, verify=verify)
 
 
 def fetch_model(settings: Settings, *, force: bool = False) -> ModelStatus:
-    """Get the model under a progress bar."""
+    """Download the model with a progress bar."""
     with Bar("model") as bar:
 
         def show(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`export`, `import` and `backup`: out of the store, and in again."""
+"""Define `export`, `import` and `backup`, which copy data out of and into the store."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Exported, Imported, TransferProgress
 from byheart.model.checks import check_path
 
-if TYPE_CHECKING:  # help is to be there before numpy is
+if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.store import MemoryStore
 
 FORMATS = ("jsonl", "markdown")
-# Of other programs; written out here, so that help is there before they can be read.
+# Formats of other programs; written out here, so that help does not load their readers.
 FOREIGN = (
     *("claude-code", "codex", "chatgpt", "claude"),
     *("mem0", "mcp-memory", "basic-memory", "obsidian"),
 )
 _SHOWN_SKIPPED, _SHOWN_REMARKS = 20, 3
-# What is left out and can be counted; other words of other programs stay as they are.
+# Omitted items with a plural; other words of other programs stay unchanged.
 _COUNTABLE = re.compile(
     r"\b(?:attachment|branch|document|file|image|line|message|note|observation|output|part|record"
     r"|repetition|sidechain)(?=$| of | without )"
 )
-# What Python calls it → what it is called here.
+# The Python spelling → the command-line spelling.
 _SPELLINGS = {
     "on_error='skip'": "--on-error skip",
     "overwrite=True": "--overwrite",
@@ -58,7 +58,7 @@ overwrite = flag("--overwrite", is_flag=True, help="Replace what is there.")
 
 @contextmanager
 def _spelled() -> Iterator[None]:
-    """Let hints name options as they are typed."""
+    """Replace Python parameters in hints by command-line options."""
     try:
         yield
     except ByheartError as error:
@@ -161,7 +161,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     memory if it was changed; any other becomes a new note.
     """
     if path_or_file != "-" and not check_path("path", path_or_file).exists():
-        # Before a store is made for it.
+        # Checked before a store is created for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
     with _spelled(), _open(invocation, given) as store, Bar("importing") as bar:
 
@@ -188,7 +188,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
 def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemoryStore]:
     settings = settings_of(invocation)
     if given["dry_run"] and not Path(settings.db_path).exists():
-        # Nothing is written, not even an empty store.
+        # A dry run writes nothing, not even an empty store.
         with tempfile.TemporaryDirectory() as folder:
             nowhere = replace(settings, db_path=str(Path(folder) / "memory.db"))
             with byheart.open(settings=nowhere) as store:
@@ -203,7 +203,7 @@ def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemorySt
 
 
 def _counted(number: int, what: str) -> str:
-    """Give a number with what it counts: `2 other files`; of `thinking` there is no plural."""
+    """Format a number with its noun: `2 other files`; `thinking` has no plural."""
     many = _COUNTABLE.sub(lambda found: f"{found[0]}{'es' if found[0] == 'branch' else 's'}", what)
     return f"{number:,} {what if number == 1 else many}"
 

@@ -1,4 +1,4 @@
-"""The flags that several verbs have. Each is named after the parameter it fills."""
+"""Define the flags that several verbs share. Each is named after its parameter."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ def complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def complete_origin(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the origins there are."""
+    """Offer the existing origins."""
     return [origin for origin in ORIGINS if origin.startswith(incomplete)]
 
 
 def flag(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
-    """Give a verb an option."""
+    """Add an option to a verb."""
     return click.option(*names, cls=Flag, section=section, **settings)
 
 
 def read_query(query: Sequence[str]) -> str:
-    """Join the words of a question; a single "-" stands for stdin."""
+    """Join the words of a question; a single "-" means stdin."""
     return decode(sys.stdin.buffer.read(), "stdin") if tuple(query) == ("-",) else " ".join(query)
 
 
 def name_list(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
-    """Give a verb an option for several names: repeated, or with commas between them."""
+    """Add an option for several names to a verb: repeated, or separated by commas."""
     return flag(
         *names, section=section, multiple=True, callback=_split, metavar="NAME[,NAME]", **settings
     )
 
 
 def together(*options: Decorator[Any]) -> Decorator[Any]:
-    """Make one decorator of several, in the order in which help shows them."""
+    """Combine several decorators into one, in the order in which help shows them."""
 
     def add(function: Function) -> Function:
         for option in reversed(options):
@@ -69,7 +69,7 @@ def _split(
 
 
 def origin(section: str) -> Decorator[Any]:
-    """Give a verb `--origin`."""
+    """Add `--origin` to a verb."""
     return flag(
         "--origin",
         section=section,
@@ -80,7 +80,7 @@ def origin(section: str) -> Decorator[Any]:
 
 
 def importance(section: str) -> Decorator[Any]:
-    """Give a verb `--importance`."""
+    """Add `--importance` to a verb."""
     return flag(
         *("--importance", "-i"),
         section=section,
@@ -91,14 +91,14 @@ def importance(section: str) -> Decorator[Any]:
 
 
 def metadata(section: str) -> Decorator[Any]:
-    """Give a verb `--metadata`."""
+    """Add `--metadata` to a verb."""
     return flag(
         "--metadata", section=section, metavar="JSON", help="Anything else, as a JSON object."
     )
 
 
 def page(limit: int) -> Decorator[Any]:
-    """Give a verb `--limit` and `--offset`."""
+    """Add `--limit` and `--offset` to a verb."""
     return together(
         flag(
             *("--limit", "-n", "--top-k", "limit"),
@@ -145,7 +145,7 @@ _details = (
 
 _as_of = flag("--as-of", section=FILTERS, metavar="DATE", help="With the texts of this time.")
 
-# What can be seen: a session sees what is global as well.
+# Filters for reading: a session also sees global memories.
 filters = together(
     _kinds,
     flag("--session-id", "-s", section=FILTERS, metavar="ID", help="This session, and global."),
@@ -158,7 +158,7 @@ filters = together(
     *_details,
     _as_of,
 )
-# What can be seen from a session that is named already.
+# Filters for reading in a session that is already named.
 session_filters = together(
     _kinds,
     flag(
@@ -170,7 +170,7 @@ session_filters = together(
     *_details,
     _as_of,
 )
-# What is to be changed: a session's own, as it is now.
+# Filters for changes: a session's own memories, in their current version.
 own_filters = together(
     _kinds,
     flag("--session-id", "-s", section=FILTERS, metavar="ID", help="Only this session's own."),

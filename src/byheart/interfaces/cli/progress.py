@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal's stderr, nothing elsewhere."""
+"""Show the progress of long work as a bar on a terminal's stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """A progress bar with the time left; silent where stderr is no terminal."""
+    """Show a progress bar with the remaining time, if stderr is a terminal."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -21,7 +21,7 @@ class Bar:
 
     @property
     def seconds(self) -> float:
-        """Give the time that the work has taken so far; never zero."""
+        """Return the elapsed time; never zero."""
         return max(time.monotonic() - self._started, 0.001)
 
     def __enter__(self) -> Bar:
@@ -30,12 +30,13 @@ class Bar:
         return self
 
     def open(self) -> None:
-        """Show the bar, unless it is there already or nobody would see it."""
+        """Show the bar, unless it is shown already or there is no terminal."""
         if self._shown is None and sys.stderr.isatty():
             self._open()
 
     def _open(self) -> None:
-        # rich takes longer to import than most commands run: only where there is a bar to see.
+        # rich takes longer to import than most commands run, so it is imported only for a visible
+        # bar.
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
@@ -52,11 +53,11 @@ class Bar:
     def show(
         self, done: float, total: float | None, note: str, *, seconds_left: float | None = None
     ) -> None:
-        """Move the bar and say what has been done; without a total it only runs."""
+        """Move the bar and describe the work done; without a total, the bar only runs."""
         if self._shown is None:
             return
         if seconds_left is None and total and done:
-            # Work comes in batches of seconds each, too few for rich's own estimate.
+            # Work comes in batches of several seconds, too few for rich's own estimate.
             seconds_left = self.seconds * max(total - done, 0) / done
         if seconds_left is not None:
             note += f", {duration(seconds_left)} left"
@@ -64,7 +65,7 @@ class Bar:
         progress.update(task, completed=done, total=total, note=note)
 
     def close(self) -> None:
-        """Take the bar away, so that other lines can be written."""
+        """Remove the bar, so that other lines can be written."""
         if self._shown is not None:
             self._shown[0].stop()
             self._shown = None
@@ -79,7 +80,7 @@ class Bar:
 
 
 def duration(seconds: float) -> str:
-    """Give a time as people read it: `8 s`, `2:05 min`, `1:02 h`."""
+    """Format a duration: `8 s`, `2:05 min`, `1:02 h`."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)

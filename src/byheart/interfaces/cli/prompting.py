@@ -1,4 +1,4 @@
-"""`context`, `pin` and `unpin`: what goes into the prompt."""
+"""Define `context`, `pin` and `unpin`, which control what goes into the prompt."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def context_command(
 
 
 def _tell(invocation: Invocation, answer: ContextAnswer) -> None:
-    """Say what it is made of, and what did not fit."""
+    """Say which parts the context has, and what did not fit."""
     receipt = answer.receipt
     if not receipt.items:
         return

@@ -1,4 +1,4 @@
-"""`get` and `expand`: the text behind an id."""
+"""Define `get` and `expand`, which show the text of an id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`recall`: what is known about something, within a token budget."""
+"""Define `recall`, which returns knowledge about a subject within a token budget."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _show_memory(screen: Screen, memory: RecalledMemory) -> None:
 
 
 def _point_on(invocation: Invocation, answer: RecallAnswer, offset: int, limit: int) -> None:
-    """Say how to get at what the answer leaves out."""
+    """Say how to get the memories that the answer leaves out."""
     listed = len(answer.index)
     if offset >= answer.total_count:
         return

@@ -1,4 +1,4 @@
-"""`reembed`: to another embedding model, while everything goes on."""
+"""Define `reembed`, which changes the embedding model while the store stays in use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reembed_command(invocation: Invocation, rollback: bool, keep_old: bool) -> N
 
 
 class _Watch:
-    """Show how far the work has come, how fast it goes, and how long it will take."""
+    """Show the progress, the speed and the remaining time."""
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
@@ -62,7 +62,7 @@ class _Watch:
         self.said = "nothing done yet"
 
     def show(self, done: int, total: int) -> None:
-        """Move the bar; what an earlier run has done says nothing about the speed of this one."""
+        """Move the bar; the work of an earlier run does not count for the speed of this one."""
         if self._first is None:
             self._first = done
         now = done - self._first

@@ -1,4 +1,4 @@
-"""docs/cli.md, written from the verbs themselves: python -m byheart.interfaces.cli.reference."""
+"""Generate docs/cli.md from the verbs: python -m byheart.interfaces.cli.reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ command may stand before the verb or after it.
 
 
 def render_reference() -> str:
-    """Write the whole page."""
+    """Return the text of the whole page."""
     root = click.Context(byheart, info_name="byheart", **byheart.context_settings)
     parts = [INTRODUCTION, "\n".join(_exit_codes()), "\n".join(_overview())]
     parts.append("\n".join(_options("For every command", option_rows(byheart, root)[EVERYWHERE])))

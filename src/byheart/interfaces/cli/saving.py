@@ -1,4 +1,4 @@
-"""`save`: one text, files, or a stream of them."""
+"""Define `save`, which saves one text, files, or a stream of texts."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def save_command(
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep the fields that were given."""
+    """Return the fields that were given."""
     about = {name: value for name, value in given.items() if value is not None}
     if "metadata" in about:
         try:
@@ -117,7 +117,7 @@ def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_content(invocation: Invocation, text: Sequence[str]) -> str:
-    """Take the text from the arguments, or from stdin."""
+    """Read the text from the arguments, or from stdin."""
     if text and tuple(text) != ("-",):
         return " ".join(text)
     if sys.stdin.isatty() and not text:
@@ -146,7 +146,7 @@ def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object)
 
 
 def _show_similar(invocation: Invocation, result: SaveResult) -> None:
-    """Say what says almost the same, and what can be done about it; stdout is for the id alone."""
+    """Name near duplicates and suggest what to do, on stderr; stdout is for the id alone."""
     for each in result.similar:
         summary = one_line(each.summary)
         remark(invocation, f"almost the same ({each.similarity:.2f}): {each.memory_id}  {summary}")
@@ -163,7 +163,7 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     if len(files) > 1:
         for name in {"title", "summary", "path"} & about.keys():
             raise click.UsageError(f"--{name} holds for one text, but {len(files)} files are given")
-    # All are read first: if one cannot be read, nothing was saved.
+    # Read all files first, so that an unreadable file leaves nothing half saved.
     items = [
         {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
         | {"content": read_file(invocation, name)}
@@ -189,7 +189,7 @@ def read_file(invocation: Invocation, name: str) -> str:
 
 
 def _read(invocation: Invocation, file: BinaryIO, name: str) -> str:
-    """Read a text that can be saved; of one that is too long, or never ends, no more than that."""
+    """Read a text that can be saved; stop at the size limit, since a stream may never end."""
     longest = load_settings(overrides(invocation)).max_content_bytes
     data = file.read(longest + 1)
     if len(data) > longest:
@@ -201,7 +201,7 @@ def _read(invocation: Invocation, file: BinaryIO, name: str) -> str:
 
 
 def _renamed(error: ByheartError, names: Sequence[str]) -> ByheartError:
-    """Call an item what the user calls it."""
+    """Replace an item's number in an error by the user's name for it."""
     number, _, message = error.message.removeprefix("item ").partition(": ")
     if number.isdigit() and int(number) < len(names):
         error.message = f"{names[int(number)]}: {message}"

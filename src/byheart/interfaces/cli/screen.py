@@ -1,4 +1,4 @@
-"""What an answer looks like: JSON for programs, plain lines in a pipe, colour on a terminal."""
+"""Format answers: JSON for programs, plain lines in a pipe, colour on a terminal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from byheart.model import to_wire
 
 Style = Literal["plain", "name", "dim", "good", "bad", "number"]
 INDENT = "   "
-# A match as snippets mark it: two stars without space within. Other bold text may stand around it.
+# A match in a snippet: two stars without space inside. Other bold text may be around it.
 MATCH = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
 
 
 class Part(NamedTuple):
-    """A piece of a line, how it looks, and the file it leads to where that can be clicked.
+    """Hold a piece of a line, its style, and the file that a click opens.
 
-    One that `gives_way` is cut in its middle where a terminal is too narrow for the line.
+    A part that `gives_way` is cut in its middle if the terminal is too narrow for the line.
     """
 
     text: str
@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
 
 class Column(NamedTuple):
-    """A column of a table; the last one is `wide`: it gives way where a terminal is narrow."""
+    """Describe a table column; the last one is `wide`, and shrinks on a narrow terminal."""
 
     heading: str
     wide: bool = False
@@ -44,14 +44,14 @@ class Column(NamedTuple):
 
 
 class Screen(Protocol):
-    """Where an answer is shown."""
+    """Show an answer."""
 
     def line(self, *parts: Part | str, indent: int = 0) -> None:
-        """Show the parts in one line, a gap between them."""
+        """Show the parts in one line, with gaps between them."""
         ...
 
     def passage(self, text: str, *, marked: bool = False) -> None:
-        """Show text of a memory, indented; `marked` means that it has marks around matches."""
+        """Show text of a memory, indented; `marked` means that matches have marks around them."""
         ...
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -59,7 +59,7 @@ class Screen(Protocol):
         ...
 
     def moment(self, moment: datetime | None) -> str:
-        """Say when something was."""
+        """Format a time."""
         ...
 
 
@@ -89,28 +89,28 @@ class PlainScreen:
             click.echo("  ".join(cells).rstrip())
 
     def moment(self, moment: datetime | None) -> str:
-        """Give the time in UTC: the same today and tomorrow."""
+        """Format the time in UTC, so that the output does not depend on the current date."""
         return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if moment else ""
 
 
 def open_screen() -> Screen:
-    """Choose how to show an answer, by where it goes."""
+    """Choose the screen by the type of stdout."""
     if not sys.stdout.isatty():
         return PlainScreen()
-    # rich takes longer to import than the rest of a command: not for pipes.
+    # rich takes longer to import than the rest of a command, so pipes do not load it.
     from byheart.interfaces.cli.terminal import TerminalScreen
 
     return TerminalScreen()
 
 
 def print_json(answer: object) -> None:
-    """Print what REST answers: one document, for people to read if it is people who read it."""
+    """Print the same JSON as REST; indented on a terminal."""
     indent = 2 if sys.stdout.isatty() else None
     click.echo(json.dumps(to_wire(answer), ensure_ascii=False, indent=indent))
 
 
 def print_text(text: str) -> None:
-    """Print a text byte for byte; on a terminal, without what could take the terminal over."""
+    """Print a text byte for byte; on a terminal, without dangerous control characters."""
     if sys.stdout.isatty():
         click.echo(printable(text), nl=not text.endswith("\n"))
         return
@@ -120,34 +120,34 @@ def print_text(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Show control characters instead of sending them: a saved text may come from anywhere."""
+    """Escape control characters: a saved text may come from anywhere."""
     return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda each: f"\\x{ord(each[0]):02x}", text)
 
 
 def unbroken(text: str) -> str:
-    """Show a name as one line, whatever is in it: the name of a file may have line ends."""
+    """Escape line breaks, so that a name is one line: a file name may contain them."""
     return printable(text).replace("\n", "\\n")
 
 
 def warn(invocation: Invocation, message: str | None) -> None:
-    """Say on stderr what the answer suffers from; in JSON the answer says it itself."""
+    """Warn on stderr about a degraded answer; in JSON the answer contains the warning."""
     if message and not invocation.json:
         click.echo(f"{click.style('warning:', fg='yellow')} {printable(message)}", err=True)
 
 
 def remark(invocation: Invocation, message: str) -> None:
-    """Say on stderr what is no part of the answer."""
+    """Print a remark on stderr that is not part of the answer."""
     if not invocation.json:
         click.echo(click.style(printable(message), dim=True), err=True)
 
 
 def point_on(invocation: Invocation, seen: int, total: int, command: str) -> None:
-    """Say on stderr how much of a list was seen by now, and which command shows what follows."""
+    """Say on stderr how much of a list was shown, and which command shows the rest."""
     remark(invocation, f"{seen:,} of {total:,}; more: {command} --offset {seen}")
 
 
 def qualify(invocation: Invocation, degraded: str | None, told: str | None) -> None:
-    """Say what an answer suffers from, and what else is to be known about it."""
+    """Print the warning and the remark that belong to an answer."""
     warn(invocation, degraded)
     if told:
         remark(invocation, told)
@@ -166,20 +166,20 @@ def seen_from_here(path: str) -> str:
 
 
 def link_to(path: str) -> str:
-    """Give the address that a terminal opens when the path is clicked."""
+    """Return the address that a terminal opens when the path is clicked."""
     with suppress(ValueError):
         return Path(path).as_uri()
     return ""
 
 
 def count(number: int, noun: str) -> str:
-    """Give a number with its noun: `1 chunk`, `2,000 chunks`, `3 memories`."""
+    """Format a number with its noun: `1 chunk`, `2,000 chunks`, `3 memories`."""
     plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
 
 
 def size(number_of_bytes: int) -> str:
-    """Give a size as people read it."""
+    """Format a size with its unit."""
     amount = float(number_of_bytes)
     for unit in ("bytes", "kB", "MB", "GB"):
         if amount < 1000 or unit == "GB":

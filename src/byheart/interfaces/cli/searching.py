@@ -1,4 +1,4 @@
-"""`search`: the hits of an answer, as passages, sections or whole memories."""
+"""Define `search`, which shows hits as passages, sections or whole memories."""
 
 from __future__ import annotations
 
@@ -129,14 +129,14 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
 
 
 def _names(hit: Hit) -> tuple[str, str]:
-    """Give what a hit is called, and where in it the passage stands."""
+    """Return the name of a hit, and the place of the passage in it."""
     place = "" if isinstance(hit, MemoryHit) else hit.header_path
     if hit.title:
         # A document's title is often its first heading as well.
         return hit.title, place if place != hit.title else ""
     if place:
         return place, ""
-    # A short text is its own summary: it need not be read twice.
+    # A short text equals its summary, so it is not shown twice.
     shown = MATCH.sub(r"\1", hit.snippet)
     summary = one_line(hit.summary)
     return ("" if one_line(shown).startswith(summary.rstrip("….")) else summary), ""
@@ -155,7 +155,7 @@ def _text(hit: Hit) -> str:
 
 
 def _address(hit: Hit) -> str:
-    """Give the id to copy, how much of the whole this is, and how near to the query."""
+    """Return the id to copy, the size of the hit, and its similarity to the query."""
     if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
         return f"{hit.memory_id}  {count(hit.total_chunks, 'chunk')}"
     near = "" if hit.similarity is None else f"  similarity {hit.similarity:.2f}"
@@ -169,7 +169,7 @@ def _address(hit: Hit) -> str:
 
 
 def _place(hit: Hit, path: str) -> str:
-    """Name the file and the line, as `byheart get` and editors take them."""
+    """Format the file and line, as `byheart get` and editors accept them."""
     shown = seen_from_here(path)
     return shown if isinstance(hit, MemoryHit) else f"{shown}:{hit.start_line}"
 
@@ -206,7 +206,7 @@ def _rank(rank: int | None) -> str:
 
 
 def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any]) -> None:
-    """Say what an answer does not show: that it is empty, or that there is more."""
+    """Say if an answer is empty, or if there are more hits."""
     if answer.has_more:
         following = given["offset"] + answer.total_results
         remark(invocation, f"more: byheart search … --offset {following}")

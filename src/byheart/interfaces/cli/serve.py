@@ -1,4 +1,4 @@
-"""`serve`: let programs in over HTTP."""
+"""Define `serve`, which gives programs access over HTTP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byheart.interfaces.cli.screen import print_json
 from byheart.interfaces.cli.store import settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 
-if TYPE_CHECKING:  # help is to be there before the server is
+if TYPE_CHECKING:  # keeps the server out of the import of the help
     from byheart.interfaces.rest import Listening
 
 

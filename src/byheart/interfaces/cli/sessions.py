@@ -1,4 +1,4 @@
-"""`sessions`, `resume` and `promote`: sessions as wholes, and what stays of them."""
+"""Define `sessions`, `resume` and `promote`, which work on whole sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`setup`: clients that are to use Byheart, and those that do."""
+"""Define `setup`, which connects clients to Byheart and shows the connected ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from byheart.interfaces.setup.registration import (
 )
 from byheart.settings import SettingRow, Settings, describe_settings, load_settings
 
-# Which settings decide what a client will see, and the flags that say so to it.
+# The settings that decide what a client sees, and the flags that pass them to the client.
 _DECISIVE = {"db_path": "--db", "space": "--space"}
 
 
@@ -73,7 +73,7 @@ def setup_command(
         done = unregister(target, machine, project=project, dry_run=dry_run)
         _show(invocation, done, (), hooks=hooks)
     else:
-        # Read first: bad settings are refused before anything is written.
+        # Read the settings first, so that invalid ones are refused before anything is written.
         around = _from_environment(invocation)
         settings = load_settings(overrides(invocation))
         db = settings.db_path if "db_path" in around else invocation.db
@@ -91,13 +91,13 @@ def setup_command(
 
 
 def _tools(settings: Settings) -> str:
-    """Say after which tools Claude Code is to call: others need not even start a process."""
+    """Name the tools after which Claude Code calls the hook; other tools start no process."""
     usual = settings.capture_tools == Settings().capture_tools
     return USUAL_TOOLS if usual else "*"
 
 
 def _from_environment(invocation: Invocation) -> dict[str, SettingRow]:
-    """Find what holds in this shell alone: clients do not pass its variables on."""
+    """Find settings from this shell's environment: clients do not inherit its variables."""
     return {
         row.key: row
         for row in describe_settings(overrides(invocation))

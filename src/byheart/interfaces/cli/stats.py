@@ -1,4 +1,4 @@
-"""`stats`: what the store holds, and what was done in it."""
+"""Define `stats`, which shows the contents of the store and its use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening the store that a command means."""
+"""Open the store of a command."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from byheart.errors import StoreUnreachable
 from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings, load_settings
 
-if TYPE_CHECKING:  # help is to be there before numpy is
+if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.store import MemoryStore
 
 
 def overrides(invocation: Invocation) -> Mapping[str, object]:
-    """Give the settings that were named as flags."""
+    """Return the settings that were given as flags."""
     return {"db_path": invocation.db, "space": invocation.space}
 
 
 def settings_of(invocation: Invocation, **flags: object) -> Settings:
-    """Read the settings, flags included, and start the log they ask for."""
+    """Read the settings, including flags, and configure logging."""
     settings = load_settings({**overrides(invocation), **flags})
     level = "debug" if invocation.debug else settings.log_level
     logging.basicConfig(
@@ -42,7 +42,7 @@ def open_store(invocation: Invocation) -> MemoryStore:
 
 
 def check_store(settings: Settings, *, create: bool) -> None:
-    """Refuse to make a store where one is only to be read: the path may be mistyped."""
+    """Raise if the store does not exist and must not be created: the path may be mistyped."""
     if not create and "://" not in settings.db_path and not Path(settings.db_path).exists():
         raise StoreUnreachable(
             f"there is no store at {settings.db_path}",

@@ -1,4 +1,4 @@
-"""The screen on a terminal: colour, ages, and lines that fit."""
+"""Show answers on a terminal: with colour, ages, and lines that fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STYLES: dict[Style, str] = {
 }
 MATCH_STYLE = "bold yellow"
 GAP = "  "
-# Where less is left for the wide column of a table, it gets a line of its own.
+# If the wide column of a table has less room than this, it gets its own line.
 LEAST_ROOM = 24
 _AGES = ((60, 1, "s"), (3600, 60, "min"), (86_400, 3600, "h"), (30 * 86_400, 86_400, "d"))
 
@@ -47,13 +47,13 @@ class TerminalScreen:
         self._print(Text(GAP).join(texts), indent)
 
     def passage(self, text: str, *, marked: bool = False) -> None:
-        """Show the text indented, with its matches lit instead of marked."""
+        """Show the text indented, with matches highlighted instead of marked."""
         shown = _lit(printable(text)) if marked else Text(printable(text))
         shown.expand_tabs(4)
         self._print(shown, indent=1)
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-        """Show rows in columns; the wide one comes last and takes what room is left."""
+        """Show rows in columns; the wide one is last and takes the remaining room."""
         lines = [[column.heading for column in columns], *rows]
         widths = [
             max(cell_len(unbroken(entry)) for entry in entries)
@@ -74,12 +74,12 @@ class TerminalScreen:
                 self._print(Text(GAP).join(texts))
                 continue
             self._print(Text(GAP).join(fixed))
-            if number:  # a heading above nothing would only puzzle
+            if number:  # a heading without values would confuse
                 last.truncate(self._console.width - len(INDENT), overflow="ellipsis")
                 self._print(last, indent=1)
 
     def moment(self, moment: datetime | None) -> str:
-        """Give the age, or the date of what is older than a month."""
+        """Format the age, or the date if it is more than a month ago."""
         if moment is None:
             return ""
         seconds = (clock.now() - moment).total_seconds()
@@ -94,7 +94,7 @@ class TerminalScreen:
         if not text.plain:
             self._console.print()
             return
-        # expand=False: no spaces up to the edge, which would be copied along.
+        # expand=False: no trailing spaces, which would be copied too.
         self._console.print(Padding(text, (0, 0, 0, len(INDENT) * indent), expand=False))
 
 
@@ -104,7 +104,7 @@ def _text(part: Part) -> Text:
 
 
 def _cut_middle(text: str, room: int) -> str:
-    """Leave out the middle of a text: of a path, the name at its end says most."""
+    """Cut the middle of a text: the name at the end of a path matters most."""
     if cell_len(text) <= room:
         return text
     head = set_cell_size(text, room // 3).rstrip()
@@ -113,7 +113,7 @@ def _cut_middle(text: str, room: int) -> str:
 
 
 def _lit(snippet: str) -> Text:
-    """Turn marks around matches into light."""
+    """Replace the marks around matches by a style."""
     text, at = Text(), 0
     for match in MATCH.finditer(snippet):
         text.append(snippet[at : match.start()])

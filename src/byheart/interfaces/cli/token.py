@@ -1,4 +1,4 @@
-"""`token`: who may come in over the network."""
+"""Define `token`, which manages API keys for network access."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def revoke_token(invocation: Invocation, /, token: str) -> None:
 def _show_created(screen: Screen, created: CreatedToken) -> None:
     token = created.token
     screen.line(Part("✓", "good"), Part(token.name, "name"), _bounds(token))
-    # Past the screen: a secret must not be wrapped where it is to be copied.
+    # Printed directly, because a wrapped secret could not be copied.
     click.echo(created.secret)
     screen.line(Part("This is shown only once. Send it as: Authorization: Bearer SECRET", "dim"))
 

@@ -1,4 +1,4 @@
-"""`status` and `doctor`: how the store is."""
+"""Define `status` and `doctor`, which show the state of the store."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _facts(status: Status) -> list[tuple[str, str]]:
 
 
 def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
-    """Say what a workspace holds, how fresh that is, and who keeps it so."""
+    """Describe the files of a workspace, their age, and the process that watches it."""
     failed = f" ({workspace.failed:,} not read)" if workspace.failed else ""
     at = screen.moment(workspace.indexed_at)
     looked = f"looked at {at}" if at else "not yet looked at to its end"
@@ -104,7 +104,7 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
         if fix:
             _embed_pending(invocation, store)
         findings = store.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
-    # Of the machine rather than of the store: so the door looks at it, not the library.
+    # The interface checks the clients, because they belong to the machine, not to the store.
     findings += tuple(examine_clients(this_machine()))
     if invocation.json:
         print_json(findings)
@@ -117,9 +117,9 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
 
 
 def _embed_pending(invocation: Invocation, store: MemoryStore) -> None:
-    """Make missing vectors under a progress bar, since that may take long."""
+    """Compute missing vectors with a progress bar, since that may take long."""
     total = store.status().index.pending_vectors
-    if total:  # a store that lacks nothing needs no model either
+    if total:  # a store with all its vectors needs no model
         get_missing_model(invocation, settings_of(invocation))
     try:
         with Bar("embedding") as bar:
@@ -127,7 +127,7 @@ def _embed_pending(invocation: Invocation, store: MemoryStore) -> None:
                 lambda made: bar.show(made, max(made, total), f"{made:,} of {total:,} chunks")
             )
     except ByheartError:
-        return  # the doctor finds the same and says so among its findings
+        return  # the doctor reports the same problem among its findings
 
 
 def _show(screen: Screen, finding: Finding) -> None:

@@ -1,4 +1,4 @@
-"""What all verbs share: where the store is, how to answer, and how help is laid out."""
+"""Define the shared parts of all verbs: the store, the output format, and the help."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_SENTENCE = 200
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """What holds for the whole command, whether it stood before the verb or after it."""
+    """Hold the options that apply to the whole command, given before or after the verb."""
 
     db: str | None = None
     space: str | None = None
@@ -23,7 +23,7 @@ class Invocation:
 
 
 class Flag(click.Option):
-    """An option that knows under which heading of the help it belongs."""
+    """Define an option with the help section it belongs to."""
 
     def __init__(self, *names: Any, section: str = OPTIONS, **settings: Any) -> None:
         super().__init__(*names, **settings)
@@ -31,12 +31,12 @@ class Flag(click.Option):
 
 
 class _Helpful:
-    """Lay out help: options by section, then examples that can be copied."""
+    """Format the help: options by section, then examples to copy."""
 
     examples: tuple[str, ...]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, those of one section together."""
+        """Write the options, grouped by section."""
         for section, rows in option_rows(self, ctx).items():  # type: ignore[arg-type]
             with formatter.section(section):
                 formatter.write_dl(rows)
@@ -48,7 +48,7 @@ class _Helpful:
         ctx: click.Context,  # noqa: ARG002 - click's signature
         formatter: click.HelpFormatter,
     ) -> None:
-        """Write the examples, line by line as they are to be typed."""
+        """Write the examples, one per line, as they are typed."""
         if self.examples:
             with formatter.section("Examples"):
                 for example in self.examples:
@@ -56,7 +56,7 @@ class _Helpful:
 
 
 class Verb(_Helpful, click.Command):
-    """A verb, with examples and with the options that every verb takes."""
+    """Define a verb with examples and the options that every verb has."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -64,12 +64,12 @@ class Verb(_Helpful, click.Command):
         self.params += everywhere()
 
     def get_short_help_str(self, limit: int = _LONGEST_SENTENCE) -> str:
-        """Give the first sentence, whole: where it is listed, lines are wrapped."""
+        """Return the complete first sentence; lists wrap long lines."""
         return super().get_short_help_str(max(limit, _LONGEST_SENTENCE))
 
 
 class VerbGroup(_Helpful, click.Group):
-    """A noun with verbs of its own, such as `config`."""
+    """Define a group with its own verbs, such as `config`."""
 
     command_class = Verb
 
@@ -80,7 +80,7 @@ class VerbGroup(_Helpful, click.Group):
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-    """Gather the names and meanings of a command's options by section."""
+    """Collect the names and help texts of a command's options by section."""
     sections: dict[str, list[tuple[str, str]]] = {}
     for param in command.get_params(ctx):
         row = None if isinstance(param, click.Argument) else param.get_help_record(ctx)
@@ -91,7 +91,7 @@ def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tu
 
 
 def everywhere() -> list[click.Parameter]:
-    """Make the options that every verb takes, and `byheart` itself before the verb."""
+    """Build the options of every verb, which `byheart` itself also takes before the verb."""
     return [
         _shared("--db", metavar="PATH_OR_URL", help="The store; by default the one in settings."),
         _shared("--space", metavar="NAME", help="The space: nothing is seen of any other."),

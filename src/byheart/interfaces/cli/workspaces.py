@@ -1,4 +1,4 @@
-"""`index` and `watch`: folders whose files are memories."""
+"""Define `index` and `watch`, which turn the files of folders into memories."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def index_command(
 
 
 def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -> bool:
-    """Index one folder or all; say whether everything could be read."""
+    """Index one folder or all; return whether every file could be read."""
     reports: list[Indexed] = []
     whole = True
     with open_embedding_store(invocation, create=path is not None) as store:
@@ -159,7 +159,7 @@ def _show_errors(screen: Screen, report: Indexed) -> None:
 
 
 def _show_redacted(screen: Screen, report: Indexed) -> None:
-    """Name the files whose memories have a mark in the place of each secret."""
+    """Name the files in whose memories secrets were replaced by marks."""
     if not report.redacted_files:
         return
     secrets = count(report.secrets_redacted, "secret")
@@ -214,9 +214,10 @@ def _explain(invocation: Invocation, path: str | None, file: str) -> None:
 
 
 def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
-    """Find the folder whose rules count: the workspace around it, or else the one named.
+    """Find the folder whose rules apply: the enclosing workspace, or else the named folder.
 
-    Where neither is, it is the working folder for what is in it, and its own for another file.
+    Without either, it is the working folder for files in it, and the file's own folder
+    otherwise.
     """
     from byheart.workspace import read_path
     from byheart.workspace.indexing import innermost, whole_path
@@ -229,7 +230,7 @@ def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
     try:
         with open_store(invocation) as store:
             around = innermost(store.workspaces(), meant)
-    except StoreUnreachable:  # nothing was indexed yet, and may still be asked about
+    except StoreUnreachable:  # nothing is indexed yet, but the question is still valid
         return named
     return named if around is None else Path(around.root)
 
@@ -299,11 +300,12 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
 
 @contextmanager
 def _ended_in_order() -> Iterator[None]:
-    """Let a closed terminal and a service that is stopped count as Ctrl-C, the first time.
+    """Treat a closed terminal and a stopped service like Ctrl-C, the first time.
 
-    The end comes within a batch: whoever asks for it again must not tear the store away meanwhile.
+    The process ends after the current batch; a second signal must not interrupt the store
+    meanwhile.
     """
-    # What runs in the background or under nohup ignores some of them, and is left so.
+    # Background processes and nohup ignore some of these signals; that must stay so.
     former = {
         each: handler
         for each in _ENDINGS
@@ -315,7 +317,7 @@ def _ended_in_order() -> Iterator[None]:
             signal.signal(each, handler)
 
     def interrupt(_number: int, _frame: Any) -> None:
-        handle_with(signal.SIG_IGN)  # before anything else can happen
+        handle_with(signal.SIG_IGN)  # before another signal can arrive
         raise KeyboardInterrupt
 
     handle_with(interrupt)
@@ -327,7 +329,7 @@ def _ended_in_order() -> Iterator[None]:
 
 
 def _tell_turn(invocation: Invocation, path: str, watched_by: str | None) -> None:
-    """Say whether this process watches a folder, or waits for the one that does to end."""
+    """Say whether this process watches a folder, or waits for another process to end."""
     if watched_by is None:
         remark(invocation, f"watching {path} (stop with Ctrl-C)")
         return

@@ -1,14 +1,14 @@
-"""What do the files of other programs say?
+"""Read the files of other programs.
 
-pieces.py      what a reader gives: turns and memories by their place, and what it leaves out
-formats.py     the table of formats, and which one a file is of; sketch.py: told by its beginning
-finding.py     which files a path means, and of which format each is
-sources.py     the files behind a path: one, those of a folder, those of an archive
+pieces.py      the results of a reader: turns and memories with their place, and omissions
+formats.py     the table of formats, and format detection; sketch.py: detection by the beginning
+finding.py     the files that a path means, and the format of each
+sources.py     the files behind a path: one file, those of a folder, those of an archive
 elements.py    a large JSON document, element by element
-transcripts.py what the transcripts of agents have in common
-growing.py     a transcript that is still written, read from where it was read last
+transcripts.py shared code for agents' transcripts
+growing.py     a transcript that is still being written, read from the last position
 one file per format: claude_code, codex, chatgpt, claude_export, mem0, memory_graph, basic_memory,
-obsidian; notes.py is what the last two have in common
+obsidian; notes.py has the shared code of the last two
 """
 
 from byheart.transfer.foreign.finding import (

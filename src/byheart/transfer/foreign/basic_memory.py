@@ -1,4 +1,4 @@
-"""Vaults of basic-memory: notes with observations and relations as list items."""
+"""Read basic-memory vaults: notes with observations and relations as list items."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_A_RELATION_WITHOUT_NAME = "relates_to"
 
 
 def begins_note(head: bytes) -> bool:
-    """Say whether a file begins like a note of such a vault."""
+    """Check whether a file begins like a note of basic-memory."""
     first, *lines = head[:_MATTER_BYTES].removeprefix(_BOM).splitlines() or [b""]
     if first.rstrip() != _FENCE:
         return False
@@ -33,7 +33,7 @@ def begins_note(head: bytes) -> bool:
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:  # noqa: ARG001 - read by its path
-    """Give a note whole, with what its lists say as tags, entities and metadata."""
+    """Yield a whole note; its list items become tags, entities and metadata."""
     return read_note(source, NAME, _refine)
 
 

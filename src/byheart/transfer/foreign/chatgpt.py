@@ -1,4 +1,4 @@
-"""Exports of ChatGPT: conversations as trees, of which the branch that is shown is read."""
+"""Read exports of ChatGPT: conversations are trees; only the shown branch is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from byheart.transfer.foreign.sources import Source
 
 AGENT = "chatgpt"
 _ROLES = ("user", "assistant", "tool")
-# What messages hold → what it is kept as; all else is about the conversation, not of it.
+# Content type → kind of memory; other types describe the conversation and are not part of it.
 _KINDS = {
     "text": "message",
     "multimodal_text": "message",
@@ -35,13 +35,13 @@ _MEDIA = ("image", "audio", "video")
 
 
 def is_record(conversation: Mapping[str, Any]) -> bool:
-    """Say whether it is a conversation of such an export."""
+    """Check whether this is a conversation of a ChatGPT export."""
     about = {"create_time", "current_node", "conversation_id"} & conversation.keys()
     return isinstance(conversation.get("mapping"), dict) and bool(about)
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give the conversations one after another, each from its first message to its last."""
+    """Yield the conversations in order, each from its first message to its last."""
     for place, conversation, _ in read_elements(source, stream, "conversation"):
         if isinstance(conversation, InvalidInput):
             yield Item(place, conversation)
@@ -69,7 +69,7 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
             at = message.get("create_time") or at
             for held in _message(node, message, {**about, "created_at": at}):
                 if isinstance(held, Piece):
-                    about["title"] = None  # one turn that is found by it is enough
+                    about["title"] = None  # one turn with the title is enough
                 yield Item(f"{place} message {node}", held)
     said = sum(isinstance(node.get("message"), dict) for node in dicts(mapping.values()))
     shown = sum(isinstance(mapping[node].get("message"), dict) for node in branch)
@@ -78,7 +78,7 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
 
 
 def _branch(mapping: Mapping[str, Any], current: str | None) -> list[str]:
-    """Go from the message that was shown last up to the first one."""
+    """Return the path from the last shown message up to the first one."""
     if current not in mapping:
         leaves = [
             name
@@ -128,7 +128,7 @@ def _message(
         return
     if role == "tool" and author.get("name"):
         fields["title"] = title(author["name"])
-    # A node is called the same in every export, as its message is.
+    # A node has the same id in every export, like its message.
     yield Piece(fields, label(message.get("id")) or label(node))
 
 
@@ -141,12 +141,12 @@ def _text(content: Mapping[str, Any]) -> str:
 
 
 def _transcribed(part: object) -> str:
-    """Give the words of a part that is no text, if somebody spoke."""
+    """Return the transcribed speech of a part that is not text."""
     return word(part.get("text")) if isinstance(part, dict) else ""
 
 
 def _media(content: Mapping[str, Any]) -> Iterator[str]:
-    """Name the pictures, recordings and whatever else stands among the texts of a message."""
+    """Name the pictures, recordings and other media among the texts of a message."""
     for part in dicts(content.get("parts")):
         form = word(part.get("content_type"))
         if not _transcribed(part).strip():
@@ -154,7 +154,7 @@ def _media(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _uploads(extra: Mapping[str, Any]) -> Iterator[str]:
-    """Name the files that were given with a message; pictures stand among its texts as well."""
+    """Name the files attached to a message; pictures are also among its texts."""
     for file in dicts(extra.get("attachments")):
         if not word(file.get("mime_type") or file.get("mimeType")).startswith("image/"):
             yield "attachment"

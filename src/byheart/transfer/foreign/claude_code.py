@@ -1,4 +1,4 @@
-"""Transcripts of Claude Code: JSON lines, a file for each session."""
+"""Read transcripts of Claude Code: JSON lines, one file per session."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from byheart.transfer.foreign.transcripts import (
 
 _TYPES = ("user", "assistant", "system", "summary", "attachment", "progress")
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
-# Lines are known again by so much of a hash: of a million, two look alike once in 10^7 times.
+# This many hash digits identify a line: a million lines collide once in 10^7 cases.
 _MARK_DIGITS = 16
 _NO_ANSWER = ("(no content)", "No response requested.")
 
 
 def is_record(line: Record) -> bool:
-    """Say whether a line is of such a transcript."""
+    """Check whether a line belongs to a Claude Code transcript."""
     if line.get("type") == "summary":
         return "leafUuid" in line
     known = word(line.get("type")) in (
@@ -48,12 +48,12 @@ def is_record(line: Record) -> bool:
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give what was said, and what tools put out."""
+    """Yield the messages and tool outputs."""
     return read_lines(source, stream, Transcript(source.path.stem).read)
 
 
 class Transcript:
-    """A transcript while it is read: what of its earlier lines tells what later ones mean."""
+    """Read a transcript, and keep the state that later lines depend on."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -63,7 +63,7 @@ class Transcript:
         self._seen: set[str] = set()
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """Give what must be known to go on from here; `clean` takes secrets out of a line."""
+        """Return the state needed to continue from here; `clean` redacts the secrets of a line."""
         calls = self._calls.waiting().items()
         return {
             "title": None if self._title is None else clean(self._title),
@@ -73,14 +73,14 @@ class Transcript:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from where `state` was taken."""
+        """Continue from where `state` was taken."""
         self._title, self._project = state["title"], state["project"]
         self._calls.restore(state["calls"])
         seen, size = state["seen"], _MARK_DIGITS
         self._seen = {seen[at : at + size] for at in range(0, len(seen), size)}
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
-        """Give what a line holds."""
+        """Yield the items of a line."""
         kind, uuid = word(line.get("type")), word(line.get("uuid"))
         if kind in _TITLES:
             self._title = title(line.get(_TITLES[kind])) or self._title
@@ -90,7 +90,7 @@ class Transcript:
             yield Item(place, Omission("record"))
             return
         mark = _mark(uuid)
-        if uuid and mark in self._seen:  # written anew after a compaction
+        if uuid and mark in self._seen:  # the line was repeated after a compaction
             yield Item(place, Omission("repetition"))
             return
         self._seen.add(mark)
@@ -138,7 +138,7 @@ class Transcript:
         return Piece({**fields, "title": about}, label(block.get("tool_use_id")), tool=tool)
 
     def _turn(self, line: Record, role: str, text: str) -> Piece:
-        # One turn that is found by the title of the conversation is enough.
+        # One turn with the conversation's title is enough to find the conversation.
         about, self._title = self._title, None
         return Piece(self._fields(line, role=role, content=text, title=about))
 

@@ -1,4 +1,4 @@
-"""Exports of Claude: conversations, projects with their documents, and what Claude remembered."""
+"""Read exports of Claude: conversations, projects with documents, and Claude's memories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLES = {"human": "user", "user": "user", "assistant": "assistant"}
 
 
 def is_record(element: Mapping[str, Any]) -> bool:
-    """Say whether it is a conversation, a project or what was remembered in such an export."""
+    """Check whether this is a conversation, a project or a memory of such an export."""
     return (
         isinstance(element.get("chat_messages"), list)
         or not _REMEMBERED.isdisjoint(element)
@@ -36,7 +36,7 @@ def is_record(element: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give what a file of the export holds, whichever of its files it is."""
+    """Yield the items of any file of the export."""
     for place, element, _ in read_elements(source, stream, "element"):
         if isinstance(element, InvalidInput):
             yield Item(place, element)
@@ -73,12 +73,12 @@ def _conversation(place: str, conversation: Mapping[str, Any]) -> Iterator[Item]
             continue
         for held in _message(message, {**about, "created_at": at}):
             if isinstance(held, Piece) and held.fields.get("title") == about["title"]:
-                about["title"] = None  # one turn that is found by it is enough
+                about["title"] = None  # one turn with the title is enough to find the conversation
             yield Item(where, held)
 
 
 def _branch(messages: list[dict[str, Any]], leaf: str) -> set[str]:
-    """Name the messages from the one that was shown last up to the first, if that is known."""
+    """Name the messages from the last shown one up to the first, if that is known."""
     parents = {word(each.get("uuid")): word(each.get("parent_message_uuid")) for each in messages}
     branch: set[str] = set()
     while leaf and leaf in parents and leaf not in branch:
@@ -105,7 +105,7 @@ def _message(message: Mapping[str, Any], about: Mapping[str, Any]) -> Iterator[P
 def _given(
     message: Mapping[str, Any], about: Mapping[str, Any], name: str
 ) -> Iterator[Piece | Omission]:
-    """Give what came with the words of a message: texts of files, and what tools put out."""
+    """Yield the attachments of a message: texts of files, and tool outputs."""
     for number, each in enumerate(dicts(message.get("attachments"))):
         text = word(each.get("extracted_content"))
         if text.strip():
@@ -121,12 +121,12 @@ def _given(
         if kind == "tool_result":
             used = each.get("tool_use_id") or f"block {number}"
             yield _output(each, about, f"{name}:{used}")
-        elif kind not in ("text", "tool_use"):  # a call is told by what it put out
+        elif kind not in ("text", "tool_use"):  # the output describes its call
             yield Omission(kind.removeprefix("redacted_") or "part")
 
 
 def _file_of(file: Mapping[str, Any]) -> str:
-    """Say what a file was; an export has only its name."""
+    """Guess the type of a file from its name; an export has nothing else."""
     kind = mimetypes.guess_type(word(file.get("file_name")))[0] or ""
     return "image" if kind.startswith("image/") else "file"
 

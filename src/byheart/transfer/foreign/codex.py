@@ -1,4 +1,4 @@
-"""Rollouts of Codex: JSON lines, a file for each session."""
+"""Read Codex rollouts: JSON lines, one file per session."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALLS = ("function_call", "custom_tool_call", "local_shell_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 _TEXTS = ("input_text", "output_text", "text")
 _SPEAKERS = ("user", "assistant")
-# What the program says to the model in the user's name.
+# Texts that the program sends to the model in the user's name.
 _INSERTED = re.compile(
     r"# AGENTS\.md instructions"
     r"|<(?:user_instructions|environment_context|permissions|collaboration_mode|app-context|skills?"
@@ -35,20 +35,20 @@ _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def is_record(line: Record) -> bool:
-    """Say whether a line is of such a rollout."""
+    """Check whether a line belongs to a Codex rollout."""
     if line.get("type") in _TYPES:
         return isinstance(line.get("payload"), dict)
     return _is_early_header(line)
 
 
 def _is_early_header(line: Record) -> bool:
-    """Say whether a line begins a rollout of before 2025-09: nothing around the records yet."""
+    """Check whether a line begins a rollout from before 2025-09, without an envelope."""
     about = {"instructions", "git"} & line.keys()
     return bool(about) and {"id", "timestamp"} <= line.keys() and "type" not in line
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give what was said, and what tools put out."""
+    """Yield the messages and tool outputs."""
     return read_lines(source, stream, _Rollout(source).read)
 
 
@@ -62,7 +62,7 @@ class _Rollout:
         self._last: object = None
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
-        """Give what a line holds."""
+        """Yield the items of a line."""
         payload, kind = line.get("payload"), word(line.get("type"))
         self._last = line.get("timestamp") or self._last
         if _is_early_header(line):
@@ -79,7 +79,7 @@ class _Rollout:
             yield Item(place, Omission("record"))
 
     def _begin(self, about: Mapping[str, Any]) -> None:
-        # A session that goes on from another one names that one later: the first is its own.
+        # A continued session names its predecessor later; the first id is the session's own.
         if not self._started:
             self._started = True
             self._session = label(about.get("id")) or self._session
@@ -135,7 +135,7 @@ class _Rollout:
 
 
 def _output_text(output: object) -> str:
-    """Give the text of an output, which may be JSON in a string that says more about it."""
+    """Return the text of an output, which may be wrapped in a JSON string."""
     if isinstance(output, str) and output.startswith("{"):
         try:
             output = json.loads(output)

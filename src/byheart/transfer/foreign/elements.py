@@ -1,4 +1,4 @@
-"""Elements: a JSON document, one element at a time, so that a gigabyte fits into little memory."""
+"""Read a JSON document element by element, so that a gigabyte fits into little memory."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from byheart.transfer.foreign.sources import Source
 from byheart.transfer.lines import number_lines, parse_object
 
 _BLOCK_CHARS = 1 << 20
-# One conversation, or one document that is no list, must fit into memory several times.
+# One conversation, or one document that is not a list, must fit into memory several times.
 LARGEST_ELEMENT_CHARS = 1 << 28
-_LONGEST_WORD = 16  # what can stand cut off at the end: `false`, an escape, a number
+_LONGEST_WORD = 16  # the longest token that can be cut off at the end: `false`, an escape, a number
 _BLANKS = re.compile(r"\s*")
 
 
 class Element(NamedTuple):
-    """A value, or what is wrong with it; where it stands; and the list of the document it is in."""
+    """Hold a value or an error, its place, and the name of the list that contains it."""
 
     place: str
     value: Any
@@ -31,9 +31,9 @@ class Element(NamedTuple):
 def read_elements(
     source: Source, stream: BinaryIO, what: str, lists: tuple[str, ...] = ()
 ) -> Iterator[Element]:
-    """Give the elements of a list, of the lists that a document has by name, or of lines.
+    """Yield the elements of a list, of a document's named lists, or of lines.
 
-    What is wrong with a line does not keep anybody from the next; a document ends there.
+    Reading continues after an invalid line, but ends at an error within a document.
     """
     if _is_of_lines(source.head(), lists):
         return _read_lines(source.name, stream)
@@ -41,7 +41,7 @@ def read_elements(
 
 
 def _is_of_lines(head: bytes, lists: tuple[str, ...]) -> bool:
-    """Say whether a file has an object on each line, rather than being one that holds lists."""
+    """Check whether a file has one object per line, rather than one object with lists."""
     first = head.lstrip(b"\xef\xbb\xbf \t\r\n").partition(b"\n")[0].strip()
     if not (first.startswith(b"{") and first.endswith(b"}")):
         return False
@@ -80,11 +80,11 @@ def _read_document(
             "export it again",
         ) from error
     finally:
-        text.detach()  # whoever opened the stream closes it
+        text.detach()  # the caller closes the stream
 
 
 def _read_members(name: str, text: _Text, lists: tuple[str, ...]) -> Iterator[Element]:
-    """Give the elements of an object's lists; the object itself if it has none of them."""
+    """Yield the elements of an object's lists; the object itself if it has none of them."""
     line = text.line
     others: dict[str, Any] = {}
     has_lists = False
@@ -100,12 +100,12 @@ def _read_members(name: str, text: _Text, lists: tuple[str, ...]) -> Iterator[El
 
 
 def _at(line: int) -> str:
-    # Most exports are one line, of which nobody needs to be told that it is the first.
+    # Most exports are one line, so the number 1 adds nothing.
     return f" (line {line:,})" if line > 1 else ""
 
 
 class _Text:
-    """The text of a document as far as it was read, and where in it one is."""
+    """Buffer the text read so far, and track the position in it."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = io.TextIOWrapper(stream, encoding="utf-8-sig")
@@ -116,11 +116,11 @@ class _Text:
         self.line = 1
 
     def detach(self) -> None:
-        """Leave the stream to whoever opened it."""
+        """Leave the stream to the caller."""
         self._stream.detach()
 
     def peek(self) -> str:
-        """Look at the next character that is not blank; nothing is the end."""
+        """Return the next non-blank character; "" at the end."""
         while True:
             blanks = _BLANKS.match(self._buffer, self._at)
             assert blanks is not None, "none at all are blanks too"
@@ -129,7 +129,7 @@ class _Text:
                 return self._buffer[self._at : self._at + 1]
 
     def elements(self) -> Iterator[tuple[int, Any]]:
-        """Give the elements of the list that begins here, with the line of each."""
+        """Yield the elements of the list that begins here, with the line of each."""
         self._take("[")
         while self.peek() != "]":
             yield self.line, self.value()
@@ -139,7 +139,7 @@ class _Text:
         self._take("]")
 
     def members(self) -> Iterator[str]:
-        """Give the names in the object that begins here; their values are to be taken."""
+        """Yield the names in the object that begins here; the caller takes each value."""
         self._take("{")
         while self.peek() != "}":
             if self.peek() != '"':
@@ -153,7 +153,7 @@ class _Text:
         self._take("}")
 
     def value(self) -> Any:
-        """Take the value that begins here."""
+        """Parse the value that begins here."""
         while True:
             try:
                 value, end = self._decoder.raw_decode(self._buffer, self._at)
@@ -167,12 +167,12 @@ class _Text:
                 raise self._broken(str(error), self._at) from error
             is_number = isinstance(value, int | float)
             if is_number and end == len(self._buffer) and self._read_on():
-                continue  # its last digits may have been still to come
+                continue  # its last digits may not have been read yet
             self._go_to(end)
             return value
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Raise if anything follows."""
         if self.peek():
             raise InvalidInput(f"something follows its end in line {self.line:,}")
 
@@ -192,7 +192,7 @@ class _Text:
                 f"what begins in line {self.line:,} is too large: more than "
                 f"{LARGEST_ELEMENT_CHARS:,} characters in one piece"
             )
-        # As much again as there is: what is long is then looked at twice, and not many times.
+        # Double the buffer: a long element is then parsed twice, not many times.
         more = self._stream.read(max(_BLOCK_CHARS, len(waiting)))
         if more:
             self._passed_chars += self._at
@@ -201,12 +201,12 @@ class _Text:
 
     @staticmethod
     def _may_go_on(error: json.JSONDecodeError) -> bool:
-        """Say whether it may be all right, and only goes on in what was not read yet."""
+        """Check whether the error may disappear when more text is read."""
         unread = len(error.doc) - error.pos
         return error.msg.startswith("Unterminated string") or unread < _LONGEST_WORD
 
     def _broken(self, reason: str, at: int) -> InvalidInput:
-        """Say where it is no JSON, or ends too early."""
+        """Build the error that shows where the JSON is invalid or ends too early."""
         ahead = at - self._at
         if len(self._buffer) - at < _LONGEST_WORD and self._read_on():
             at = self._at + ahead

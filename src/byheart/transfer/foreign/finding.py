@@ -1,4 +1,4 @@
-"""Finding: which files a path means, of which format each is, and what is none of them."""
+"""Find the files that a path means, and the format of each."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ from byheart.transfer.foreign.sources import (
     streamed,
 )
 
-# How many notes of a folder are looked at to tell what they are.
+# How many notes of a folder are read to detect their format.
 _NOTES_LOOKED_AT = 50
 _SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
 _SHOWN_NAMES = 6
 _KNOWN = f"formats that can be imported: {LINES}, {MARKDOWN}, {', '.join(FOREIGN)}"
 
 Part = tuple[Format, Source]
-# A file that cannot be opened, and why.
+# The name of a file that cannot be opened, and the error.
 Broken = tuple[str, InvalidInput]
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is behind a path: files, each with its format, and what is left aside."""
+    """Hold the files behind a path with their formats, and those left out."""
 
     parts: tuple[Part, ...]
-    # Exports of our own that lie among them.
+    # Our own exports among the files.
     exports: tuple[Source, ...] = ()
     broken: tuple[Broken, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
-    # Whether the files themselves say that they are of this format, and not only the caller.
+    # Whether the files themselves show this format, rather than only the caller's claim.
     is_certain: bool = True
 
     @property
     def size(self) -> int:
-        """Give the bytes of all its files."""
+        """Return the total size of the files in bytes."""
         sources = (*self.exports, *(source for _, source in self.parts))
         return sum(source.size for source in sources)
 
@@ -79,7 +79,7 @@ class Found:
 
 
 class Reading:
-    """One file while it is read: what it holds, and how far it has come."""
+    """Read one file, and report the position."""
 
     def __init__(self, format_: Format, source: Source) -> None:
         self._format = format_
@@ -88,7 +88,7 @@ class Reading:
 
     @property
     def position(self) -> int:
-        """Give the bytes that were read so far."""
+        """Return the number of bytes read so far."""
         return 0 if self._stream is None or self._stream.closed else self._stream.tell()
 
     def __iter__(self) -> Iterator[Item]:
@@ -106,7 +106,7 @@ class Reading:
 
 
 def find_in_stream(stream: BinaryIO, label: str, name: str | None) -> Found | BinaryIO:
-    """Look at how a stream begins; if it is of no other program's format, give it back whole."""
+    """Detect the format of a stream; if it is not foreign, return the complete stream."""
     mark = stream.read(MARK_BYTES)
     text = as_utf8(Replayed(mark, stream, label).buffered(), mark)
     head = text.read(HEAD_BYTES)
@@ -119,10 +119,10 @@ def find_in_stream(stream: BinaryIO, label: str, name: str | None) -> Found | Bi
 
 
 def find_sources(path: Path, name: str | None) -> Found | None:
-    """Find the files that a path means; `None` if they are lines, or Markdown, of our own."""
+    """Find the files that a path means; `None` for our own lines or Markdown."""
     if path.is_dir():
         return _in_folder(path, name)
-    if not path.is_file():  # whoever opens it says why not
+    if not path.is_file():  # opening the path will raise the error
         return None
     if is_archive(path):
         return _in_archive(path, name)
@@ -148,7 +148,7 @@ def _alone(source: Source, name: str | None) -> Found | None:
 
 
 def _refuse_strangers(head: bytes, name: str) -> None:
-    """Say of some files that can never be imported what to do with them."""
+    """Explain what to do with known files that can never be imported."""
     if head.startswith(_SQLITE):
         raise InvalidInput(
             f"{name} is a store, not an export", f"look into it with: byheart --db {name}"
@@ -177,7 +177,7 @@ def _unknown(name: str, head: bytes) -> InvalidInput:
 
 
 def nothing_of(format_: Format, source: Source) -> InvalidInput:
-    """Say of a file that was read as what it was said to be that there was nothing of it."""
+    """Build the error for a file that contains nothing in the stated format."""
     if is_empty(source.head()):
         return InvalidInput("it is empty: there is nothing to import", "export it again")
     return InvalidInput(f"nothing in it is of the format {format_.name}", _KNOWN)
@@ -187,7 +187,7 @@ def nothing_of(format_: Format, source: Source) -> InvalidInput:
 
 
 class _Sorted(NamedTuple):
-    """The files of a folder or archive by what they are."""
+    """Group the files of a folder or archive by format."""
 
     parts: list[Part]
     exports: list[Source]
@@ -196,7 +196,7 @@ class _Sorted(NamedTuple):
     left_out: Counter[str]
 
     def describe(self) -> str:
-        """Say what there is."""
+        """Describe the files that were found."""
         files = Counter(format_.name for format_, _ in self.parts)
         files.update({LINES: len(self.exports), MARKDOWN: len(self.notes)})
         told = (f"{number:,} of {name}" for name, number in files.items() if number)
@@ -264,7 +264,7 @@ def _in_folder(folder: Path, name: str | None) -> Found | None:
 
 
 def _pick(found: _Sorted, name: str | None, where: Path) -> Found:
-    """Take the files of one format, or without a name all that are of any."""
+    """Choose the files of one format, or all recognized files without a name."""
     chosen = [part for part in found.parts if name in (None, part[0].name)]
     exports = found.exports if name is None else []
     if not chosen and not exports:
@@ -297,7 +297,7 @@ def _in_vault(folder: Path, name: str) -> Found | None:
 
 
 def _find_vaults(folder: Path) -> list[Path]:
-    """Find the vaults of Obsidian in a folder, but none inside another one."""
+    """Find the Obsidian vaults in a folder, without nested ones."""
     vaults: list[Path] = []
     for marker in sorted(folder.rglob(obsidian.FOLDER)):
         hidden = any(part.startswith(".") for part in marker.parent.relative_to(folder).parts)
@@ -308,7 +308,7 @@ def _find_vaults(folder: Path) -> list[Path]:
 
 
 def _add_vault(found: _Sorted, format_: Format, vault: Path, folder: Path) -> None:
-    """Add the notes of a vault: known by their place in it, named as seen from the folder."""
+    """Add the notes of a vault; their ids use the vault's path, their names the folder's."""
     for source in files_of(vault, unpack=False):
         if source.suffix != NOTE_SUFFIX:
             found.left_out[source.what] += 1
@@ -318,7 +318,7 @@ def _add_vault(found: _Sorted, format_: Format, vault: Path, folder: Path) -> No
 
 
 def _add_basic_memory(found: _Sorted, folder: Path) -> list[Source]:
-    """Add the notes of the folders that basic-memory wrote in; give those of all others."""
+    """Add the notes of folders that basic-memory wrote; return the other notes."""
     by_folder: dict[str, list[Source]] = {}
     for note in found.notes:
         by_folder.setdefault(note.path.parts[0] if note.path.parent.name else "", []).append(note)
@@ -336,5 +336,5 @@ def _add_basic_memory(found: _Sorted, folder: Path) -> list[Source]:
 def _is_basic_memory(source: Source) -> bool:
     try:
         return basic_memory.begins_note(source.head())
-    except InvalidInput:  # it is named when it is read
+    except InvalidInput:  # the error is reported when the file is read
         return False

@@ -1,4 +1,4 @@
-"""Formats: those of other programs that can be read, and which one a file is of."""
+"""List the readable formats of other programs, and detect the format of a file."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from byheart.transfer.foreign.sources import NOTE_SUFFIX, Source
 
 Record = Mapping[str, Any]
 Read = Callable[[Source, BinaryIO], Iterator[Item]]
-# How many lines, or elements, are looked at to tell what they are of.
+# How many lines or elements are read to detect the format.
 _LOOKED_AT = 25
 _BLANK = "\ufeff \t\r\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """How the files of one program are read."""
+    """Describe how one program's files are read."""
 
     name: str
     read: Read
-    # Says whether a line, an element or a document, as far as it was read, is of it.
+    # Checks whether a (possibly incomplete) line, element or document is of this format.
     is_record: Callable[[Record], bool] | None = None
-    # What an agent did by itself may hold secrets that nobody would have written down.
+    # Captured agent output may contain secrets that nobody would have written down.
     is_captured: bool = False
 
     @property
     def is_vault(self) -> bool:
-        """Say whether it is a folder of notes."""
+        """Check whether the format is a folder of notes."""
         return self.is_record is None
 
 
@@ -65,7 +65,7 @@ NOTES = (MARKDOWN, basic_memory.NAME, obsidian.NAME)
 
 
 def recognise(source: Source) -> str | None:
-    """Tell the format of a file by how it begins."""
+    """Detect the format of a file by its beginning."""
     head = source.head()
     if source.suffix == NOTE_SUFFIX:
         return basic_memory.NAME if basic_memory.begins_note(head) else MARKDOWN
@@ -73,7 +73,7 @@ def recognise(source: Source) -> str | None:
 
 
 def recognise_head(head: bytes) -> str | None:
-    """Tell a format by the first bytes of a file."""
+    """Detect the format by the first bytes of a file."""
     records = first_records(head)
     for format_ in FORMATS.values():
         if format_.is_record and any(map(format_.is_record, records)):
@@ -87,7 +87,7 @@ def _is_own(record: Record) -> bool:
 
 
 def first_records(head: bytes) -> list[Record]:
-    """Read the first objects of a file, be they lines, elements of a list or one document."""
+    """Parse the first objects of a file: lines, list elements or one document."""
     text = head.decode(errors="replace").lstrip(_BLANK)
     if not text.startswith(("{", "[")):
         return []
@@ -97,7 +97,7 @@ def first_records(head: bytes) -> list[Record]:
 
 
 def _whole_lines(text: str) -> list[Record]:
-    """Read the first lines that are objects; a document of many lines has none."""
+    """Parse the first lines that are objects; a multi-line document has none."""
     records: list[Record] = []
     for line in text.splitlines()[:_LOOKED_AT]:
         try:
@@ -110,6 +110,6 @@ def _whole_lines(text: str) -> list[Record]:
 
 
 def is_empty(head: bytes) -> bool:
-    """Say whether a file holds nothing: no text, or a document without anything in it."""
+    """Check whether a file is empty: no text, or an empty document."""
     text = head.decode(errors="replace").strip(_BLANK)
     return not text or (text[0] + text[-1] in ("[]", "{}") and not text[1:-1].strip())

@@ -1,8 +1,8 @@
-"""Growing: a transcript that is still written, read from where it was read last.
+"""Read a transcript that is still being written, from the position of the last read.
 
-How far that was is a bookmark, and so is all that earlier lines say about later ones: whoever goes
-on from it comes to what reading the whole file comes to. It holds for the file whose bytes before
-it are the same; one that was written anew is read from its beginning.
+A bookmark stores the position and all state that later lines depend on, so that continuing gives
+the same result as reading the whole file. The bookmark is valid if the bytes before it are
+unchanged; a file that was rewritten is read from its beginning.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from byheart.transfer.foreign.sources import single_file
 from byheart.transfer.foreign.transcripts import Record
 from byheart.transfer.lines import parse_object
 
-# Another number than the one in a bookmark: what it says is not understood any more.
+# A bookmark with another version number is no longer understood.
 _VERSION = 1
-# How much is read before it must be kept: so much is read again after a crash.
+# How much is read before it must be stored; a crash repeats at most this much.
 PART_BYTES = 4_000_000
-# By how much of what stands before it a place is known again.
+# How many bytes before a position are compared to recognize the file.
 _CHECKED_BYTES = 65_536
 
 
 class Reader(Protocol):
-    """What makes items of lines, and can go on where another one stopped."""
+    """Convert lines to items, and continue where another reader stopped."""
 
     def read(self, place: str, line: Record) -> Iterator[Item]:
-        """Give what a line holds."""
+        """Yield the items of a line."""
         ...
 
     def state(self, clean: Callable[[str], str]) -> dict[str, Any]:
-        """Give what must be known to go on from here."""
+        """Return the state needed to continue from here."""
         ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from where `state` was taken."""
+        """Continue from where `state` was taken."""
         ...
 
 
@@ -51,14 +51,15 @@ GROWING: Mapping[str, Callable[[str], Reader]] = {CLAUDE_CODE: Transcript}
 
 
 class Growing:
-    """A transcript and a place in it; `said` counts what was said before that, for its reader.
+    """Hold a transcript and a position in it.
 
-    `latest` has the latest time of each session before that.
+    `said` counts the texts before the position, and `latest` has the latest time of each session
+    before it.
     """
 
     def __init__(self, path: Path, name: str, bookmark: str | None) -> None:
         self._path = path
-        self._open().close()  # one that cannot be read is refused before anything else is done
+        self._open().close()  # refuse an unreadable file before anything else is done
         self.format, self.source = FORMATS[name], single_file(path)
         self._reader = GROWING[name](path.stem)
         self._position = self._lines = 0
@@ -69,7 +70,7 @@ class Growing:
             self._go_to(json.loads(bookmark))
 
     def _go_to(self, mark: Mapping[str, Any]) -> None:
-        """Go where a bookmark points to, if this still is the file that it was put into."""
+        """Move to a bookmark's position, if the file is still the same."""
         if mark["version"] != _VERSION:
             return
         with self._open() as file:
@@ -82,11 +83,11 @@ class Growing:
             self.latest = mark.get("latest", {})
 
     def parts(self) -> Iterator[Iterator[Item]]:
-        """Give what is new, part by part: a bookmark is for when a part was kept as a whole."""
+        """Yield the new items in parts; set a bookmark only after a whole part is stored."""
         with self._open() as file:
             file.seek(self._position)
             while lines := file.readlines(PART_BYTES):
-                # The last one may be half there.
+                # The last line may be incomplete.
                 whole = lines if _is_whole(lines[-1]) else lines[:-1]
                 first = self._lines + 1
                 self._position += sum(map(len, whole))
@@ -110,7 +111,7 @@ class Growing:
     def bookmark(
         self, said: Mapping[str, int], latest: Mapping[str, str], clean: Callable[[str], str]
     ) -> str:
-        """Write down the place behind the part that was given last, once that was kept."""
+        """Return the bookmark after the last yielded part, once that part is stored."""
         mark = {
             "version": _VERSION,
             "position": self._position,

@@ -1,4 +1,4 @@
-"""Memories of mem0: what `get_all` answers, or an export of the same shape."""
+"""Read memories of mem0: the answer of `get_all`, or an export of the same shape."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from byheart.transfer.foreign.sources import Source
 
 _LISTS, _RELATIONS = ("results", "memories", "items"), "relations"
 _TEXTS = ("memory", "content", "text", "data")
-# What becomes a field, and what says nothing to anybody else.
+# The names that become fields, and those that are useless elsewhere.
 _KNOWN = (*_TEXTS, "id", "metadata", "categories", "created_at", "run_id", "agent_id")
 _DROPPED = ("hash", "score", "expiration_date", "updated_at", "embedding", "vector")
 
 
 def is_record(held: Mapping[str, Any]) -> bool:
-    """Say whether it is such a memory, or a document that holds some."""
+    """Check whether this is a mem0 memory, or a document that contains some."""
     listed = (held.get(name) for name in _LISTS)
     firsts = (each[0] for each in listed if isinstance(each, list) and each)
     return (isinstance(held.get("memory"), str) and "id" in held) or any(
@@ -34,7 +34,7 @@ def is_record(held: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give each memory as a fact, and each relation of its graph."""
+    """Yield each memory as a fact, and each relation of the graph."""
     for place, held, within in read_elements(source, stream, "memory", (*_LISTS, _RELATIONS)):
         if isinstance(held, InvalidInput):
             yield Item(place, held)
@@ -66,7 +66,7 @@ def _memory(held: object) -> Piece | InvalidInput:
 
 
 def _relation(held: object) -> Piece | InvalidInput:
-    """Read an edge of the graph: mem0 has called its ends by more than one name."""
+    """Parse an edge of the graph: mem0 has used several names for its ends."""
     known = held if isinstance(held, dict) else {}
     first, last = known.get("source"), known.get("target") or known.get("destination")
     how = known.get("relationship") or known.get("relation")

@@ -1,4 +1,4 @@
-"""The graph of the reference MCP memory server: entities with observations, and relations."""
+"""Read the graph of the reference MCP memory server: entities, observations, relations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ENDS = ("from", "relationType", "to")
 
 
 def is_record(held: Mapping[str, Any]) -> bool:
-    """Say whether it is a line of such a graph, or the whole of it in one document."""
+    """Check whether this is a line of a memory graph, or a whole graph in one document."""
     if held.get("type") == "entity":
         return "entityType" in held or "observations" in held
     if held.get("type") == "relation":
@@ -36,7 +36,7 @@ def is_record(held: Mapping[str, Any]) -> bool:
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:
-    """Give each observation as a fact about its entity, and each relation."""
+    """Yield each observation as a fact about its entity, and each relation."""
     for place, record, _ in read_elements(source, stream, "element", _LISTS):
         for held in _read_record(record):
             yield Item(place, held)

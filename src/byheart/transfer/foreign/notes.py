@@ -1,4 +1,4 @@
-"""Notes: the Markdown files of a vault, with what links and tags in them say."""
+"""Read the Markdown notes of a vault, with their links and tags."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DAY = re.compile(r"(\d{4})-(\d\d)-(\d\d)$")
 
 
 def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]:
-    """Give a note as a memory that is known by its place in the vault."""
+    """Yield a note as a memory whose id derives from its place in the vault."""
     file_path, folder = source.file, source.folder
     assert file_path is not None, "notes are real files"
     try:
@@ -43,7 +43,7 @@ def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]
         yield Item(source.name, Omission("empty note"))
         return
     fields["metadata"] = dict(fields.get("metadata") or {})
-    if fields["source"] != "markdown":  # where a clipping is from; the vault stands in its place
+    if fields["source"] != "markdown":  # a clipping's source; the vault's name replaces it
         fields["metadata"].setdefault("source", fields["source"])
     created = _created(source, fields["metadata"])
     fields = refine(source, fields, _without_code(body))
@@ -52,7 +52,7 @@ def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]
 
 
 def _without_code(text: str) -> str:
-    """Leave out fenced code: what looks like a tag in it is none."""
+    """Remove fenced code: text in it that looks like a tag is not a tag."""
     kept, fence = [], ""
     for line in text.splitlines():
         found = _FENCE.match(line)
@@ -67,17 +67,17 @@ def _without_code(text: str) -> str:
 
 
 def links(text: str) -> list[str]:
-    """Name the notes that a text leads to, without what is only shown in it."""
+    """Name the notes that a text links to, without embedded ones."""
     return list(dict.fromkeys(name.strip() for shown, name in _LINK.findall(text) if not shown))
 
 
 def tags(text: str) -> list[str]:
-    """Name the tags that stand in a text."""
+    """Name the tags in a text."""
     return list(dict.fromkeys(_TAG.findall(text)))
 
 
 def with_labels(fields: dict[str, Any], **more: list[str]) -> dict[str, Any]:
-    """Add labels to those that the front matter gives."""
+    """Add labels to those of the front matter."""
     for name, added in more.items():
         held = labels([*(fields.get(name) or ()), *added])
         if held:
@@ -86,7 +86,7 @@ def with_labels(fields: dict[str, Any], **more: list[str]) -> dict[str, Any]:
 
 
 def _created(source: Source, metadata: Mapping[str, Any]) -> datetime | None:
-    """Find out when a note was written: it says so, or is called by its day, or the file knows."""
+    """Find when a note was written: from its metadata, its name, or the file's time."""
     said = [metadata.get(name) for name in _CREATED]
     day = _DAY.search(source.path.stem)
     for each in (*said, day and day[0]):
@@ -100,7 +100,7 @@ def _created(source: Source, metadata: Mapping[str, Any]) -> datetime | None:
 
 
 def _name(vault_name: str, source: Source) -> str:
-    # Vaults of one name are many, and so are folders of one shape within a vault.
+    # Many vaults share a name, and many folders in a vault have the same structure.
     folder = str(source.folder.resolve()) if source.folder else ""
     first = f"{vault_name}:{_digest(folder)}:"
     place = str(source.path).encode(errors="backslashreplace")

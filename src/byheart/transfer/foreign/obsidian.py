@@ -1,4 +1,4 @@
-"""Vaults of Obsidian: notes with links, tags, aliases, and a note for each day."""
+"""Read Obsidian vaults: notes with links, tags, aliases, and daily notes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME, FOLDER = "obsidian", ".obsidian"
 
 
 def read(source: Source, stream: BinaryIO) -> Iterator[Item]:  # noqa: ARG001 - read by its path
-    """Give a note whole; what it links to is what it is about."""
+    """Yield a whole note; its links become its entities."""
     return read_note(source, NAME, _refine)
 
 

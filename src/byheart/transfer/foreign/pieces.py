@@ -1,4 +1,4 @@
-"""Pieces: what the files of other programs hold, each at the place where it stands."""
+"""Define the items that readers of other programs' files return, each with its place."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A turn with the fields of `log`, or a memory with those of `save`, if it has no `role`.
+    """Hold a turn with the fields of `log`, or, without a `role`, a memory for `save`.
 
-    `name` is what it is called where it comes from, for good; a turn without one is known by its
-    words. `tool` names the tool whose output it is, `flaws` what is not taken as it was meant.
+    `name` is a stable id from the source; a turn without one is identified by its text. `tool`
+    names the tool whose output it is, and `flaws` lists the parts that could not be used as
+    intended.
     """
 
     fields: Mapping[str, Any]
@@ -33,68 +34,68 @@ class Piece:
 
     @property
     def is_turn(self) -> bool:
-        """Say whether it was said in a session."""
+        """Check whether the piece is a turn of a session."""
         return "role" in self.fields
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """A file of a vault that `export` wrote."""
+    """Name a file of a vault that `export` wrote."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Omission:
-    """Something that is not taken over, and what it is."""
+    """Name an item that is not imported."""
 
     what: str
 
 
 class Item(NamedTuple):
-    """What stands at a place of a file, or what is wrong there."""
+    """Hold the content at a place of a file, or the error there."""
 
     place: str
     held: Piece | OwnFile | Omission | InvalidInput
 
 
 def printable(text: str) -> str:
-    """Take out what would move the cursor, or the line."""
+    """Replace control characters, which would move the cursor or break the line."""
     return _CONTROL.sub(" ", text)
 
 
 def label(value: object) -> str | None:
-    """Make a label of what others allow to be longer, or to hold line ends."""
+    """Shorten a value to a valid label of one line."""
     text = " ".join(printable(str(value)).split()) if value is not None else ""
     text = text.encode(errors="ignore")[:LONGEST_LABEL].decode(errors="ignore").strip()
     return text or None
 
 
 def word(value: object) -> str:
-    """Give what is text, and nothing for what should have been."""
+    """Return a text unchanged, and "" for any other type."""
     return value if isinstance(value, str) else ""
 
 
 def dicts(values: object) -> list[dict[str, Any]]:
-    """Give the objects of a list, and nothing if it is none."""
+    """Return the objects of a list, and nothing if the value is not a list."""
     listed = values if isinstance(values, list | ValuesView) else []
     return [each for each in listed if isinstance(each, dict)]
 
 
 def labels(values: Iterable[object]) -> list[str]:
-    """Make labels, each once, and no more than a memory may have."""
+    """Convert values to distinct labels, at most as many as a memory may have."""
     named = (label(value) for value in values)
     return list(dict.fromkeys(name for name in named if name))[:MOST_LABELS]
 
 
 def title(value: object) -> str | None:
-    """Make a title: one line, short enough."""
+    """Convert a value to a short title of one line."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
     return text[: LONGEST_TITLE // 4] or None
 
 
 def moment(value: object) -> datetime | str | None:
-    """Read a time: seconds since 1970, or what a person or program wrote."""
+    """Parse a time: seconds since 1970, or a written date."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return datetime.fromtimestamp(value, UTC)
@@ -104,17 +105,17 @@ def moment(value: object) -> datetime | str | None:
 
 
 def without_nothing(**fields: Any) -> dict[str, Any]:
-    """Leave out the fields of which nothing is known."""
+    """Remove empty fields."""
     return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
 
 
 def name_by_text(program: str, text: str) -> str:
-    """Name what has no name that stays where it comes from: what it says is all there is."""
+    """Derive an id from the text, for items without a stable id in their source."""
     return f"{program}:{sha256(text.encode(errors='replace')).hexdigest()}"
 
 
 def relationship(program: str, first: str, how: str, last: str) -> Piece:
-    """Make a memory of an edge of a graph."""
+    """Convert an edge of a graph to a memory."""
     text = f"{first} {how.replace('_', ' ')} {last}"
     fields = {"content": text, "kind": "relationship", "entities": labels([first, last])}
     return Piece(fields, name_by_text(program, text))

@@ -1,4 +1,4 @@
-"""Sketch: what a JSON document is, told by its beginning; what was cut off does not matter."""
+"""Parse the beginning of a JSON document, even if the rest is cut off."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import islice
 from typing import Any
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
-# A name, the list behind it, the objects in that, their members: nothing is known by more.
+# A name, its list, the objects in the list, their members: no format needs a deeper look.
 _DEPTH = 4
 _OPENING, _CLOSING = ("{", "["), ("}", "]")
 
 
 def sketch_objects(text: str, most: int) -> list[dict[str, Any]]:
-    """Give the first objects of a list, or of documents that follow one another.
+    """Return the first objects of a list, or of consecutive documents.
 
-    Of a list inside of them there is the first element; what lies deeper is left out.
+    A list inside an object is reduced to its first element; deeper levels are left out.
     """
     drawing = _Drawing(text)
     return list(islice(drawing.objects(), most))
@@ -28,7 +28,7 @@ class _Drawing:
         self._tokens = (found[0] for found in _TOKEN.finditer(text))
 
     def objects(self) -> Iterator[dict[str, Any]]:
-        """Give each object that stands in no other one."""
+        """Yield each top-level object."""
         for token in self._tokens:
             if token == "{":
                 yield self._members(1)
@@ -59,7 +59,7 @@ class _Drawing:
         return held
 
     def _pass_over(self) -> None:
-        """Go to the end of what was opened."""
+        """Skip to the end of the opened value."""
         depth = 1
         for token in self._tokens:
             depth += (token in _OPENING) - (token in _CLOSING)
@@ -70,5 +70,5 @@ class _Drawing:
 def _plain(token: str) -> Any:
     try:
         return json.loads(token)
-    except ValueError:  # cut off, or no JSON at all
+    except ValueError:  # cut off, or not JSON
         return token.strip('"')

@@ -1,4 +1,4 @@
-"""Sources: the files behind a path, be it one file, a folder or an archive."""
+"""List the files behind a path: one file, a folder or an archive."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from byheart.transfer.foreign.pieces import printable
 HEAD_BYTES = 1 << 18
 DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"
 ARCHIVE_SUFFIX, _ARCHIVE_MARK = ".zip", b"PK\x03\x04"
-# What zipfile says of an archive that is broken, is packed in a way it does not know, or has a
-# password.
+# The exceptions that zipfile raises for an archive that is damaged, uses an unknown compression or
+# has a password.
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -35,40 +35,40 @@ _BROKEN = (
     RuntimeError,
     UnicodeDecodeError,
 )
-# Chats shrink to a tenth or so; what unpacks to more than this was made to fill a machine.
+# Chats compress to about a tenth; a much higher ratio indicates a zip bomb.
 _LARGEST_RATIO, _HARMLESS_BYTES = 200, 1 << 26
 _MEDIA = ("image", "audio", "video")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: `name` is for people, `path` where it stands in what was named."""
+    """Describe a file to read: `name` is for people, `path` is relative to the given path."""
 
     name: str
     path: PurePosixPath
     size: int
     open: Callable[[], AbstractContextManager[BinaryIO]]
-    # The file and its folder, where both are real.
+    # The file and its folder, if both exist on disk.
     file: Path | None = None
     folder: Path | None = None
-    # How it begins, if it can be read only once.
+    # The first bytes, if the source can be read only once.
     beginning: bytes | None = None
 
     @property
     def suffix(self) -> str:
-        """Give what its name ends in."""
+        """Return the file extension, in lower case."""
         return self.path.suffix.lower()
 
     @property
     def what(self) -> str:
-        """Say what it is to those who do not read it: `image file`, `note`."""
+        """Describe the type of a file that is not read: `image file`, `note`."""
         if self.suffix == NOTE_SUFFIX:
             return "note"
         kind = (mimetypes.guess_type(self.path.name)[0] or "").partition("/")[0]
         return f"{kind} file" if kind in _MEDIA else "other file"
 
     def head(self) -> bytes:
-        """Read how it begins."""
+        """Read the first bytes."""
         if self.beginning is not None:
             return self.beginning
         with self.open() as stream:
@@ -76,7 +76,7 @@ class Source:
 
 
 class Replayed(io.RawIOBase):
-    """A stream of which the beginning was read already, from its beginning."""
+    """Read a stream from its beginning again, after its head was consumed."""
 
     def __init__(self, head: bytes, rest: BinaryIO, name: str) -> None:
         self.name = name
@@ -85,23 +85,23 @@ class Replayed(io.RawIOBase):
         self._read = 0
 
     def buffered(self) -> BinaryIO:
-        """Give it as streams are given."""
+        """Return the stream with a buffer."""
         return io.BufferedReader(self)
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def fileno(self) -> int:
-        """Give the file of the operating system, if it is one."""
+        """Return the file descriptor, if there is one."""
         return self._rest.fileno()
 
     def tell(self) -> int:
-        """Say how much was read."""
+        """Return the number of bytes read."""
         return self._read
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is, the beginning first."""
+        """Read from the head first, then from the rest."""
         part = self._head.read(len(buffer)) or self._rest.read(len(buffer))
         buffer[: len(part)] = part
         self._read += len(part)
@@ -109,7 +109,7 @@ class Replayed(io.RawIOBase):
 
 
 class Unpacked(io.RawIOBase):
-    """A file of an archive; here, and not where its text is used, it shows that it is broken."""
+    """Read a file of an archive, and raise a clear error here if it is damaged."""
 
     def __init__(self, packed: IO[bytes], name: str) -> None:
         self._packed = packed
@@ -117,15 +117,15 @@ class Unpacked(io.RawIOBase):
         self._read = 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return True: the stream can be read."""
         return True
 
     def tell(self) -> int:
-        """Say how much was read."""
+        """Return the number of bytes read."""
         return self._read
 
     def readinto(self, buffer: Any) -> int:
-        """Read some more, or say why that cannot be unpacked."""
+        """Read more bytes, or explain why they cannot be unpacked."""
         with _explained(self._name):
             part = self._packed.read(len(buffer))
         buffer[: len(part)] = part
@@ -134,14 +134,14 @@ class Unpacked(io.RawIOBase):
 
 
 class Archives:
-    """The archive that was read last, kept open: to open one is to read the list of its files."""
+    """Keep the last archive open, because opening one reads the list of its files."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
         self._last: zipfile.ZipFile | None = None
 
     def open(self, path: Path) -> zipfile.ZipFile:
-        """Open an archive, unless it is the one that is open."""
+        """Open an archive, unless it is already open."""
         if self._last is None or self._path != path:
             if self._last is not None:
                 self._last.close()
@@ -151,12 +151,12 @@ class Archives:
 
 
 def streamed(stream: BinaryIO, name: str, head: bytes) -> Source:
-    """Take a stream that can be read once, and that whoever gave it will close."""
+    """Wrap a stream that can be read once; the caller closes it."""
     return Source(name, PurePosixPath(name), 0, lambda: nullcontext(stream), beginning=head)
 
 
 def single_file(path: Path) -> Source:
-    """Take one file, under the name that was given."""
+    """Wrap one file, under the name that was given."""
     return Source(
         str(path),
         PurePosixPath(path.name),
@@ -170,7 +170,7 @@ def single_file(path: Path) -> Source:
 def files_of(
     folder: Path, without: Collection[Path] = (), *, unpack: bool = True
 ) -> Iterator[Source]:
-    """List the files of a folder, hidden ones aside; instead of an archive, what is in it."""
+    """List the files of a folder without hidden ones; list an archive's files in its place."""
     archives = Archives()
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
@@ -183,7 +183,7 @@ def files_of(
             try:
                 yield from archived_files(path, archives)
             except InvalidInput as error:
-                # Whoever reads it hears of it; the others can be read nevertheless.
+                # The error is raised when this file is read, so the other files can still be read.
                 yield replace(_inside(path, folder), open=partial(_refuse, error))
         else:
             yield _inside(path, folder)
@@ -196,24 +196,24 @@ def note_files(folder: Path) -> Iterator[Source]:
 
 
 def is_archive(path: Path) -> bool:
-    """Say whether a file is an archive, or is called one."""
+    """Check whether a file is an archive, by extension or content."""
     return path.suffix.lower() == ARCHIVE_SUFFIX or begins_archive(single_file(path).head())
 
 
 def begins_archive(head: bytes) -> bool:
-    """Say whether a file begins as archives do."""
+    """Check whether the first bytes are those of an archive."""
     return head.startswith(_ARCHIVE_MARK)
 
 
 def archived_files(path: Path, archives: Archives) -> Iterator[Source]:
-    """List the files of an archive; they are read from it, and never written anywhere."""
+    """List the files of an archive; they are read in place and never extracted to disk."""
     try:
         listed = archives.open(path).infolist()
         members = [member for member in listed if not member.is_dir()]
         packed_bytes = path.stat().st_size
     except _BROKEN as error:
         raise InvalidInput(f"{path} is no archive that can be read: {error}") from error
-    # No more than this is ever unpacked, whatever there really is.
+    # No more than this is ever unpacked, whatever the archive really contains.
     unpacked_bytes = sum(member.file_size for member in members)
     if unpacked_bytes > max(_HARMLESS_BYTES, _LARGEST_RATIO * packed_bytes):
         raise InvalidInput(

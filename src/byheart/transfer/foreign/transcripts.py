@@ -1,4 +1,4 @@
-"""Transcripts: what those that agents write, line by line, have in common."""
+"""Share code between the readers of agents' line-by-line transcripts."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from byheart.transfer.foreign.sources import Source
 from byheart.transfer.lines import number_lines, parse_object
 
 Record = Mapping[str, Any]
-# Outputs follow their calls at once: of older calls none is waited for.
+# Outputs follow their calls closely, so older calls are no longer awaited.
 _REMEMBERED_CALLS = 1000
 
 
 class Calls:
-    """The calls of tools whose outputs are still to come."""
+    """Remember the tool calls whose outputs are still to come."""
 
     def __init__(self) -> None:
         self._calls: dict[str, tuple[str, str]] = {}
 
     def waiting(self) -> dict[str, tuple[str, str]]:
-        """Give those whose outputs are still to come, with the tool and what it was called for."""
+        """Return the calls without an output, each with its tool and a description."""
         return dict(self._calls)
 
     def restore(self, calls: Mapping[str, tuple[str, str]]) -> None:
-        """Take up again what was waited for."""
+        """Restore the calls without an output."""
         self._calls = {name: (tool, about) for name, (tool, about) in calls.items()}
 
     def note(self, call_id: object, tool: object, given: object) -> None:
-        """Remember which tool was called, and what for."""
+        """Remember the tool and the description of a call."""
         if isinstance(call_id, str) and isinstance(tool, str):
             self._calls[call_id] = tool, describe_call(tool, given)
             while len(self._calls) > _REMEMBERED_CALLS:
                 del self._calls[next(iter(self._calls))]
 
     def take(self, call_id: object) -> tuple[str, str]:
-        """Give the tool whose output this is, and a title for it."""
+        """Return the tool of an output, and a title for the output."""
         return self._calls.pop(str(call_id), ("tool", "tool"))
 
 
 def text_of(content: object, *kinds: str) -> str:
-    """Join the texts of a content: a string, or blocks of which those of some kinds are text."""
+    """Join the texts of a content: a string, or blocks; only blocks of these kinds are text."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -57,7 +57,7 @@ def text_of(content: object, *kinds: str) -> str:
 
 
 def omit_others(place: str, content: object, *kinds: str) -> Iterator[Item]:
-    """Say what a content holds besides blocks of some kinds: pictures, thinking, files."""
+    """Report the blocks of other kinds in a content: pictures, thinking, files."""
     for block in dicts(content):
         kind = str(block.get("type"))
         if kind not in kinds:
@@ -68,9 +68,9 @@ def omit_others(place: str, content: object, *kinds: str) -> Iterator[Item]:
 def read_lines(
     source: Source, stream: BinaryIO, read: Callable[[str, Record], Iterator[Item]]
 ) -> Iterator[Item]:
-    """Give what each line holds; one that cannot be read does not keep the others from it.
+    """Yield the items of each line; an unreadable line does not affect the others.
 
-    Of a file that an agent writes in, the last line may be half there.
+    If an agent is still writing the file, the last line may be incomplete.
     """
     for number, line in number_lines(stream):
         place = f"{source.name} line {number}"

@@ -1,4 +1,4 @@
-"""What changed in a folder?"""
+"""Report changes in a folder."""
 
 from byheart.workspace.events.watching import Watch
 

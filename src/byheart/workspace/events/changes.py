@@ -1,4 +1,4 @@
-"""What was heard of a change, before and after the rules were asked."""
+"""Represent changes of paths, and filter them by the ignore rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byheart.workspace.rules.ignoring import IgnoreRules
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Name a path that changed, relative to the root; "" stands for everything."""
+    """Name a path that changed, relative to the root; "" means everything."""
 
     path: str
     is_dir: bool | None
@@ -22,19 +22,22 @@ EVERYTHING = Change("", is_dir=True)
 
 
 class Source(Protocol):
-    """Hear of changes below a root; after "" it knows no more and is to be opened anew."""
+    """Report changes below a root; after it reports "", reopen it, since it lost track."""
 
     def take(self, timeout_seconds: float) -> set[str]:
-        """Wait for changes and take all there are; an empty set may come early."""
+        """Wait for changes and return all of them; may return an empty set early."""
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all resources."""
 
 
 def sift(
     changes: Set[Change], rules: IgnoreRules, renew: Callable[[str], None] = lambda _: None
 ) -> set[str]:
-    """Give what is not ignored, and the folders whose rules changed once `renew` had them."""
+    """Return the changed paths that are not ignored, and folders whose rules changed.
+
+    `renew` is called first for each folder whose rules changed.
+    """
     refreshed = (rules.refresh(change.path) for change in changes)
     folders = {folder for folder in refreshed if folder is not None}
     if "" in folders:

@@ -1,4 +1,4 @@
-"""A tree heard folder by folder: ignored folders are never registered (Linux)."""
+"""Watch a tree folder by folder; ignored folders are never registered (Linux)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FolderWatches:
         return frozenset(self._numbers)
 
     def take(self, timeout_seconds: float) -> set[str]:
-        """Wait for changes, register what is new, and take all that is not ignored."""
+        """Wait for changes, register new folders, and return all paths that are not ignored."""
         events = self._handle.take(timeout_seconds)
         if not events:
             return set()
@@ -55,18 +55,18 @@ class FolderWatches:
         return sift(self._follow(events), self._rules, self._renew)
 
     def close(self) -> None:
-        """Give up everything."""
+        """Release all registrations."""
         self._handle.close()
 
     def _renew(self, folder: str) -> None:
-        """Register what is no longer ignored below a folder and give up what is now."""
+        """Register folders that are no longer ignored, and release those that now are."""
         former = {path for path in self._numbers if lies_within(path, {folder})}
         for path in former - self._register(folder):
             self._release(path)
 
     def _follow(self, events: Iterable[Event]) -> set[Change]:
-        # The order within a batch does not matter: what vanished is released first, then what
-        # appeared is registered as it is found on disk now. Whatever happens after that is heard.
+        # The order within a batch does not matter: vanished folders are released first, then new
+        # ones are registered as they are on disk now. Every later change causes its own event.
         changes: set[Change] = set()
         vanished: set[str] = set()
         appeared: set[str] = set()
@@ -78,7 +78,7 @@ class FolderWatches:
                 if not folder and event.mask & _ROOT_TOUCHED:
                     changes.add(EVERYTHING)
                 elif event.mask & inotify.RELEASED:
-                    # A folder renamed over this one takes its place without having been created.
+                    # A folder renamed over this one replaces it without a "created" event.
                     vanished.add(folder)
                     appeared.add(folder)
                 continue
@@ -93,7 +93,7 @@ class FolderWatches:
             if is_dir and event.mask & inotify.ATTRIBUTES:
                 if path in self._numbers:
                     continue
-                appeared.add(path)  # it may have become readable
+                appeared.add(path)  # the folder may have become readable
             changes.add(Change(path, is_dir))
         self._release_all(vanished)
         self._forget_rules(appeared)
@@ -101,21 +101,21 @@ class FolderWatches:
         for path in sorted(appeared):
             if path not in registered:
                 registered |= self._register(path)
-        # Reported once it is registered, so that whoever looks now misses nothing.
+        # Report folders after registering them, so that a scan that starts now misses nothing.
         return changes | {Change(path, is_dir=True) for path in appeared & registered}
 
     def _forget_rules(self, folders: set[str]) -> None:
-        # Each costs a pass over all that the rules know.
+        # Each call goes through all known rules, so many folders are forgotten at once.
         for folder in folders if len(folders) <= _FEW else ("",):
             self._rules.forget(folder)
 
     def _register(self, folder: str) -> set[str]:
-        """Register a folder and those below it, and name them."""
+        """Register a folder and its subfolders, and return their paths."""
         registered = set()
         waiting = [folder]
         while waiting:
             path = waiting.pop()
-            # Registered first and listed then: a folder made in between is in both, not in neither.
+            # Register before listing: a folder created in between is then in both, not in neither.
             if self._rules.decide(path, is_dir=True).ignored or not self._add(path):
                 continue
             registered.add(path)
@@ -132,8 +132,8 @@ class FolderWatches:
         except OSError as error:
             if error.errno in _NO_ROOM:
                 raise
-            return False  # gone again, or not readable, and then there is nothing in it to see
-        # The kernel numbers folders, not paths: one that was moved comes back under its old number.
+            return False  # gone again, or unreadable and so without visible files
+        # The kernel numbers folders, not paths: a moved folder returns under its old number.
         former_path = self._paths.get(number)
         if former_path is not None and former_path != path:
             del self._numbers[former_path]
@@ -173,7 +173,7 @@ class FolderWatches:
 
 
 def _join(folder: str, name: bytes) -> str | None:
-    """Give the path of a name, or None if it is not UTF-8: such a file is no memory."""
+    """Return the path of a name, or None if it is not UTF-8: such files are not indexed."""
     try:
         text = name.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Where a listening thread leaves what it heard until somebody asks."""
+"""Pass items from a listening thread to the thread that takes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_ITEMS = 200_000
 
 
 class Inbox(Generic[Item]):
-    """Keep what was heard, each thing once; when it is too much, keep only that it was."""
+    """Collect items without duplicates; above the limit, keep only an overflow marker."""
 
     def __init__(self, overflow: Item, max_items: int = _MAX_ITEMS) -> None:
         self._overflow = overflow
@@ -22,7 +22,7 @@ class Inbox(Generic[Item]):
         self._changed = threading.Condition()
 
     def put(self, items: Iterable[Item]) -> None:
-        """Leave something and wake who waits for it."""
+        """Add items and wake the waiting thread."""
         with self._changed:
             self._items.update(items)
             if len(self._items) > self._max_items:
@@ -30,7 +30,7 @@ class Inbox(Generic[Item]):
             self._changed.notify_all()
 
     def take(self, timeout_seconds: float) -> set[Item]:
-        """Wait for something and take all there is."""
+        """Wait for items and take all of them."""
         with self._changed:
             if not self._items and timeout_seconds > 0:
                 self._changed.wait(timeout_seconds)

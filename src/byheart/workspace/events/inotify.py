@@ -1,8 +1,8 @@
-"""The kernel's file events on Linux, spoken to directly.
+"""Read the Linux kernel's file events directly.
 
-`watchfiles` is not asked here, because of what it keeps to itself (1.3): that the kernel's queue
-overflowed and events are lost; after one name that is not UTF-8, everything else. Nor can it add
-a folder to a running watch. The system's own calls can, and say so.
+`watchfiles` (1.3) is not used here. It does not report that the kernel's queue overflowed and
+events were lost; after one name that is not UTF-8 it reports nothing more; and it cannot add a
+folder to a running watch. The system calls can do all of this.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ IS_FOLDER = 0x4000_0000
 _ONLY_FOLDERS = 0x100_0000
 _NO_SYMLINKS = 0x200_0000
 _NOT_UNLINKED = 0x400_0000
-# Reads are not asked for: indexing itself would fill the queue with them.
+# Read events are not requested: indexing itself would fill the queue with them.
 _ASKED_FOR = (
     MODIFIED | ATTRIBUTES | WRITTEN | MOVED_FROM | MOVED_TO | CREATED | DELETED
     | SELF_DELETED | SELF_MOVED | _ONLY_FOLDERS | _NO_SYMLINKS | _NOT_UNLINKED
@@ -45,7 +45,7 @@ _READ_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Say what happened to a name in the folder registered under a number."""
+    """Describe what happened to a name in the folder registered under a number."""
 
     number: int
     mask: int
@@ -56,7 +56,7 @@ OVERFLOW = Event(-1, OVERFLOWED)
 
 
 class Inotify:
-    """Hold one inotify instance and read its events as they come."""
+    """Hold one inotify instance and read its events as they arrive."""
 
     def __init__(self, inbox: Inbox[Event] | None = None) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -65,13 +65,13 @@ class Inotify:
             raise _last_error("inotify_init1")
         self._inbox = Inbox(OVERFLOW) if inbox is None else inbox
         self._ending, self._end = os.pipe()
-        # Read in a thread of its own: the kernel keeps 16,384 events, and whoever takes them may be
-        # busy embedding for minutes.
+        # A separate thread reads, because the kernel keeps only 16,384 events and the consumer may
+        # be busy embedding for minutes.
         self._listener = threading.Thread(target=self._listen, name="byheart-watch", daemon=True)
         self._listener.start()
 
     def add(self, folder: bytes) -> int:
-        """Register a folder, not what is below it, and give its number."""
+        """Register a folder, without its subfolders, and return its number."""
         number: int = self._libc.inotify_add_watch(
             self._descriptor, ctypes.c_char_p(folder), ctypes.c_uint32(_ASKED_FOR)
         )
@@ -80,15 +80,15 @@ class Inotify:
         return number
 
     def remove(self, number: int) -> None:
-        """Give up a registration, if the kernel has not done so."""
+        """Remove a registration unless the kernel already did."""
         self._libc.inotify_rm_watch(self._descriptor, number)
 
     def take(self, timeout_seconds: float) -> set[Event]:
-        """Wait for events and take all there are."""
+        """Wait for events and take all of them."""
         return self._inbox.take(timeout_seconds)
 
     def close(self) -> None:
-        """Release everything."""
+        """Release all resources."""
         if self._descriptor < 0:
             return
         os.close(self._end)

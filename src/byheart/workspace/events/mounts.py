@@ -1,4 +1,4 @@
-"""Which file systems do not tell of changes made elsewhere."""
+"""Find file systems that do not report changes made on other machines."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _SILENT = frozenset(
 
 
 def find_silent_filesystem(folder: Path, mounts: Path = _MOUNTS) -> str | None:
-    """Name the file system of a folder if others can change it without our system noticing."""
+    """Name the folder's file system if other machines can change it without an event here."""
     try:
         lines = mounts.read_text(errors="surrogateescape").splitlines()
     except OSError:
         return None
-    # Of two mounts at one place, the later one is on top.
+    # If two mounts share a path, the later one is on top.
     found, kind = -1, ""
     for line in lines:
         place, _, rest = line.partition(" - ")

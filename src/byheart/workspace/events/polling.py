@@ -1,4 +1,4 @@
-"""A tree looked through again and again, where the system does not tell of changes."""
+"""Scan a tree repeatedly, where the system does not report changes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REST = 10
 
 
 class Polling:
-    """Compare what a walk sees with what the last one saw."""
+    """Compare each scan with the one before."""
 
     def __init__(self, root: Path, rules: IgnoreRules, poll_seconds: float) -> None:
         self._root = root
@@ -28,7 +28,7 @@ class Polling:
         self._advance(float("inf"))
 
     def take(self, timeout_seconds: float) -> set[str]:
-        """Look on for so long, and give what is different once everything was looked at."""
+        """Continue the scan for this long, and return the differences once it is complete."""
         until = time.monotonic() + timeout_seconds
         if self._walk is None:
             if until < self._due:
@@ -39,7 +39,7 @@ class Polling:
         return self._advance(until)
 
     def close(self) -> None:
-        """Do nothing: nothing is held."""
+        """Do nothing: there are no resources to release."""
 
     def _begin(self) -> None:
         self._seen: dict[str, SeenFile] = {}
@@ -51,7 +51,7 @@ class Polling:
         self._unseen.add(unseen.path)
 
     def _advance(self, until: float) -> set[str]:
-        """Walk until a moment; name what changed if the walk came to its end."""
+        """Walk until a given time; return the changes if the walk is complete."""
         assert self._walk is not None
         began = time.monotonic()
         whole = False
@@ -62,7 +62,7 @@ class Polling:
                     break
             else:
                 whole = True
-        except Unreadable:  # the root is gone, which is not for a walk to judge
+        except Unreadable:  # the root is gone, and other code handles that
             self._seen = dict(self._known)
             whole = True
         now = time.monotonic()
@@ -74,7 +74,7 @@ class Polling:
         return self._compare()
 
     def _compare(self) -> set[str]:
-        # What could not be looked at is not gone.
+        # An unreadable path is not treated as deleted.
         for path, seen in self._known.items():
             if lies_within(path, self._unseen):
                 self._seen.setdefault(path, seen)

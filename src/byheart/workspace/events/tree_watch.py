@@ -1,4 +1,4 @@
-"""A tree heard through one native handle for all of it (macOS, Windows)."""
+"""Watch a whole tree through one native handle (macOS, Windows)."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class TreeWatch:
         self._inbox = Inbox(_LOST)
         self._ending = threading.Event()
         self._notify = self._open()
-        # In a thread, because RustNotify throws away what came last whenever its `watch` times out.
+        # A thread listens, because RustNotify drops its latest events whenever `watch` times out.
         self._listener = threading.Thread(target=self._listen, name="byheart-watch", daemon=True)
         self._listener.start()
 
     def take(self, timeout_seconds: float) -> set[str]:
-        """Wait for changes and take all that is not ignored."""
+        """Wait for changes and return all that are not ignored."""
         heard = self._inbox.take(timeout_seconds)
         if _LOST in heard or len(heard) > _BURST:
             return {EVERYTHING.path}
@@ -60,7 +60,7 @@ class TreeWatch:
             try:
                 heard = self._notify.watch(_DEBOUNCE_MS, _STEP_MS, 0, self._ending)
             except WatchfilesRustInternalError:
-                # It repeats its first error for ever, so another one must take over.
+                # RustNotify repeats its first error forever, so a new instance must replace it.
                 self._reopen()
             else:
                 if isinstance(heard, set):

@@ -1,4 +1,4 @@
-"""Watching: a folder heard, or looked through where nobody tells, as long as one waits."""
+"""Watch a folder through system events, or by polling where there are none."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ _Identity = tuple[int, int]
 
 
 def listen(root: Path, rules: IgnoreRules) -> Source:
-    """Have the operating system tell of changes, in the way that costs it least."""
+    """Let the operating system report changes, in the cheapest way for the platform."""
     if sys.platform == "linux":
         return FolderWatches(root, rules)
-    # Imported here: it brings asyncio along, a tenth of a second, which Linux can do without.
+    # Imported here because it loads asyncio, which takes 0.1 seconds and is not needed on Linux.
     from byheart.workspace.events.tree_watch import TreeWatch
 
     return TreeWatch(root, rules)
 
 
 class Watch:
-    """Tell which paths of a folder changed since one looked last.
+    """Report which paths of a folder changed since the last call.
 
-    Enter it before looking at the folder for the first time, so that nothing falls in between.
-    One thread at a time may use it, the same that uses its rules.
+    Enter the context before the first scan of the folder, so that no change is missed in
+    between. Only one thread at a time may use it, the same thread that uses its rules.
     """
 
     def __init__(
@@ -88,11 +88,11 @@ class Watch:
 
     @property
     def trouble(self) -> str | None:
-        """Say why the folder is not watched, and what to do; None while it is."""
+        """Explain why the folder is not watched, and what to do; None while it is watched."""
         return self._trouble
 
     def wait(self, timeout_seconds: float, stop: threading.Event | None = None) -> set[str]:
-        """Wait for changes and give their paths, folders standing for all below, "" for all."""
+        """Wait for changes and return their paths; a folder includes all below, "" is the root."""
         until = time.monotonic() + timeout_seconds
         begun = latest = 0.0
         while stop is None or not stop.is_set():
@@ -107,27 +107,27 @@ class Watch:
                 latest = time.monotonic()
             elif now >= until:
                 return self._hand_on()
-        return set()  # what was heard so far waits for the next call
+        return set()  # the next call returns the changes collected so far
 
     def _hand_on(self) -> set[str]:
         changed, self._pending = self._pending, set()
         return _without_nested(changed)
 
     def _take(self, timeout_seconds: float) -> bool:
-        """Wait for something to hand on; say whether there was something."""
+        """Wait for changes to report; return whether there were any."""
         if self._source is None:
             time.sleep(timeout_seconds)
             return False
         try:
             fresh = self._source.take(timeout_seconds)
-        except OSError:  # no room for the folders that appeared
+        except OSError:  # the system limit does not allow watching the new folders
             fresh = {EVERYTHING.path}
         self._is_stale = self._is_stale or EVERYTHING.path in fresh
         self._pending |= fresh
         return bool(fresh)
 
     def _check_root(self, now: float) -> None:
-        """Open everything anew if the root is another folder, or its source lost its way."""
+        """Reopen the source if the root is now another folder or the source lost track."""
         if now < self._root_due and not self._is_stale:
             return
         self._root_due = now + _ROOT_SECONDS
@@ -154,7 +154,7 @@ class Watch:
             try:
                 self._source = self._listen(self._root, self._rules)
                 self._trouble = None
-            except (OSError, RuntimeError) as error:  # as the one or the other source says it
+            except (OSError, RuntimeError) as error:  # each source raises one of these
                 self._poll(_explain(error))
 
     def _poll(self, reason: str | None) -> None:
@@ -186,7 +186,7 @@ def _explain(error: Exception) -> str:
 
 
 def _identify(root: Path) -> _Identity | None:
-    """Tell one folder from another at the same path; None if there is none."""
+    """Return the identity of the folder at a path; None if there is none."""
     try:
         found = root.stat()
     except OSError:
@@ -195,7 +195,7 @@ def _identify(root: Path) -> _Identity | None:
 
 
 def _without_nested(paths: set[str]) -> set[str]:
-    """Leave out what lies below another of the paths."""
+    """Leave out paths that are below another of the paths."""
     if "" in paths:
         return {""}
     return {path for path in paths if not lies_within(path.rpartition("/")[0], paths)}

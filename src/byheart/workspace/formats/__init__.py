@@ -1,1 +1,1 @@
-"""What is the text of a file?"""
+"""Extract the text of files."""

@@ -1,4 +1,4 @@
-"""Documents: what a reader makes of a file, and Markdown that means what the file says."""
+"""Define the result of a format reader, and escape plain text for Markdown."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from xml.parsers import expat
 from zipfile import BadZipFile
 
-# What damaged data can raise in what unpacks and parses it, as found by damaging it: "Broken PDF
-# files might cause other exceptions", says pypdf's documentation, and `zipfile` seeks to negative
-# places. A bug of ours may hide among them, but one odd file must not keep the others out.
+# Exceptions that damaged data can raise in the libraries that unpack and parse it, found by
+# damaging files: "Broken PDF files might cause other exceptions", says pypdf's documentation, and
+# `zipfile` seeks to negative positions. The list may hide a bug of ours, but one odd file must not
+# prevent the others from being indexed.
 BROKEN = (
     ArithmeticError,
     AssertionError,
@@ -31,13 +32,13 @@ BROKEN = (
     zlib.error,
 )
 _MAX_TITLE_CHARS = 200
-# What a line of plain text must not begin with, or it becomes a heading or opens a fence.
+# A line of plain text that begins like this would become a heading or open a fence.
 _STRUCTURAL = re.compile(r"[ \t]{0,3}(?=#{1,6}(?:[ \t]|$)|(?:=+|-+)[ \t]*$|```|~~~)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The text of a document, its format if that is not the file's, and its title."""
+    """Hold the text of a document, its title, and its format if it differs from the file's."""
 
     text: str
     format: str | None = None
@@ -46,12 +47,12 @@ class Document:
 
 
 def escape_line(line: str) -> str:
-    """Keep a line of text from being read as a heading, a rule or a fence."""
+    """Escape a line so that Markdown does not read it as a heading, a rule or a fence."""
     match = _STRUCTURAL.match(line)
     return f"{line[: match.end()]}\\{line[match.end() :]}" if match else line
 
 
 def shorten_title(title: str) -> str | None:
-    """Put a title on one line of reasonable length."""
+    """Shorten a title to one line of reasonable length."""
     words = " ".join(title[: 4 * _MAX_TITLE_CHARS].split())
     return words[:_MAX_TITLE_CHARS].strip() or None

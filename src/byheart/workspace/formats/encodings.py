@@ -1,4 +1,4 @@
-"""Encodings: from bytes to text, or the finding that they are none."""
+"""Decode bytes to text, or find that they are not text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BINARY = "is binary: its bytes are no text"
 _HEAD_BYTES = 8192
 _SAMPLE_BYTES = 65_536
 _NON_ASCII_RUN = re.compile(rb"[\x80-\xff]+")
-# What terminals are written to with is no sign of a binary: bells, colours, pages, backspaces.
+# Terminal control characters (bells, colours, pages, backspaces) do not indicate a binary file.
 _CONTROL = re.compile(rb"[\x00-\x06\x0e-\x1a\x1c-\x1f\x7f]")
 _DECLARED = re.compile(rb"(?:charset|coding|encoding)[ \t]*[=:][ \t]*[\"']?([\w.-]{2,30})", re.I)
 _DECLARABLE = re.compile(
@@ -29,9 +29,9 @@ _DECLARABLE = re.compile(
     re.IGNORECASE,
 )
 
-# The letters outside ASCII that make up most of the text of a language, by the encodings it is
-# written in. Of charset-normalizer's answers to 23 short texts in 17 languages 15 were right, and
-# those in Western Europe were often wrong ("J³rgen"); of this table's, see the tests.
+# The most common letters outside ASCII of a language, by the encodings it is written in. For 23
+# short texts in 17 languages, charset-normalizer answered 15 correctly and was often wrong for
+# Western Europe ("J³rgen"); the tests show the results of this table.
 _WESTERN = "äöüÄÖÜßéèêëàâáãåçñíìîïóòôõøæœúùûÉÀÇÅØÆ¿¡’‘“”„–—…•€«»°§©ªº"
 _CENTRAL = "ąćęłńóśźżáčďéěíňřšťúůýžőűăâîşţđŁŚŻČŘŠŽäöüß„”–"
 _KANA = "".join(map(chr, (*range(0x3041, 0x3097), *range(0x30A1, 0x30FD)))) + "、。"
@@ -72,32 +72,32 @@ _CHARACTERS = {
         "제과게만원동할여구"
     ),
 }
-# How many of the letters must be usual ones. A third of all two-letter words is in any alphabet;
-# three of twenty characters among the hundred commonest of seven thousand is no accident.
+# The minimum share of usual letters. A third of all two-letter words is in any alphabet, but three
+# of twenty characters among the hundred commonest of seven thousand cannot be an accident.
 _LEAST_CHARACTERS, _LEAST_LETTERS, _LEAST_LATIN = 0.15, 0.7, 0.3
-# By how much another must beat Windows-1252, which most such files are in.
+# Another encoding must beat Windows-1252, the most frequent one, by this margin.
 _MARGIN = 0.1
-# Accents stand alone, the letters of other scripts side by side.
+# Accented letters occur alone; letters of other scripts occur side by side.
 _SIDE_BY_SIDE = 1.4
 
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A text and the encoding it was in, its byte order mark left out."""
+    """Hold a text without its byte order mark, and its encoding."""
 
     text: str
     encoding: str
 
 
 def decode(data: bytes) -> Decoded:
-    """Read bytes as text: by their mark, as UTF-8, as they declare, or as they look."""
+    """Decode bytes by their byte order mark, as UTF-8, as declared, or by their letters."""
     found = _decode_marked(data) or _decode_unmarked(data)
-    # A zero ends a text for much that it is handed to, SQLite's functions among them.
+    # Many consumers, such as SQLite's functions, end a text at a zero.
     return Decoded(found.text.replace("\0", "\ufffd"), found.encoding)
 
 
 def _decode_marked(data: bytes) -> Decoded | None:
-    """Believe a byte order mark, if what follows is text."""
+    """Trust a byte order mark if the rest decodes to text."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             try:
@@ -121,7 +121,7 @@ def _decode_unmarked(data: bytes) -> Decoded:
 
 
 def _decode_utf16(data: bytes) -> Decoded:
-    """Read UTF-16 without a mark: the zero bytes of its spaces stand on one side only."""
+    """Decode UTF-16 without a mark: the zero bytes of its spaces are at even or odd places only."""
     head = data[: _HEAD_BYTES & ~1]
     at_even, at_odd = head[::2].count(0), head[1::2].count(0)
     if len(data) % 2 or (at_even and at_odd) or _is_utf8_with_zeros(head):
@@ -136,10 +136,10 @@ def _decode_utf16(data: bytes) -> Decoded:
 
 
 def _is_utf8_with_zeros(head: bytes) -> bool:
-    """Tell text with a few zeros in it from UTF-16, which takes any two bytes for a character.
+    """Distinguish text with a few zeros from UTF-16, which takes any two bytes for a character.
 
-    Every other byte of Latin text in UTF-16 is zero, and of Greek, Cyrillic, Hebrew or Arabic a
-    control character of UTF-8; most other text in it is not valid UTF-8.
+    In UTF-16, every other byte of Latin text is zero, and every other byte of Greek, Cyrillic,
+    Hebrew or Arabic is a control character in UTF-8; most other UTF-16 text is not valid UTF-8.
     """
     if len(_CONTROL.findall(head)) >= len(head) / 3 or head.count(0) >= len(head) / 4:
         return False
@@ -151,7 +151,7 @@ def _is_utf8_with_zeros(head: bytes) -> bool:
 
 
 def _check_letters(text: str) -> None:
-    """Refuse what is mostly no letters, nor what programs write between them."""
+    """Raise if more than a few characters are control, private or unassigned ones."""
     sample = text[:_HEAD_BYTES]
     strange = sum(unicodedata.category(char) in ("Cc", "Cn", "Co") for char in sample)
     strange -= sum(map(sample.count, "\a\b\t\n\v\f\r\x1b"))
@@ -160,7 +160,7 @@ def _check_letters(text: str) -> None:
 
 
 def _decode_damaged(data: bytes) -> Decoded | None:
-    """Read UTF-8 with a few bytes that are none, as in a log that was cut."""
+    """Decode UTF-8 with a few invalid bytes, as in a truncated log."""
     text = data.decode("utf-8", "replace")
     damaged = text.count("\ufffd")
     whole = sum(not char.isascii() for char in text[:_SAMPLE_BYTES])
@@ -168,12 +168,12 @@ def _decode_damaged(data: bytes) -> Decoded | None:
 
 
 def _decode_declared(data: bytes) -> Decoded | None:
-    """Believe `charset=`, `coding:` or `encoding=` at the beginning, if it can be true."""
+    """Trust `charset=`, `coding:` or `encoding=` at the beginning, if the bytes decode that way."""
     declared = _DECLARED.search(data, 0, 1024)
     name = declared[1].decode("ascii", "replace") if declared else ""
     if not _DECLARABLE.fullmatch(name):
         return None
-    # Browsers, too, read what is declared as Latin-1 as Windows-1252.
+    # Browsers also read declared Latin-1 as Windows-1252.
     name = "cp1252" if re.fullmatch(r"(?i)iso[-_]?8859[-_]1|latin[-_]?1", name) else name
     try:
         return Decoded(data.decode(name), codecs.lookup(name).name)
@@ -190,7 +190,7 @@ def _decode_by_letters(data: bytes) -> Decoded:
     best = None
     if sum(runs) >= _SIDE_BY_SIDE * len(runs):
         best = _choose(sample, _CHARACTERS, _LEAST_CHARACTERS)
-        # "Grüße" has two in a row, no language with accents has three.
+        # "Grüße" has two in a row; no language with accents has three.
         if best is None and max(runs) > 2:
             best = _choose(sample, _ALPHABETS, _LEAST_LETTERS)
     if best is None:
@@ -205,14 +205,14 @@ def _decode_by_letters(data: bytes) -> Decoded:
 
 
 def _choose(sample: bytes, usual: dict[str, str], least: float) -> str | None:
-    """Give the encoding with the most usual letters, if there are enough."""
+    """Return the encoding with the most usual letters, if there are enough."""
     shares = {encoding: _share(sample, encoding, letters) for encoding, letters in usual.items()}
     best = max(shares, key=lambda encoding: shares[encoding])
     return best if shares[best] >= least else None
 
 
 def _share(sample: bytes, encoding: str, usual: str) -> float:
-    """Give the share of usual letters among those outside ASCII."""
+    """Return the share of usual letters among those outside ASCII."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample)
     except UnicodeDecodeError:

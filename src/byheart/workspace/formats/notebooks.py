@@ -1,6 +1,6 @@
-"""Notebooks: their cells as Markdown, without the JSON around them.
+"""Convert the cells of notebooks to Markdown.
 
-What cells printed is left out: it changes with every run, and is mostly tables and warnings.
+The cells' outputs are left out: they change with every run, and are mostly tables and warnings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 
 
 def read_notebook(text: str, _name: str) -> Document:
-    """Write a notebook as Markdown: texts as they are, code in fences."""
+    """Write a notebook as Markdown: text cells unchanged, code in fences."""
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -38,7 +38,7 @@ def read_notebook(text: str, _name: str) -> Document:
 
 
 def _cells_of(notebook: Any) -> list[Any] | None:
-    """Give the cells; until version 3 they were on worksheets."""
+    """Return the cells; until version 3 they were on worksheets."""
     sheets = _object(notebook).get("worksheets")
     if isinstance(sheets, list):
         lists = [_object(sheet).get("cells") for sheet in sheets]

@@ -1,4 +1,4 @@
-"""PDF files: the text of their pages, under a heading for each, by `pypdf` if it is installed."""
+"""Extract the text of PDF pages with `pypdf`, if it is installed, under a heading per page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_pdf(data: bytes) -> Document:
             'pip install "byheart[documents]"',
             for_now=True,
         ) from error
-    # It logs every blemish of a file; what could not be read we say ourselves.
+    # pypdf logs every small defect of a file; our own errors say what could not be read.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = pypdf.PdfReader(io.BytesIO(data))

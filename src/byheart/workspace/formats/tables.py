@@ -1,7 +1,7 @@
-"""Tables: CSV and TSV stay as they are; the names of their columns become the title.
+"""Read CSV and TSV files unchanged; use their column names as the title.
 
-A row far down says little without the names above it. The title goes in front of every chunk that
-is embedded, and so do the names, while the text and its lines stay those of the file.
+A row far down says little without the column names. The title precedes every embedded chunk, so
+the column names do too, while the text and its line numbers stay those of the file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"[\d.,:+%$€£ -]*")
 
 
 def read_table(text: str, name: str) -> Document:
-    """Name a table's columns if its first row does."""
+    """Read a table, and build its title from the first row if that row names the columns."""
     columns = _column_names(text[:_FIRST_ROW_CHARS], name)
     title = shorten_title(f"{name}: {', '.join(columns)}") if columns else None
     return Document(text, "text", title)

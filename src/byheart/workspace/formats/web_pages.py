@@ -1,11 +1,11 @@
-"""Web pages: their text without tags, scripts and styles, headings as Markdown.
+"""Convert web pages to Markdown, without tags, scripts and styles.
 
-Where no heading shares its line with anything else, every line of the text is the line of the file
-that it stood on, so that a hit leads there. Where one does, as in a page that a program wrote on
-one line, the text has lines of its own.
+If no heading shares its line with other text, every line of the result has the line number it
+has in the file, so that a hit leads there. Otherwise, as in a generated page on one line, the
+result has its own lines.
 
-Python's own parser takes time that grows with the square of some inputs, in versions that are still
-in use; this one passes over the text once.
+On some inputs, Python's own parser takes quadratic time in versions that are still in use; this
+parser passes over the text once.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from operator import itemgetter
 from byheart.workspace.formats.documents import Document, escape_line, shorten_title
 
 _LINE_ENDING = re.compile(r"\r\n?")
-# Possessive throughout: one pass, whatever is not closed. A quote counts only after an equals sign:
-# `<p title="a > b">`, but `<p don't>`.
+# Possessive quantifiers guarantee one pass, even for unclosed tags. A quote counts only after an
+# equals sign: `<p title="a > b">`, but `<p don't>`.
 _TAG = re.compile(
     r"<(?:(/?)([a-zA-Z][^\s/>]*+)(?:[^>=]++|=\s*+(?:\"[^\"]*+\"|'[^']*+')?+)*+>?"
     r"|!--(?:(?s:.*?)-->|(?s:.*+))|[!?/][^>]*+>?)"
 )
 _SPACE = re.compile(r"\s+")
-# Longer ones are no characters, and Python refuses to make numbers of thousands of digits.
+# Longer references are not characters, and Python refuses to parse thousands of digits.
 _ENDLESS_REFERENCE = re.compile(r"&#(?:[0-9]{8,}|[xX][0-9a-fA-F]{8,});?")
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -53,7 +53,7 @@ _LONG_LINE_CHARS = 2_000
 
 @dataclass(slots=True)
 class _Page:
-    """The pieces of text of a page: the line each stands on, its block, and the text."""
+    """Collect a page's pieces of text with the line and block of each."""
 
     source: str
     title: str | None = None
@@ -64,7 +64,7 @@ class _Page:
     kinds: dict[int, str] = field(default_factory=dict)
 
     def read(self) -> None:
-        """Pass over the source once, from tag to tag."""
+        """Parse the source in one pass, from tag to tag."""
         source, at = self.source, 0
         while match := _TAG.search(source, at):
             tag = match.start()
@@ -77,7 +77,7 @@ class _Page:
         self._add_text(source[at:])
 
     def blocks(self) -> Iterator[tuple[str, list[tuple[int, str]]]]:
-        """Give the kind of each block with text, and its lines."""
+        """Yield the kind and the lines of each block with text."""
         for block, pieces in groupby(self.pieces, key=itemgetter(1)):
             rows = groupby(pieces, key=itemgetter(0))
             yield (
@@ -86,7 +86,7 @@ class _Page:
             )
 
     def _open_or_close(self, name: str, closes: bool, end: int) -> int:
-        """Take in a tag, and what it hides; give where the text goes on."""
+        """Process a tag, and skip hidden content; return where the text continues."""
         if name in _SKIPPED and not closes and not self.source.endswith("/>", 0, end):
             close = _SKIPPED[name].search(self.source, end)
             after = close.start() if close else len(self.source)
@@ -95,7 +95,7 @@ class _Page:
             return after
         if name not in _BLOCKS or (self.kind == "code" and name != "pre"):
             return end
-        # A paragraph that opens a list item is the item.
+        # A paragraph that opens a list item is part of the item.
         if not (self.kind == "item" and name == "p" and not closes):
             self.block += 1
             self.kind = "text" if closes else _KINDS.get(name, "text")
@@ -118,7 +118,7 @@ class _Page:
 
 
 def read_web_page(text: str, _name: str) -> Document:
-    """Write a page as Markdown, on the lines it stood on if that can be."""
+    """Convert a page to Markdown, with its original line numbers if possible."""
     page = _Page(_LINE_ENDING.sub("\n", text))
     page.read()
     in_place = _write_in_place(page)
@@ -129,7 +129,7 @@ def read_web_page(text: str, _name: str) -> Document:
 
 
 def _write_in_place(page: _Page) -> list[str] | None:
-    """Put every piece on its line; nothing if a heading or a long line would not stand alone."""
+    """Put every piece on its own line; None if a heading or a long line shares a line."""
     lines = [""] * (page.source.count("\n") + 1)
     blocks_on_line = [0] * len(lines)
     headings: set[int] = set()
@@ -164,7 +164,7 @@ def _append(line: str, kind: str, text: str, *, is_first: bool) -> str:
 
 
 def _write_blocks(page: _Page) -> str:
-    """Put every block on lines of its own, the cells of a row and the items of a list together."""
+    """Put every block on its own lines; keep table cells and list items together."""
     written: list[str] = []
     before = ""
     for kind, rows in page.blocks():
@@ -190,7 +190,7 @@ def _write_blocks(page: _Page) -> str:
 
 
 def _title_of(rows: list[tuple[int, str]]) -> str:
-    """Give a heading's text without the sign that documentation hangs on it as a link."""
+    """Return a heading's text without the `¶` link that documentation appends."""
     return _SPACE.sub(" ", " ".join(row for _, row in rows)).strip().removesuffix("¶").strip()
 
 

@@ -1,7 +1,7 @@
-"""Word files: the paragraphs of a `.docx`, its headings, lists and tables as Markdown.
+"""Convert the paragraphs, headings, lists and tables of a `.docx` to Markdown.
 
-A `.docx` is XML in a zip archive. It is read with what Python has; archives that unpack to far more
-than they are, and XML that defines entities, are refused.
+A `.docx` is XML in a zip archive, and the standard library can read it. Archives that unpack to
+far more than their size, and XML that defines entities, are refused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read_word_file(data: bytes) -> Document:
 
 @dataclass(slots=True)
 class _Properties:
-    """The title that a document gives itself."""
+    """Read the title from the document's properties."""
 
     title: list[str] = field(default_factory=list)
     inside: bool = False
@@ -74,7 +74,7 @@ class _Properties:
 
 @dataclass(slots=True)
 class _Styles:
-    """The styles that are headings, by id: the id is in the writer's language, the name is not."""
+    """Map style ids to heading levels: ids are in the writer's language, style names are not."""
 
     levels: dict[str, int] = field(default_factory=dict)
     style: str = ""
@@ -97,12 +97,12 @@ class _Styles:
             self.style = ""
 
     def text(self, _data: str) -> None:
-        """Pass over text: styles have none."""
+        """Ignore text: styles have none."""
 
 
 @dataclass(slots=True)
 class _Body:
-    """The paragraphs of a document; those in a table are gathered to rows."""
+    """Collect the paragraphs of a document; those in a table become rows."""
 
     levels: dict[str, int]
     blocks: list[str] = field(default_factory=list)
@@ -128,7 +128,7 @@ class _Body:
         elif local == "pStyle" and not self.in_changes:
             self.level = self.levels.get(_value(attributes, "val"), 0)
         elif local == "pPrChange":
-            # What the paragraph was before somebody changed it.
+            # This element describes the paragraph before a tracked change.
             self.in_changes = True
         elif local == "numPr" and not self.in_changes:
             self.is_item = True
@@ -188,7 +188,7 @@ def _parse(
     *,
     required: bool = True,
 ) -> None:
-    """Let a reader take in one file of the archive, piece by piece."""
+    """Parse one file of the archive with a reader."""
     if not required and name not in archive.NameToInfo:
         return
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -197,7 +197,7 @@ def _parse(
     parser.CharacterDataHandler = reader.text
     parser.StartDoctypeDeclHandler = _refuse_doctype
     parser.buffer_text = True
-    # Where an archive lies about the size, `zipfile` stops at it.
+    # If an archive understates the size, `zipfile` stops at the stated size.
     if archive.getinfo(name).file_size > _MAX_XML_BYTES:
         raise _Refused(f"it unpacks to more than {_MAX_XML_BYTES // 1_000_000} MB")
     with archive.open(name) as opened:
@@ -211,7 +211,7 @@ def _refuse_doctype(*_: object) -> None:
 
 
 def _local(name: str) -> str:
-    """Give the name of an element of the text's own namespace."""
+    """Return the local name of an element in the document's own namespace."""
     for namespace in (_W, _W_STRICT):
         if name.startswith(namespace):
             return name[len(namespace) :]

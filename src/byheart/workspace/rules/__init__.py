@@ -1,1 +1,1 @@
-"""Which files are left out?"""
+"""Decide which files are ignored."""

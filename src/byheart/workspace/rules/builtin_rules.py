@@ -1,7 +1,7 @@
-"""Built-in rules: what nobody wants to find again, and what is no text.
+"""Ignore generated files and file types that are not text.
 
-There is no list of the extensions that are text: it would miss `Makefile`, `LICENSE` and the next
-language. What is not known to be something else is read, and left out if its bytes are no text.
+There is no list of text extensions: it would miss `Makefile`, `LICENSE` and the next language.
+Every other file is read, and ignored if its bytes are not text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ $RECYCLE.BIN
 _FOLDERS = frozenset(_FOLDER_NAMES.split())
 _FOLDER_PATTERN = re.compile(r".+\.(?:egg-info|dSYM|xcassets)|cmake-build-.+")
 
-# Ordinary words, and folders of results only beside the file of the tool that makes them.
+# These are ordinary words; they name output folders only beside the file of the matching tool.
 _COMPILED = ("package.json", "build.gradle", "build.gradle.kts", "pom.xml", "CMakeLists.txt")
 _PROJECT = (*_COMPILED, "pyproject.toml", "setup.py")
 _FOLDERS_BESIDE = {
@@ -37,7 +37,7 @@ _FOLDERS_BESIDE = {
     "_site": ("_config.yml", "_config.yaml"),
     "env": ("requirements.txt", "setup.py", "pyproject.toml", "Pipfile"),
 }
-# A folder that has one of them is no work of its owner: an environment, a cache.
+# A folder that contains one of these files is generated: an environment or a cache.
 _MARKERS = {"pyvenv.cfg": "virtual environment", "CACHEDIR.TAG": "cache folder"}
 
 _FILE_NAMES = """
@@ -52,7 +52,7 @@ _FILE_PATTERN = re.compile(
     r"|\.(?:tmp|temp|swp|swo|part|partial|crdownload|download|lock|pid))|~\$.+|#.+#"
 )
 
-# Also what is letters but no text to read: drawings, meshes, certificates.
+# Includes formats made of letters that are not text to read: drawings, meshes, certificates.
 _NOT_TEXT = {
     "pictures, sound, film": """
         png jpg jpeg jpe gif bmp tif tiff webp avif heic heif jxl jp2 ico icns cur psd psb xcf
@@ -86,12 +86,12 @@ _NOT_TEXT = {
     """,
 }
 NOT_TEXT = frozenset(each for names in _NOT_TEXT.values() for each in names.split())
-# SQLite's companions, and those of a store of ours.
+# Companion files of SQLite databases and of our own stores.
 _DATABASE = re.compile(r".+\.(?:db|sqlite3?|db3)[-.](?:wal|shm|journal|index|stats|lock|backup).*")
 
 
 def find_folder_rule(folder: Path, name: str) -> str | None:
-    """Name the rule that leaves a folder out."""
+    """Name the rule that ignores a folder."""
     if name in _FOLDERS or _FOLDER_PATTERN.fullmatch(name):
         return name
     beside = _FOLDERS_BESIDE.get(name, ())
@@ -104,14 +104,14 @@ def find_folder_rule(folder: Path, name: str) -> str | None:
 
 
 def find_marked_folders(marker: str) -> list[str]:
-    """Give the names of the folders that a file decides about; empty is the one it stands in."""
+    """Name the folders whose rule depends on a marker file; "" is the marker's own folder."""
     if marker in _MARKERS:
         return [""]
     return [name for name, files in _FOLDERS_BESIDE.items() if marker in files]
 
 
 def find_file_rule(name: str) -> str | None:
-    """Name the rule that leaves a file out."""
+    """Name the rule that ignores a file."""
     if name in _FILES or _FILE_PATTERN.fullmatch(name):
         return "generated or temporary file"
     dot = name.rfind(".")

@@ -1,9 +1,9 @@
-"""Globs: from a line of an ignore file to what it matches, as git reads it.
+"""Translate lines of ignore files to patterns, with git's meaning.
 
-The libraries for this translate `*` to `[^/]*`, which backtracks: one name of 120 letters against
-`*a*a*a*a*a*b` took pathspec 1.1.1 17 seconds, and twenty times as long with one star more. They
-also raise at lines that git passes over, such as `[z-a]`. A folder that was downloaded must not be
-able to do that, so that the translation is done here, in linear time, and tested against git.
+Existing libraries translate `*` to `[^/]*`, which backtracks: pathspec 1.1.1 took 17 seconds for
+one name of 120 letters against `*a*a*a*a*a*b`, and twenty times as long with one more star. They
+also raise for lines that git skips, such as `[z-a]`. A downloaded folder must not be able to
+cause this, so this module translates in linear time, and is tested against git.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ _CLASSES = {
 _STAR = "*"
 _LITERAL = re.compile(r"[^*?\[\\]*")
 _PLAIN = frozenset(ascii_letters + digits + "_-. ~+@,")
-# No path is longer; an expression of a megabyte takes seconds to compile.
+# No path is longer, and compiling an expression of a megabyte takes seconds.
 _LONGEST_LINE = 4096
 
 
 class _NeverMatches(Exception):
-    """Stop at what git accepts as a pattern that matches nothing, such as `[a`."""
+    """Stop at a pattern that git accepts but that matches nothing, such as `[a`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A pattern, and what it is compared with."""
+    """Hold one pattern, and how it is compared."""
 
     line: int
     text: str
@@ -56,7 +56,7 @@ class Glob:
     """Used where neither `name` nor `ending` says it all."""
 
     def matches(self, name: str, path: str) -> bool:
-        """Compare with the last part of a path, or with the path from the ignore file's folder."""
+        """Match the last part of a path, or the path from the ignore file's folder."""
         if self.name is not None:
             return name == self.name
         if self.ending is not None:
@@ -65,7 +65,7 @@ class Glob:
 
 
 def parse_line(text: str, line: int) -> Glob | None:
-    """Read one line of an ignore file; blank lines, comments and nonsense give nothing."""
+    """Parse one line of an ignore file; None for blank lines, comments and invalid lines."""
     text = _trim_spaces(text.removesuffix("\r"))
     if not text or text.startswith("#") or len(text) > _LONGEST_LINE:
         return None
@@ -91,18 +91,18 @@ def parse_line(text: str, line: int) -> Glob | None:
 
 
 def _trim_spaces(text: str) -> str:
-    """Drop the spaces at the end, except one that is escaped."""
+    """Remove trailing spaces, except an escaped one."""
     bare = text.rstrip(" ")
     escapes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if escapes % 2 and len(bare) < len(text) else bare
 
 
 def _translate(body: str) -> re.Pattern[str]:
-    """Write a glob as an expression that never goes back over what it has matched.
+    """Translate a glob to an expression that never backtracks.
 
-    Before a further wildcard the leftmost match is as good as any, hence the atomic groups. The
-    beginning without wildcards is compared first and the rest by itself, so that `a**/b` is `a` and
-    `**/b`: git has it so.
+    Before a further wildcard the leftmost match is as good as any, hence the atomic groups. As
+    in git, the literal prefix is compared first and the rest separately, so that `a**/b` means
+    `a` and then `**/b`.
     """
     start = _LITERAL.match(body)
     prefix = start[0] if start else ""
@@ -129,7 +129,7 @@ def _expression(body: str) -> str:
 
 
 def _split(body: str) -> list[str]:
-    """Split at slashes that are not part of a set of characters."""
+    """Split at slashes that are not part of a character set."""
     parts, begin, at = [], 0, 0
     while at < len(body):
         if body[at] == "[":
@@ -151,7 +151,7 @@ def _is_globstar(part: str) -> bool:
 
 
 def _elements(part: str) -> list[str]:
-    """Give stars and, for each other position, the expression of one character."""
+    """Return stars and, for each other position, the expression of one character."""
     elements: list[str] = []
     at = 0
     while at < len(part):
@@ -176,7 +176,7 @@ def _elements(part: str) -> list[str]:
 
 
 def _segment(elements: list[str]) -> str:
-    """Write one part of a path: each stretch after a star is looked for from left to right."""
+    """Translate one part of a path; each stretch after a star is searched from left to right."""
     stretches = [""]
     for element in elements:
         if element == _STAR:
@@ -191,7 +191,7 @@ def _segment(elements: list[str]) -> str:
 
 
 def _set_end(body: str, start: int) -> int:
-    """Find the bracket that closes a set; a set that is not closed matches nothing."""
+    """Find the bracket that closes a set; an unclosed set matches nothing."""
     at = start + 1 + body.startswith(("!", "^"), start + 1)
     first = at
     while at < len(body):
@@ -208,7 +208,7 @@ def _set_end(body: str, start: int) -> int:
 
 
 def _character_set(inner: str) -> str:
-    """Write the inside of `[...]`, never matching a slash."""
+    """Translate the inside of `[...]`; the result never matches a slash."""
     negated = inner.startswith(("!", "^"))
     ranges = _ranges(inner[negated:])
     if negated:

@@ -1,4 +1,4 @@
-"""Ignoring: the one rule, for walk and watch alike, that says which files are memory."""
+"""Decide which files are indexed; the walk and the watcher use the same rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Chain = tuple[RuleFile, ...]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a file or folder is left out, by which rule, and where that rule stands."""
+    """Say whether a path is ignored, by which rule, and where that rule is located."""
 
     ignored: bool
     rule: str = ""
@@ -40,7 +40,7 @@ KEPT = Decision(False)
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What decides about the entries of one folder: rule files, the nearest first."""
+    """Hold the rule files that apply to the entries of one folder, the nearest first."""
 
     decision: Decision
     own: _Chain = ()
@@ -49,23 +49,23 @@ class _Folder:
 
 
 class IgnoreRules:
-    """Decide which files below a root are memory; rule files are read once, until `refresh`.
+    """Decide which files below a root are indexed; rule files are cached until `refresh`.
 
-    In this order: secrets and the folders of version control never are. `.byheartignore` decides
-    before everything else, then names with a leading dot are left out, then `.gitignore` (the
-    nearest first) and `.git/info/exclude` decide, then the built-in rules. What is in a folder
-    that is left out cannot be brought back. For one thread at a time.
+    Secrets and version-control folders are always ignored. Then the first of these decides:
+    `.byheartignore`; a leading dot in the name (ignored); `.gitignore` (the nearest first) and
+    `.git/info/exclude`; the built-in rules. A file in an ignored folder cannot be re-included.
+    Not thread-safe.
     """
 
     def __init__(self, root: Path, *, store: Path | None = None) -> None:
         self.root = root.expanduser().resolve()
         self._root = os.fspath(self.root).rstrip("/")
-        # To open and close a database as a file drops the locks that this process holds on it.
+        # Opening and closing a database as a file drops this process's locks on it.
         self._store = store.expanduser().resolve() if store else None
         self._folders: dict[str, _Folder] = {}
 
     def decide(self, path: str, *, is_dir: bool, size_bytes: int | None = None) -> Decision:
-        """Say whether a path below the root is left out, by itself or with a folder above it."""
+        """Decide whether a path below the root is ignored, by itself or with a parent folder."""
         if not path:
             return self._learn(path).decision
         parent, _, name = path.rpartition("/")
@@ -75,7 +75,7 @@ class IgnoreRules:
         if folder.decision.ignored:
             return folder.decision
         if is_dir:
-            # The folder is about to be asked for what is in it.
+            # The caller will ask about the folder's entries next, so cache its rules now.
             return (self._folders.get(path) or self._learn(path)).decision
         decision = self._decide_entry(folder, path, name, is_dir=False)
         if not decision.ignored and size_bytes is not None and size_bytes > MAX_FILE_BYTES:
@@ -83,7 +83,7 @@ class IgnoreRules:
         return decision
 
     def refresh(self, path: str) -> str | None:
-        """Forget the rules that a changed file stands for; give the folder to walk again."""
+        """Drop cached rules that a changed file affects; return the folder to walk again."""
         parent, _, name = path.rpartition("/")
         if path == EXCLUDE or path.endswith("/" + EXCLUDE):
             folder = path.removesuffix(EXCLUDE).rstrip("/")
@@ -95,9 +95,9 @@ class IgnoreRules:
         return folder
 
     def _refresh_marked(self, parent: str, marker: str) -> str | None:
-        """Decide again about folders left out for a file in or beside them, if there are any.
+        """Decide again about folders that depend on a marker file in or beside them.
 
-        Such files (`package.json`) are edited often; that they are there seldom changes.
+        Marker files (`package.json`) are edited often, but rarely created or deleted.
         """
         changed = False
         for name in find_marked_folders(marker):
@@ -111,7 +111,7 @@ class IgnoreRules:
         return parent if changed else None
 
     def forget(self, folder: str = "") -> None:
-        """Forget what is known of a folder and of those below it."""
+        """Drop the cached rules of a folder and its subfolders."""
         if not folder:
             self._folders.clear()
             return
@@ -121,7 +121,7 @@ class IgnoreRules:
         }
 
     def _learn(self, path: str) -> _Folder:
-        """Read the rules of a folder and of those above it, from the root down."""
+        """Read the rules of a folder and its parents, from the root down."""
         _check(path)
         known = self._folders.get("")
         if known is None:
@@ -153,7 +153,7 @@ class IgnoreRules:
         git = read_rules(folder / GITIGNORE, lead + GITIGNORE, skip=skip)
         exclude = None
         if os.path.lexists(folder / ".git"):
-            # A repository of its own, as a submodule is: git asks none of those around it.
+            # This is a separate repository, such as a submodule: git ignores the rules around it.
             above = _Folder(above.decision, above.own)
             exclude = read_exclude(folder, f"{lead}.git", skip=skip)
         elif own is git is None:
@@ -166,10 +166,10 @@ class IgnoreRules:
         )
 
     def _above(self) -> _Folder:
-        """Read what the git repository around the root says, if there is one."""
+        """Read the rules of the git repository around the root, if there is one."""
         folders = [self.root, *self.root.parents]
         top = next((folder for folder in folders if os.path.lexists(folder / ".git")), self.root)
-        # As for the folders below: what is in a folder of secrets is never memory.
+        # A root inside a folder of secrets is ignored too, like folders below a root.
         hidden = any(is_secret(part, is_dir=True) for part in self.root.parts)
         above = _Folder(Decision(True, SECRET, BUILT_IN) if hidden else KEPT)
         for folder in reversed(folders[1 : folders.index(top) + 1]):
@@ -230,7 +230,7 @@ class IgnoreRules:
 
 
 def _find(chain: _Chain, path: str, name: str, *, is_dir: bool) -> tuple[RuleFile, Glob] | None:
-    """Ask rule files, the nearest first, until one has something to say."""
+    """Return the deciding pattern of the nearest rule file that has one."""
     for rules in chain:
         glob = rules.find(path, name, is_dir=is_dir)
         if glob is not None:
@@ -243,15 +243,15 @@ def _decided(rules: RuleFile, glob: Glob) -> Decision:
 
 
 def _is_specific(glob: Glob) -> bool:
-    """Say whether a negation means more than everything.
+    """Check whether a negation names more than "everything".
 
-    `*`, `!*/`, `!*.md` is how one says "Markdown only": that must not bring back node_modules.
+    Users write `*`, `!*/`, `!*.md` for "Markdown only"; that must not re-include node_modules.
     """
     return bool(glob.last_part.strip("*"))
 
 
 def check_root(root: Path) -> None:
-    """Refuse a folder of which nothing may ever be memory."""
+    """Raise if a folder may never be indexed."""
     if IgnoreRules(root).decide("", is_dir=True).ignored:
         raise InvalidInput(
             f"{root} is, or is in, a folder where keys and passwords are kept",
@@ -260,7 +260,7 @@ def check_root(root: Path) -> None:
 
 
 def _check(path: str) -> None:
-    """Refuse what is not below the root."""
+    """Raise if a path is not below the root."""
     parts = path.split("/") if path else []
     if any(part in ("", ".", "..") for part in parts) or "\0" in path:
         raise InvalidInput(f"{path!r} is not a path below the root", "give it without `..` and `/`")

@@ -1,4 +1,4 @@
-"""Rule files: `.gitignore` and its like, read once and asked for every file below them."""
+"""Read `.gitignore` and similar files once, and match every file below them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from byheart.workspace.rules.globs import Glob, parse_line
 
-# More is not written by hand. Git itself stops at 100 MB, which takes minutes to compile.
+# No hand-written file is larger. Git's own limit of 100 MB takes minutes to compile.
 _LONGEST_FILE_BYTES = 500_000
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """The patterns of one file, sorted by how they can be found: the last that matches decides."""
+    """Hold the patterns of one file, grouped for fast lookup; the last match decides."""
 
     where: str
     skip: int = 0
@@ -27,7 +27,7 @@ class RuleFile:
     others: list[Glob] = field(default_factory=list)
 
     def add(self, glob: Glob) -> None:
-        """Keep a pattern where the paths that it may match will look for it."""
+        """Store a pattern in the group where matching paths look it up."""
         if glob.name is not None:
             self.by_name.setdefault(glob.name, []).append(glob)
         elif glob.ending is not None:
@@ -37,7 +37,7 @@ class RuleFile:
             self.others.append(glob)
 
     def find(self, path: str, name: str, *, is_dir: bool) -> Glob | None:
-        """Give the last pattern that matches a path below the file's folder."""
+        """Return the last pattern that matches a path below the file's folder."""
         candidates = [self.others]
         if name in self.by_name:
             candidates.append(self.by_name[name])
@@ -57,7 +57,7 @@ class RuleFile:
 
 
 def read_rules(file: Path, where: str, *, skip: int = 0, lead: str = "") -> RuleFile | None:
-    """Read a rule file; none, or none that can be read, gives no rules."""
+    """Read a rule file; None if it does not exist or cannot be read."""
     text = read_short_file(file)
     if not text:
         return None
@@ -70,14 +70,14 @@ def read_rules(file: Path, where: str, *, skip: int = 0, lead: str = "") -> Rule
 
 
 def read_exclude(folder: Path, where: str, *, skip: int = 0, lead: str = "") -> RuleFile | None:
-    """Read the rules that a git repository keeps for itself, in `info/exclude`."""
+    """Read the repository's own rules from `info/exclude`."""
     try:
         link = os.lstat(folder / ".git")
     except OSError:
         return None
     git = folder / ".git"
     if stat.S_ISREG(link.st_mode):
-        # A worktree or a submodule: `.git` is a file that says where the repository is.
+        # In a worktree or submodule, `.git` is a file that names the repository's location.
         git = folder / read_short_file(git).partition("gitdir:")[2].strip()
         common = read_short_file(git / "commondir").strip()
         git = git / common if common else git
@@ -86,7 +86,7 @@ def read_exclude(folder: Path, where: str, *, skip: int = 0, lead: str = "") -> 
 
 
 def read_short_file(file: Path) -> str:
-    """Read a small regular file, never through a link; what is not there is empty."""
+    """Read a small regular file without following links; a missing file is empty."""
     try:
         handle = os.open(file, os.O_RDONLY | _FLAGS)
     except (OSError, ValueError):
@@ -103,7 +103,7 @@ def read_short_file(file: Path) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-# Windows knows none of them. O_NONBLOCK: opening a pipe must not wait for its other end.
+# Windows has none of these flags. O_NONBLOCK: opening a pipe must not wait for its other end.
 _FLAGS = (
     getattr(os, "O_NOFOLLOW", 0)
     | getattr(os, "O_NONBLOCK", 0)

@@ -1,6 +1,6 @@
-"""Secret files: files that must never be indexed, whatever the rules of a folder say.
+"""Recognize secret files, which must never be indexed, whatever the folder's rules say.
 
-Most are known by their names. Keys and logins under other names are known by their content.
+Most are recognized by name. Keys and logins under other names are recognized by content.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ env pem key p8 p12 pfx pkcs8 pkcs12 jks keystore bks kdb kdbx psafe3 agilekeycha
 keychain keytab kwallet ppk gpg pgp pgpkey age ovpn tfvars tfstate rdp cscfg
 """
 _EXTENSIONS = frozenset(_EXTENSION_NAMES.split())
-# A copy is as secret as what it is one of: `.env~`, `#.env#`, `credentials.json.bak`, `.netrc.1`.
+# A copy is as secret as its original: `.env~`, `#.env#`, `credentials.json.bak`, `.netrc.1`.
 _COPY = re.compile(r"(?:~|\.(?:bak|backup|old|orig|save|copy|swp|swo|tmp|\d{1,14}))+$", re.I)
-# What is put behind a whole name to send a file by mail, or to say how it is written.
+# Extensions that users append to send a file by mail or to show its format.
 _DISGUISES = frozenset({"txt", "json"})
 _SECRET_STEM = re.compile(
     r"(?:.*[^a-z0-9])?firebase-adminsdk(?:[^a-z0-9].*)?\.json"
@@ -40,7 +40,7 @@ _SECRET_STEM = re.compile(
     r"|id_(?:rsa|dsa|ecdsa|ed25519)[._-].+"
     r"|\.\w+_history"
 )
-# Only as whole words, and only in files that hold values: `secrets.py` is a program,
+# Matched only as whole words, and only in files that hold values: `secrets.py` is a program,
 # `secret-garden.txt` a book, `tokenizer.json` a vocabulary.
 _VALUES = "json jsonc json5 yaml yml toml ini cfg conf config properties xml plist env"
 _SECRET_WORDS = re.compile(
@@ -55,8 +55,8 @@ _LISTED = re.compile(
     r"|(?:api|access|root)[-_.]?keys?|seed[-_.]?phrase)"
     r"(?:[-_. ()\d]|export|backup|list|copy)*\.(?:txt|csv|tsv|text)"
 )
-# The same as notes. Documentation has pages called `credentials.md` and `api-keys.md`: these are
-# ordinary files, of which the secrets are taken out.
+# The same lists as notes. Documentation has pages named `credentials.md` and `api-keys.md`: these
+# are ordinary files, and only the secrets in them are redacted.
 _NOTED = re.compile(
     r"(?:.*[^a-z0-9])?(?:passwords|passwd|passwörter|kennwörter|mots[-_. ]?de[-_. ]?passe"
     r"|contraseñas|senhas|密码|密碼|recovery[-_. ]?(?:codes?|phrases?)"
@@ -71,7 +71,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def is_secret(name: str, *, is_dir: bool) -> bool:
-    """Say whether a name is one under which keys and passwords are kept."""
+    """Check whether a name is typical of files that hold keys and passwords."""
     if is_dir:
         return name.lower() in _FOLDERS
     name = _COPY.sub("", name.strip("#"))
@@ -102,7 +102,7 @@ _ARMOUR = re.compile(
 )
 
 
-# How far into a file its kind is looked for.
+# How many characters of a file are searched for its kind.
 _LOOKED_AT_CHARS = 200_000
 _ACCOUNT_TYPE = re.compile(r"\"type\"\s{0,9}:\s{0,9}\"service_account\"")
 _ACCOUNT_KEY = re.compile(r"\"private_key\"\s{0,9}:\s{0,9}\"-----BEGIN ")
@@ -116,9 +116,10 @@ _REGISTRY_LOGIN = re.compile(r"\"auth\"\s{0,9}:\s{0,9}\"[A-Za-z0-9+/_-]{4,}")
 
 
 def find_secret_content(text: str) -> str | None:
-    """Say why a text is a secret as a whole, under whatever name, if it is one.
+    """Explain why a whole text is a secret, under any name; None if it is not.
 
-    Notes that quote such a file are ordinary files: their secrets are taken out, and they stay.
+    Notes that quote such a file are ordinary files: their secrets are redacted, and they are
+    kept.
     """
     if _ARMOUR.match(text) is not None:
         return "is a private key"
