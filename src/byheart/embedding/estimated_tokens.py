@@ -20,6 +20,6 @@ class EstimatedTokens:
     token_counter = "estimate"
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Give the character offset of each estimated token."""
+        """Return the character offset of each estimated token."""
         # An array takes four bytes per token, a list forty; a text may have ten million tokens.
         return array("I", (match.start() for match in TOKEN.finditer(text)))

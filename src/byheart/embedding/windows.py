@@ -9,7 +9,7 @@ from itertools import pairwise
 from byheart.contracts import TokenCounter
 
 HEADER_SHARE = 4
-# No natural text has so many characters per token, so this limits the work, not the result.
+# No natural text has this many characters per token, so it limits the work, not the result.
 CHARACTERS_PER_TOKEN_AT_MOST = 40
 
 
