@@ -26,9 +26,9 @@ class Budget:
         return self._max_tokens - self.used
 
     def spend(self, cost: int | None, within: int | None = None) -> bool:
-        """Use `cost` tokens if that many are left, with `within` of the first `within` tokens.
+        """Use `cost` tokens if they fit into the budget, or into its first `within` tokens.
 
-        Return whether they were left; a cost of `None` never fits.
+        Return whether they fit; a cost of `None` never fits.
         """
         left = self.left if within is None else min(self.left, within - self.used)
         if cost is None or cost > left:

@@ -124,7 +124,7 @@ def read_signs(best: Fused, found: Candidates, unrelated: float, *, by_words: bo
 
 
 def _weigh_terms(best: Fused, found: Candidates) -> tuple[float, float, float]:
-    """Sum the rarity of all query terms and of the hit's terms; add that of an unseen term."""
+    """Return the rarity of all query terms together, of the hit's terms, and of an unseen term."""
     counted = max(found.chunks, LEAST_TO_TELL_RARITY)
     unseen = rarity(0, counted)
     terms = found.document_frequency
