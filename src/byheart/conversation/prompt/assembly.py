@@ -39,8 +39,8 @@ from byheart.model import (
 # the rest if they need it. Room that one part does not need goes to the others, but never to the
 # stable part.
 STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
-# Identity files take at most IDENTITY_SHARE of the stable part. Pins take at most PINNED_SHARE of
-# the rest before the summary, because an automatic summary is long, and useful even when cut.
+# Identity files take at most IDENTITY_SHARE of the stable part. At most PINNED_SHARE of the rest is
+# reserved for pins before the summary is filled: an automatic summary is long, and useful when cut.
 IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
 
 
