@@ -1,4 +1,4 @@
-"""Every error Byheart raises.
+"""Define every error that Byheart raises.
 
 ByheartError                     what happened, and what to do next
 ├── InvalidInput                 the caller's value is not allowed; nothing was written
@@ -6,16 +6,16 @@ ByheartError                     what happened, and what to do next
 │   ├── SettingsError            a setting is unknown or has a bad value
 │   └── TooManyChunks            a text becomes more chunks than one text may have
 ├── NotFound                     no such memory, chunk or session
-├── Conflict                     another memory stands in the way; nothing was written
-│   └── VersionConflict          somebody else changed the memory since it was read
-├── Unreadable                   a file or folder cannot be read; the others are
+├── Conflict                     another memory prevents the change; nothing was written
+│   └── VersionConflict          another caller changed the memory after it was read
+├── Unreadable                   a file or folder cannot be read; the other files are
 │   └── NotText                  a file is binary, or a secret key
 ├── EmbeddingError               text could not be turned into vectors
-│   ├── EmbedderUnavailable      the provider is not there (not installed, not reachable, no key)
-│   └── ModelFilesError          the model's files are missing, damaged or not the ones pinned
-└── StoreError                   the database could not do what was asked; the data is unchanged
+│   ├── EmbedderUnavailable      the provider is unavailable (not installed, not reachable, no key)
+│   └── ModelFilesError          the model's files are missing, damaged or not the pinned ones
+└── StoreError                   the database could not do the operation; the data is unchanged
     ├── StoreBusy                another process kept the write lock for too long
-    ├── StoreDamaged             the file is not a database, or a corrupt one
+    ├── StoreDamaged             the file is no database, or a corrupt one
     ├── StoreFull                no space left on the disk
     ├── StoreReadOnly            the store can be read but not written
     ├── StoreTooNew              written by a newer version of Byheart
@@ -26,7 +26,7 @@ from __future__ import annotations
 
 
 class ByheartError(Exception):
-    """Say what happened (`message`) and what to do next (`hint`)."""
+    """Report what happened (`message`) and what to do next (`hint`)."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class InvalidInput(ByheartError):
 
 
 class QuerySyntaxError(InvalidInput):
-    """Refuse a raw query, saying where it stops being valid."""
+    """Refuse a raw query; `position` is where its syntax becomes invalid."""
 
     def __init__(self, message: str, hint: str = "", position: int | None = None) -> None:
         super().__init__(message, hint)
@@ -50,11 +50,11 @@ class QuerySyntaxError(InvalidInput):
 
 
 class SettingsError(InvalidInput):
-    """Refuse a setting."""
+    """Refuse an unknown setting or a bad value."""
 
 
 class TooManyChunks(InvalidInput):
-    """Refuse a text that becomes more chunks than one text may have; `content_hash` says which."""
+    """Refuse a text that has too many chunks; `content_hash` identifies the text."""
 
     def __init__(self, message: str, hint: str = "", content_hash: str = "") -> None:
         super().__init__(message, hint)
@@ -62,21 +62,22 @@ class TooManyChunks(InvalidInput):
 
 
 class NotFound(ByheartError):
-    """Name something that is not in the store."""
+    """Report a memory, chunk or session that is not in the store."""
 
 
 class Conflict(ByheartError):
-    """Refuse a change that another memory stands in the way of."""
+    """Refuse a change that another memory prevents."""
 
 
 class VersionConflict(Conflict):
-    """Refuse a change that would overwrite what the caller has not seen."""
+    """Refuse a change that would overwrite a version that the caller has not seen."""
 
 
 class Unreadable(ByheartError):
-    """Report a file or folder that cannot be read, by its reason.
+    """Report a file or folder that cannot be read, with the reason.
 
-    It is so `for_now` if it may become readable without changing: a right, a disk, a program.
+    `for_now` means that the file may become readable without a change to it, for example if a
+    permission, a disk or a missing program was the reason.
     """
 
     def __init__(self, message: str, hint: str = "", *, for_now: bool = False) -> None:
@@ -85,7 +86,7 @@ class Unreadable(ByheartError):
 
 
 class NotText(Unreadable):
-    """Report a file that holds nothing to remember."""
+    """Report a file that is binary or a secret key, and so has no text to remember."""
 
 
 class EmbeddingError(ByheartError):
@@ -93,7 +94,7 @@ class EmbeddingError(ByheartError):
 
 
 class EmbedderUnavailable(EmbeddingError):
-    """Report that the provider is not there."""
+    """Report that the embedding provider is unavailable."""
 
 
 class ModelFilesError(EmbeddingError):
@@ -101,15 +102,15 @@ class ModelFilesError(EmbeddingError):
 
 
 class StoreError(ByheartError):
-    """Report that the database could not do what was asked."""
+    """Report that a database operation failed."""
 
 
 class StoreBusy(StoreError):
-    """Report that the write lock was not to be had in time."""
+    """Report that the write lock was not available in time."""
 
 
 class StoreDamaged(StoreError):
-    """Report a file that is not a sound database."""
+    """Report a file that is no database, or a corrupt one."""
 
 
 class StoreFull(StoreError):
@@ -117,12 +118,12 @@ class StoreFull(StoreError):
 
 
 class StoreReadOnly(StoreError):
-    """Report a write to a store that can only be read."""
+    """Report a write to a read-only store."""
 
 
 class StoreTooNew(StoreError):
-    """Report a store from a newer version."""
+    """Report a store that a newer version of Byheart has written."""
 
 
 class StoreUnreachable(StoreError):
-    """Report a path that cannot be opened."""
+    """Report a file or folder that cannot be opened."""

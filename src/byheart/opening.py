@@ -1,4 +1,4 @@
-"""Opening: which store, which embedder, under which settings."""
+"""Open a store with its embedder, as the settings say."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from byheart.store import MemoryStore
 from byheart.system.private_files import close_to_others
 
 
-def open(  # noqa: A001 - `byheart.open` reads like what it does
+def open(  # noqa: A001 - callers write `byheart.open`
     path_or_url: str | Path | None = None,
     *,
     space: str | None = None,
     settings: Settings | None = None,
     **overrides: object,
 ) -> MemoryStore:
-    """Open a store, making it if need be; without a path, the one in the platform's data folder.
+    """Open a store, and create it if needed; the default is in the platform's data folder.
 
-    Keywords are settings (docs/settings.md) and win over the environment and the config file.
+    Keywords are settings (docs/settings.md). They override the environment and the config file.
     """
     if not isinstance(path_or_url, str | Path | None):
         raise InvalidInput(
@@ -50,13 +50,13 @@ def open(  # noqa: A001 - `byheart.open` reads like what it does
 
 
 def _reopen(settings: Settings, spec: EmbedderSpec) -> LazyEmbedder:
-    """Give an embedder of another model than the settings name, but otherwise by the settings."""
+    """Return an embedder of another model, which follows the settings in all other respects."""
     named = {"embedding_provider": spec.provider, "embedding_model": spec.model}
     return embedder_for(replace(settings, **named, model_path=None))  # type: ignore[arg-type]
 
 
 def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEmbedder:
-    """Give the embedder that the settings name; it is looked for on first use."""
+    """Return the embedder that the settings name; its provider is opened on first use."""
     return open_embedder(
         settings.embedding_provider,
         cache_dir=settings.cache_dir,

@@ -1,7 +1,7 @@
-"""How is this Byheart set up? The only reader of environment and config file.
+"""Read and write the settings; no other module reads the environment or the config file.
 
-Each setting is declared once, as a field of `Settings`; its parsing, its variable
-`BYHEART_<KEY>`, its validation and its line in docs/settings.md all derive from there.
+Each setting is declared once, as a field of `Settings`. Its parsing, its variable
+`BYHEART_<KEY>`, its validation and its line in docs/settings.md all derive from this field.
 """
 
 # ruff: noqa: RUF009 - the calls in the class body of Settings return dataclasses.field()
@@ -41,7 +41,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)" + (r"|%(\w+)%" if os.name == "nt" 
 
 
 class _Given(NamedTuple):
-    """A value as somebody wrote it, where, and the folder its relative paths start from."""
+    """Hold a value as written, its source, and the folder where its relative paths start."""
 
     raw: object
     source: str
@@ -51,7 +51,7 @@ class _Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one setting means and may be; carried in the metadata of its field."""
+    """Describe the meaning and the allowed values of a setting, in the metadata of its field."""
 
     doc: str
     allowed: str
@@ -62,7 +62,7 @@ class Rule:
     is_path: bool = False
 
 
-# --- How each type of setting is read ---------------------------------------------------------
+# --- Types of settings ------------------------------------------------------------------------
 
 
 def _setting(default: object, rule: Rule) -> Any:
@@ -89,8 +89,8 @@ def _number(
         try:
             number = unit(str(given.raw).strip())
         except ValueError:
-            raise ValueError from None  # its own text speaks of literals and bases
-        # Written so that it also refuses "nan", which is neither below nor above anything.
+            raise ValueError from None  # the original message is about Python literals
+        # This form of the comparison also refuses "nan", for which every comparison is false.
         if not minimum <= number <= maximum:
             raise ValueError
         return number
@@ -198,7 +198,8 @@ def _path(default: Callable[[], Path] | None, doc: str, default_text: str = "") 
 
 def _paths(doc: str) -> Any:
     def parse(given: _Given) -> tuple[str, ...]:
-        # Commas as in other settings, or as in PATH; a name that has them is written as a list.
+        # Accept commas, as in other settings, or the separator of PATH. A path that contains one
+        # must be written in a list.
         text = given.raw.replace(os.pathsep, ",") if isinstance(given.raw, str) else given.raw
         each = text.split(",") if isinstance(text, str) else text
         if not isinstance(each, list | tuple) or not all(isinstance(path, str) for path in each):
@@ -226,7 +227,7 @@ def _is_not_a_path(text: str) -> bool:
 
 
 def _expand(text: str, given: _Given) -> Path:
-    """Make a path absolute: variables, `~`, and relative to where it was written."""
+    """Make a path absolute: expand variables and `~`, and start from the folder of its source."""
 
     def value_of(match: re.Match[str]) -> str:
         name = next(filter(None, match.groups()))
@@ -237,12 +238,12 @@ def _expand(text: str, given: _Given) -> Path:
     expanded = _VARIABLE.sub(value_of, text)
     try:
         return (given.folder / Path(expanded).expanduser()).absolute()
-    except RuntimeError as error:  # "~nobody/…": pathlib knows no such user
+    except RuntimeError as error:  # "~name/…", where pathlib knows no user of that name
         raise ValueError("there is no such user's home folder") from error
 
 
 def data_folder() -> Path:
-    """Give the folder of the platform that is Byheart's own."""
+    """Return Byheart's data folder on this platform."""
     return platformdirs.user_data_path("byheart", appauthor=False)
 
 
@@ -263,7 +264,7 @@ def _cache_folder() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every setting with its value."""
+    """Hold every setting with its value."""
 
     enabled: bool = _flag(True, "Whether the memory is used at all.")
     db_path: str = _store_address(
@@ -385,7 +386,7 @@ class Settings:
     unload_after_seconds: float = _number(
         60.0, "A server that nobody asks anything lets go of the model after this.", 1, 10**9, float
     )
-    # Not `host` and `port`: Kubernetes sets BYHEART_PORT for a service that is called byheart.
+    # Not `host` and `port`, because Kubernetes sets BYHEART_PORT for a service named byheart.
     serve_host: str = _text("127.0.0.1", "The address that `byheart serve` listens on.")
     serve_port: int = _number(8765, "The port that it listens on; 0 means any free one.", 0, 65535)
     allowed_hosts: tuple[str, ...] = _names(
@@ -441,7 +442,7 @@ class Settings:
 
     @property
     def recall_weights(self) -> tuple[float, float, float, float]:
-        """Give the weights of relevance, importance, recency and frequency."""
+        """Return the weights of relevance, importance, recency and frequency."""
         return (
             self.recall_relevance_weight,
             self.recall_importance_weight,
@@ -452,7 +453,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class SettingRow:
-    """One setting as `config list` shows it: paths as text, secrets hidden."""
+    """Describe one setting as `config list` shows it: paths as text, secrets hidden."""
 
     key: str
     value: object
@@ -466,17 +467,17 @@ _RULES: dict[str, Rule] = {key: each.metadata["rule"] for key, each in _FIELDS.i
 
 
 def setting_keys() -> tuple[str, ...]:
-    """Name every setting, in the order of the reference."""
+    """Return the key of every setting, in the order of the reference."""
     return tuple(_RULES)
 
 
 def variable_of(key: str) -> str:
-    """Name the environment variable of a setting."""
+    """Return the name of a setting's environment variable."""
     return PREFIX + key.upper()
 
 
 def default_config_path(environ: Mapping[str, str] | None = None) -> Path:
-    """Say where the config file is, whether it exists or not."""
+    """Return the path of the config file, whether it exists or not."""
     named = (os.environ if environ is None else environ).get(CONFIG_VARIABLE)
     if named:
         return Path(named).expanduser().absolute()
@@ -488,7 +489,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     config_path: Path | None = None,
 ) -> Settings:
-    """Read the settings: defaults, under the file, under the environment, under `overrides`."""
+    """Read the settings: `overrides` win over the environment, the file, and the defaults."""
     return _resolve(_gather(overrides, environ, config_path))
 
 
@@ -497,7 +498,7 @@ def describe_settings(
     environ: Mapping[str, str] | None = None,
     config_path: Path | None = None,
 ) -> tuple[SettingRow, ...]:
-    """List every setting with its value, where that came from, its default and its meaning."""
+    """List every setting with its value, the value's source, its default and its meaning."""
     given = _gather(overrides, environ, config_path)
     settings, defaults = _resolve(given), Settings()
     return tuple(
@@ -515,7 +516,7 @@ def describe_settings(
 def overruled_settings(
     environ: Mapping[str, str] | None = None, config_path: Path | None = None
 ) -> dict[str, str]:
-    """Find settings of the file that a variable sets to something else, each with the variable."""
+    """Find settings of the file that a variable overrides, each with the name of the variable."""
     variables = os.environ if environ is None else environ
     path = config_path or default_config_path(variables)
     in_file, around = _from_file(path, variables), _from_environment(variables)
@@ -527,7 +528,7 @@ def overruled_settings(
 
 
 def holds_secrets(path: Path) -> bool:
-    """Say whether a config file sets something that nobody else should read."""
+    """Return whether a config file sets a secret."""
     try:
         return any(_RULES[key].secret for key in _from_file(path, os.environ))
     except SettingsError:
@@ -535,15 +536,15 @@ def holds_secrets(path: Path) -> bool:
 
 
 def unknown_variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Find `BYHEART_*` variables that are no setting, each with the nearest that is one, or "".
+    """Find `BYHEART_*` variables that are no setting, each with the most similar one, or "".
 
-    They are not refused: other programs and test harnesses may use the prefix too.
+    These variables are no error, because other programs may use the prefix too.
     """
     known = {CONFIG_VARIABLE, *map(variable_of, _RULES)}
     found = {}
     for name in sorted(os.environ if environ is None else environ):
         if name.startswith(PREFIX) and name not in known:
-            # Compared without the prefix, which would make any two of them look alike.
+            # Compare without the prefix, which would make any two names similar.
             nearest = _nearest(name.removeprefix(PREFIX))
             found[name] = variable_of(nearest) if nearest else ""
     return found
@@ -574,7 +575,7 @@ def _showable(key: str, value: object) -> object:
     return value
 
 
-# --- The four layers --------------------------------------------------------------------------
+# --- Layers: defaults, file, environment, overrides -------------------------------------------
 
 
 def _gather(
@@ -582,7 +583,7 @@ def _gather(
     environ: Mapping[str, str] | None,
     config_path: Path | None,
 ) -> dict[str, _Given]:
-    """Collect what was written for each setting, the strongest layer winning."""
+    """Collect the given value of each setting from the strongest layer that has one."""
     variables = os.environ if environ is None else environ
     path = config_path or default_config_path(variables)
     return {
@@ -597,7 +598,7 @@ def _from_file(path: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
 
 
 def _from_text(text: str, path: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
-    """Collect what a config file says, or would say if this text were in it."""
+    """Collect the settings in the text of a config file."""
     document = _parse_toml(text, path)
     table = document.pop(FILE_TABLE, {})
     source = f"file {path}"
@@ -621,7 +622,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, _Given]:
     given = {}
     for key, rule in _RULES.items():
         for name in (variable_of(key), rule.also_variable):
-            # An empty variable counts as unset, as `NAME=${OTHER:-}` in a compose file means it.
+            # An empty variable counts as unset, as in `NAME=${OTHER:-}` in a compose file.
             if environ.get(name):
                 given[key] = _Given(environ[name], f"environment {name}", Path(), environ)
                 break
@@ -643,7 +644,7 @@ def _resolve(given: Mapping[str, _Given]) -> Settings:
     values: dict[str, Any] = {key: _parse_value(key, each) for key, each in given.items()}
     chunk_tokens = values.get("chunk_tokens", Settings().chunk_tokens)
     if "overlap_tokens" not in values:
-        # Whoever asks for small chunks need not think of the overlap: it keeps its share.
+        # For small chunks, reduce the default overlap to a fifth of the chunk.
         values["overlap_tokens"] = min(Settings().overlap_tokens, chunk_tokens // 5)
     if values["overlap_tokens"] >= chunk_tokens:
         raise SettingsError(
@@ -672,7 +673,7 @@ def _parse_value(key: str, given: _Given) -> object:
 
 
 def require_known(key: str, source: str) -> None:
-    """Refuse a key that is no setting, naming the nearest that is one."""
+    """Refuse a key that is no setting, and suggest the most similar setting."""
     if key in _RULES:
         return
     nearest = _nearest(key)
@@ -681,7 +682,7 @@ def require_known(key: str, source: str) -> None:
 
 
 def _how_to_drop(key: str, value: object) -> str:
-    """Say how a key gets out of the file again: until then no other command can read it."""
+    """Describe how to remove a key from the file, since no other command works before that."""
     nearest = _nearest(key)
     meant = f"did you mean {nearest}? " if nearest else ""
     if isinstance(value, dict):
@@ -698,7 +699,7 @@ def _nearest(key: str) -> str:
 
 
 def set_setting(key: str, value: object, config_path: Path | None = None) -> Path:
-    """Write one setting into the config file, leaving all other lines as they are."""
+    """Write one setting into the config file, and leave all other lines unchanged."""
     path = config_path or default_config_path()
     require_known(key, "config set")
     parsed = _parse_value(key, _Given(value, "config set", Path(), os.environ))
@@ -718,9 +719,9 @@ def set_setting(key: str, value: object, config_path: Path | None = None) -> Pat
 
 
 def unset_setting(key: str, config_path: Path | None = None) -> bool:
-    """Remove one setting from the config file; say whether it was there.
+    """Remove one setting from the config file, and return whether the file had it.
 
-    A key that is no setting can be removed too: that is how a misspelt one is got rid of.
+    A key that is no setting can be removed too, for example a misspelt one.
     """
     path = config_path or default_config_path()
     text = _read_text(path)
@@ -735,14 +736,14 @@ def unset_setting(key: str, config_path: Path | None = None) -> bool:
     edited = "".join(lines)
     if _lookup(edited, key) is not None:
         raise SettingsError(f"{key} could not be removed from {path}", "edit the file by hand")
-    if _is_sound(text, path):  # of a file that is refused anyway, anything may be taken out
+    if _is_sound(text, path):  # any key may be removed from a file that is invalid anyway
         _require_sound(edited, path)
     _write_atomically(path, edited)
     return True
 
 
 def _require_sound(text: str, path: Path) -> None:
-    """Refuse a text for the file with which no command could begin, here or in another shell."""
+    """Refuse a file text that would stop every command, in this or in another environment."""
     try:
         in_file = _from_text(text, path, os.environ)
         _resolve(in_file)
@@ -760,7 +761,7 @@ def _is_sound(text: str, path: Path) -> bool:
 
 
 class _Statement(NamedTuple):
-    """One assignment or table header of a TOML file: lines `start` to `end`."""
+    """Hold one assignment or table header of a TOML file: lines `start` to `end`."""
 
     start: int
     end: int
@@ -775,15 +776,15 @@ class _Statement(NamedTuple):
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines(): TOML ends a line at "\n" only, and a comment may hold U+2028.
+    # Not splitlines(): TOML ends a line only at "\n", and a comment may contain U+2028.
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
 def _statements(text: str) -> Iterator[_Statement]:
     """Split a valid TOML text into its statements.
 
-    A statement is the least number of lines that parses: a value that goes on over several
-    lines is open until its last one. So tomllib judges, and no second parser is needed here.
+    A statement is the smallest number of lines that tomllib can parse, because a value of several
+    lines is incomplete before its last line. So no second parser is needed here.
     """
     lines, start, table = _lines(text), 0, None
     while start < len(lines):
@@ -832,7 +833,7 @@ def _trailing_comment(statement: str) -> str:
             if tomllib.loads(statement[: mark.start()]) == value:
                 return statement[mark.start() :].rstrip("\r\n")
         except tomllib.TOMLDecodeError:
-            continue  # this "#" stands inside the value
+            continue  # this "#" is part of the value
     return ""
 
 
@@ -846,12 +847,12 @@ def _lookup(text: str, key: str) -> object:
 
 
 def _written_form(key: str, raw: object, parsed: object) -> object:
-    """Choose what the file shall say: what was typed, where it can mean the same there."""
+    """Choose the text for the file: the typed text, if it has the same meaning there."""
     if not _RULES[key].is_path:
         return "" if parsed is None else parsed
     text = str(raw).strip()
     stays = not text or text[0] in "~$%" or _is_not_a_path(text) or Path(text).is_absolute()
-    # In the file a relative path starts from the file's folder, not from where one stands now.
+    # In the file, a relative path starts from the file's folder, not from the working folder.
     return text if stays else str(Path(text).absolute())
 
 
@@ -866,9 +867,9 @@ def _toml_literal(value: object) -> str:
 
 
 def _read_text(path: Path) -> str:
-    """Read the config file; one that does not exist is empty."""
+    """Read the config file; a missing file counts as empty."""
     try:
-        # utf-8-sig: Windows editors like to begin a file with a byte order mark.
+        # utf-8-sig, because Windows editors often begin a file with a byte order mark.
         return read_to_end(path).decode("utf-8-sig")
     except FileNotFoundError:
         return ""
@@ -891,12 +892,13 @@ def _parse_toml(text: str, path: Path) -> dict[str, Any]:
 
 
 def _write_atomically(path: Path, text: str, *, private: bool = False) -> None:
-    """Replace the file in one step, so that no reader ever sees half of it."""
-    target = path.resolve()  # a config file is often a link into a folder of dotfiles
+    """Replace the file in one step, so that no reader ever sees an incomplete file."""
+    target = path.resolve()  # the config file is often a link to a folder of dotfiles
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         make_private_folder(target.parent)
-        # Readable by its owner only, unless the file was open to others before: it may hold a key.
+        # The file may contain an API key, so only its owner may read it, unless an existing file
+        # is already readable by others.
         mode = target.stat().st_mode & 0o777 if target.exists() else FILE_MODE
         if private:
             mode &= FILE_MODE

@@ -1,1 +1,1 @@
-"""What was said, and what goes into the prompt: turns, sessions, context, reminders."""
+"""Record conversations and build prompts from them: turns, sessions, context, reminders."""

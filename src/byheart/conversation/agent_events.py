@@ -1,6 +1,7 @@
-"""Agents: what is known of their work from what their programs say.
+"""Read what agents said and did from the records of their programs.
 
-Hooks hear it while it happens, importers read it later: both must come to the same.
+Hooks get these records while the agent works, importers read them later. Both must get the same
+result.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from byheart.model.checks import LONGEST_LABEL
 
 CLAUDE_CODE = "claude-code"
 
-# What a call of a tool is best known by, in this order.
+# The arguments that describe a tool call best, in this order.
 _TELLING = (
     "command",
     "cmd",
@@ -28,10 +29,10 @@ _TELLING = (
     "description",
     "prompt",
 )
-# Far more than is kept: a secret must not be cut before it is known to be one.
+# Far more than is kept, because a secret must not be cut before it is recognized.
 _MOST_CALL_CHARS = 4000
 
-# What the program puts around or beside the words that were typed.
+# Texts that the agent's program adds to the words of the user.
 _INSERTED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>")
 _BLANKS = re.compile(r"\s*")
 _COMMANDS = ("<command-name>", "<command-message>")
@@ -46,20 +47,20 @@ _HASH_DIGITS = 6
 _LONGEST_NAME = 80
 
 
-# --- What was said and done -----------------------------------------------------------------------
+# --- Words and tool calls -------------------------------------------------------------------------
 
 
 def said_by_user(text: str) -> str | None:
-    """Give what a person typed, without what the program put around it; `None` if nothing was."""
+    """Return the words that the user typed, without added texts, or `None` if there are none."""
     text = _without_inserted(text).strip()
-    # Elsewhere than at the beginning they are quoted.
+    # Command tags elsewhere than at the beginning are quotations.
     if text.startswith(_COMMANDS) and (command := _within(text, "command-name")):
         return f"{command} {_within(text, 'command-args')}".strip()
     return None if _NOT_SAID.match(text) or not text else text
 
 
 def _without_inserted(text: str) -> str:
-    """Take out what programs insert; each end is looked for once, however many begin."""
+    """Remove inserted elements; search for a missing end tag only once, to stay linear."""
     kept, at, unclosed = list[str](), 0, set[str]()
     for opens in _INSERTED.finditer(text):
         tag = opens[1]
@@ -77,13 +78,13 @@ def _without_inserted(text: str) -> str:
 
 
 def _within(text: str, tag: str) -> str:
-    """Give what stands in the first element of a name, or nothing."""
+    """Return the content of the first element with this tag, or an empty text."""
     inside, closed, _ = text.partition(f"<{tag}>")[2].partition(f"</{tag}>")
     return inside.strip() if closed else ""
 
 
 def describe_call(tool: str, given: object) -> str:
-    """Tell in a line what a tool was called for: `Bash: npm test`."""
+    """Describe a tool call in one line: `Bash: npm test`."""
     if isinstance(given, str):
         try:
             given = json.loads(given)
@@ -102,20 +103,20 @@ def _one_line(tool: str, said: object) -> str:
     return f"{tool}: {text}" if text else tool
 
 
-# --- Where ----------------------------------------------------------------------------------------
+# --- Projects -------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=256)
 def project_of(folder: str) -> str | None:
-    """Name the project of a folder: its repository's name, and a hash of where that is.
+    """Name the project of a folder: the name of its repository, and a hash of its location.
 
-    All worktrees of a repository belong to one.
+    All worktrees of a repository belong to one project.
     """
     if not folder.strip():
         return None
     home = _repository(Path(folder)) if Path(folder).is_absolute() else None
     place = folder.rstrip("/\\") or folder if home is None else str(home)
-    # A path may come from another system: this splits at both kinds of slash.
+    # A path may come from another operating system, so split at both kinds of slash.
     name = ntpath.basename(place.removesuffix("/.git").removesuffix("\\.git"))
     name = (_label(name.removesuffix(".git")) or "root")[:_LONGEST_NAME]
     return f"{name}-{sha256(place.encode(errors='replace')).hexdigest()[:_HASH_DIGITS]}"
@@ -135,13 +136,13 @@ def _repository(folder: Path) -> Path | None:
                 return found.resolve()
             if found.is_file():
                 return _shared(found)
-    except OSError:  # not to be read is as good as not there
+    except OSError:  # treat an unreadable folder as a missing one
         return None
     return None
 
 
 def _shared(pointer: Path) -> Path | None:
-    """Follow the file that a worktree has in the place of a repository."""
+    """Follow the `.git` file of a worktree to its repository."""
     target = _POINTER.match(pointer.read_text(encoding="utf-8", errors="replace"))
     if target is None:
         return None
@@ -149,4 +150,4 @@ def _shared(pointer: Path) -> Path | None:
     common = own / "commondir"
     if common.is_file():
         return (own / common.read_text(encoding="utf-8", errors="replace").strip()).resolve()
-    return own  # a submodule: a repository of its own
+    return own  # a submodule is a separate repository

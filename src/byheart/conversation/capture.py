@@ -1,4 +1,4 @@
-"""Capturing: what of an agent's work is kept unasked, how much of it, and without secrets."""
+"""Capture an agent's work automatically: choose what to keep, shorten it, remove secrets."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from hashlib import sha256
 from byheart.memory.redaction import take_out_secrets
 from byheart.settings import Settings
 
-# What Byheart itself gave must not come back as something new.
+# The outputs of Byheart's own tools must not be saved again as new memories.
 _OWN_TOOLS = ("mcp__byheart__*", "mcp__plugin_byheart*")
 _KEY_DIGITS = 32
 _LONGEST_TITLE = 200
-# Half of a character, as JSON may have it where a text was cut: nothing that could be stored.
+# Half of a surrogate pair, which JSON may contain where a text was cut. It cannot be stored.
 _UNSTORABLE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A text as it is kept, how many secrets it had, and whether some of it was left out."""
+    """Hold a captured text, the number of its secrets, and whether it was shortened."""
 
     text: str
     secrets: int
@@ -28,14 +28,14 @@ class Captured:
 
 
 def is_wanted(tool: str, settings: Settings) -> bool:
-    """Say whether the outputs of a tool are worth keeping."""
+    """Return whether the outputs of a tool are to be captured."""
     name = tool.lower()
     own = any(fnmatchcase(name, pattern) for pattern in _OWN_TOOLS)
     return not own and any(fnmatchcase(name, pattern) for pattern in settings.capture_tools)
 
 
 def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captured:
-    """Take secrets out of a text; of a long output keep the beginning and the end."""
+    """Remove secrets from a text; keep only the beginning and the end of a long output."""
     storable = text if text.isascii() else _UNSTORABLE.sub("\ufffd", text)
     redacted = take_out_secrets(storable, settings, "hooks")
     most = settings.capture_chars if is_output else 0
@@ -49,15 +49,15 @@ def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captur
 
 
 def capture_title(text: str, settings: Settings) -> str:
-    """Take secrets out of a line that says what a tool was called for, then cut it."""
+    """Remove secrets from the description of a tool call, then shorten it."""
     kept = capture(text, settings).text
     return kept if len(kept) <= _LONGEST_TITLE else f"{kept[:_LONGEST_TITLE]}…"
 
 
 def name_turn(role: str, text: str, number: int) -> str:
-    """Name a turn by its words and how often they were said before in its session.
+    """Name a turn by its words, and by how often its session had the same words before.
 
-    Hooks see what is said before the transcript does, and without the name it gets there.
+    Hooks see a turn before the transcript does, and without the name that the transcript gives it.
     """
     digest = sha256(f"{role}\n{text}".encode(errors="replace")).hexdigest()
     return f"said:{digest[:_KEY_DIGITS]}:{number}"

@@ -1,4 +1,4 @@
-"""Reminding: how what is known is put to an agent that did not ask for it."""
+"""Write reminders: memories for an agent that did not ask for them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from byheart.model import Memory
 
 __all__ = ["PREAMBLE", "asks_for_something", "quote_summary"]
 
-# A path is no command.
+# The pattern does not match a path, which is no command.
 _COMMAND = re.compile(r"/[\w:-]+(?:\s|$)")
 
 
 def asks_for_something(prompt: str) -> bool:
-    """Say whether anything could answer a prompt: not a command, nor thanks."""
+    """Return whether a prompt can have an answer; a command or thanks cannot."""
     return not _COMMAND.match(prompt) and not says_nothing(prompt)
 
 
 def quote_summary(summary: Memory) -> str:
-    """Quote what a session came to, and say which and when."""
+    """Quote the summary of a session, with the session's id and date."""
     about = (("session", summary.session_id), ("date", f"{summary.updated_at:%Y-%m-%d}"))
     return quote(SUMMARY, summary.content, about)

@@ -1,4 +1,4 @@
-"""Sessions as wholes: what one holds, taking it up again, and keeping the best of it for all."""
+"""Count, resume and promote sessions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from byheart.model import (
 from byheart.model.filters import of_session
 from byheart.system import clock
 
-# Kinds that mean something while a session lasts, and not to whoever comes later.
+# Kinds that matter only during their session, not to later sessions.
 PASSING_KINDS = (
     *("message", "tool_output", "session_context", "session_summary"),
     *("input_prompt", "working_memory"),
@@ -30,21 +30,21 @@ _BATCH = 64
 
 
 class Sessions:
-    """Look at sessions, take them up again, and bring what lasts out of them."""
+    """Count sessions, resume them, and copy their lasting memories to the global scope."""
 
     def __init__(self, storage: Storage, saver: Saver) -> None:
         self._storage = storage
         self._saver = saver
 
     def stats(self, session_id: str | None, space: str) -> SessionStats:
-        """Count what a session holds, or all of them together."""
+        """Count the memories of one session, or of all sessions together."""
         with self._storage.reading() as reader:
             return reader.session_stats(of_session(session_id, space))
 
     def resume(
         self, session_id: str, task_code: str | None, agent_id: str | None, limit: int, space: str
     ) -> ResumedSession:
-        """Gather what a session left: its summary, its context, what was asked and worked out."""
+        """Gather a session's summary, context, prompts, reports and working memories."""
         own = replace(of_session(session_id, space), agent_id=agent_id)
         with self._storage.reading() as reader:
 
@@ -77,7 +77,7 @@ class Sessions:
         *,
         dry_run: bool,
     ) -> Promoted:
-        """Copy memories of sessions to what is global; a text that is there already stays one."""
+        """Copy memories of sessions to the global scope; do not copy a text that exists there."""
         if session_id is None and not memory_ids:
             raise InvalidInput(
                 "neither a session nor a memory was named",
@@ -101,7 +101,7 @@ class Sessions:
                 made = saved = self._saver.save(requests)
                 self._supersede_copies(batch, made, space, who)
             for memory, request, result in zip(batch, requests, saved, strict=True):
-                # In a dry run, of two with the same text the first would be there by then.
+                # In a dry run, the second of two equal texts counts as unchanged, as in a real run.
                 again = request.key in copied
                 copied.add(request.key)
                 promotions.append(
@@ -118,7 +118,7 @@ class Sessions:
     def _supersede_copies(
         self, memories: Sequence[Memory], made: Sequence[SaveResult], space: str, who: str
     ) -> None:
-        """Let what changed since it was promoted hold instead of the copy that was made then."""
+        """Supersede the old copies of memories that changed after they were promoted."""
         fresh = {
             memory.memory_id: result.memory_id
             for memory, result in zip(memories, made, strict=True)
@@ -175,9 +175,9 @@ def _named(
 
 
 def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Memory]:
-    """Give what was saved in a session and still holds, oldest first, by kind.
+    """Return the memories of a session that are still valid, oldest first.
 
-    Not what was said or pertains to the session alone, unless its kind is asked for.
+    Messages and kinds that matter only to the session are left out, unless `kinds` names them.
     """
     where = replace(own, kind=kinds, superseded=False)
     for memory_id in reader.ids(where):
@@ -190,7 +190,7 @@ def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Me
 
 
 def _copied(memory: Memory, who: str) -> SaveRequest:
-    """Say a memory again for all; a message becomes a note, because nobody says it any more."""
+    """Make a global copy of a memory; a message becomes a note, since it is no turn any more."""
     derived = set(memory.derived)
     return SaveRequest(
         content=memory.content,

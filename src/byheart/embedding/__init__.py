@@ -1,4 +1,4 @@
-"""Who turns text into vectors?"""
+"""Turn text into vectors."""
 
 from byheart.embedding.directions import to_unit_length
 from byheart.embedding.estimated_tokens import EstimatedTokens

@@ -1,7 +1,8 @@
-"""Builds the ONNX graph of a BERT-family sentence model straight from its weights.
+"""Build the ONNX graph of a BERT-family sentence model straight from its weights.
 
-ONNX Runtime's own fused operators are used instead of an exporter: no torch, and no optimiser
-pass to hope for. One text at a time goes in, so there is no padding and no mask.
+The graph uses ONNX Runtime's own fused operators. An exporter would need torch, and would depend
+on an optimiser pass to find these operators. The graph takes one text at a time, so it needs no
+padding and no mask.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Weights = Mapping[str, NDArray[Any]]
 Matrix = NDArray[np.float32]
 Precision = Literal["int8", "fp32"]
 
-# The oldest pair that has everything used here, so that older runtimes can read the file too.
+# The oldest versions that have every operator used here, so that older runtimes can read the file.
 ONNX_OPSET = 17
 IR_VERSION = 8
 FUSED = "com.microsoft"
@@ -33,12 +34,13 @@ FUSED_OPERATORS = {
     "QAttention",
 }
 ACTIVATION_OPERATORS = {"gelu": "Gelu", "gelu_new": "FastGelu", "gelu_fast": "FastGelu"}
-# Seven bits, not eight: processors without VNNI add products of bytes in pairs of 16 bits, which
-# overflow with eight. So every processor computes the same.
+# Seven bits, not eight: processors without VNNI add pairs of byte products in 16 bits, and eight
+# bits would overflow there. With seven bits, every processor computes the same vectors.
 LARGEST_MATRIX_VALUE = 63
 LARGEST_TABLE_VALUE = 127
-# A channel of a feed-forward block whose largest weight is so many times that of the median channel
-# carries outliers: in all-MiniLM-L6-v2 one or two in each layer but the last, mostly above 20.
+# A channel of a feed-forward block carries outliers if its largest weight is this many times that
+# of the median channel. all-MiniLM-L6-v2 has one or two such channels in each layer but the last,
+# mostly with a factor above 20.
 LOUD = 10
 WORDS = "embeddings.word_embeddings.weight"
 
@@ -49,13 +51,13 @@ def build_graph(weights: Weights, model: SentenceModel, precision: Precision) ->
 
 
 class _GraphBuilder:
-    """Collects nodes and initialisers; each method adds one part and names its output."""
+    """Collect nodes and initialisers; each method adds one part and returns its output's name."""
 
     def __init__(self, weights: Weights, model: SentenceModel, precision: Precision) -> None:
         self._weights = weights
         self._model = model
         self._int8 = precision == "int8"
-        # Models saved from a task head carry the encoder under a name such as `bert.`.
+        # A model saved together with a task head has its encoder under a prefix such as `bert.`.
         self._prefix = next((name[: -len(WORDS)] for name in weights if name.endswith(WORDS)), "")
         self._nodes: list[onnx.NodeProto] = []
         self._initializers: list[onnx.TensorProto] = []
@@ -89,9 +91,9 @@ class _GraphBuilder:
         return self._add("LayerNormalization", embedded, *norm, epsilon=self._model.epsilon)
 
     def _positions(self) -> str:
-        """Give the rows of the first positions, one per token."""
+        """Add the position rows, one per token, and return their name."""
         positions = self._tensor("embeddings.position_embeddings.weight")
-        # Every token is of the first segment, so that segment's row belongs to each position.
+        # Every token belongs to the first segment, so its row is added to every position.
         segments = self._tensor("embeddings.token_type_embeddings.weight")
         table = self._given("positions", positions + segments[0])
         tokens = self._add("Shape", "input_ids", start=1)
@@ -108,9 +110,9 @@ class _GraphBuilder:
     def _feed_forward(self, name: str, hidden: str) -> str:
         """Widen, activate and narrow again, in bytes except for the channels with outliers.
 
-        Rounded to 256 steps together with outliers, the rest of what comes out of the activation
-        would lose as much accuracy as by all other rounding. So these few have small products of
-        their own, in floats.
+        If the outliers were rounded to 256 steps together with the other activations, these
+        would lose as much accuracy as through all other rounding. So the few channels with
+        outliers get small matrix products of their own, in floats.
         """
         widen, shift = self._dense(f"{name}.intermediate.dense")
         narrow, bias = self._dense(f"{name}.output.dense")

@@ -1,4 +1,4 @@
-"""A token counter that needs no model: for providers without a local tokenizer."""
+"""Estimate token counts without a model, for providers that have no local tokenizer."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ import re
 from array import array
 from collections.abc import Sequence
 
-# Words in pieces of five characters, everything else (punctuation, symbols, ideographs, kana,
-# Hangul, Thai) one by one. Figures against WordPiece: docs/decisions/0002-embedding-model.md.
+# A word counts one token per five characters; any other character (punctuation, symbols,
+# ideographs, kana, Hangul, Thai) counts one token.
+# Comparison with WordPiece: docs/decisions/0002-embedding-model.md.
 TOKEN = re.compile(
     r"[^\W_\u0e00-\u0eff\u1100-\u11ff\u3040-\u9fff\uac00-\ud7ff\U00020000-\U0003ffff]{1,5}|\S"
 )
 
 
 class EstimatedTokens:
-    """Estimate where the tokens of a text begin; errs on the side of counting too many."""
+    """Estimate where the tokens of a text begin; the estimate errs towards too many tokens."""
 
     token_counter = "estimate"
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Give the character offset of each estimated token."""
-        # Four bytes each instead of forty: ten megabytes may be ten million tokens.
+        """Return the character offset of each estimated token."""
+        # An array takes four bytes per token, a list forty; a text may have ten million tokens.
         return array("I", (match.start() for match in TOKEN.finditer(text)))

@@ -1,4 +1,4 @@
-"""An embedder without a model, for tests: equal words give similar vectors, the same everywhere."""
+"""Embed without a model, for tests: texts that share words get similar vectors everywhere."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 WORD = re.compile(r"\w+")
 # A word counts for more than its parts, so that a shared ending alone does not look like a match.
 TRIGRAM_WEIGHT = 0.25
-LONGEST_KEPT = 40  # characters: words return, and texts without a space do not
+LONGEST_KEPT = 40  # characters: words recur and are worth caching, long runs without spaces do not
 
 
 class HashEmbedder(EstimatedTokens):
@@ -34,17 +34,17 @@ class HashEmbedder(EstimatedTokens):
             length = np.linalg.norm(row)
             if length > 0:
                 row /= length
-            else:  # no words, or words that cancel out: any fixed direction will do
+            else:  # there are no words, or they cancel out: any fixed direction will do
                 row[0] = 1.0
         return vectors
 
     def embed_query(self, text: str) -> Vectors:
-        """Embed a question like any other text."""
+        """Embed a question in the same way as a passage."""
         vector: Vectors = self.embed([text])[0]
         return vector
 
     def _sums(self, text: str) -> list[float]:
-        sums = [0.0] * self.dimensions  # a list: numbers of an array are slow one by one
+        sums = [0.0] * self.dimensions  # a list, because changing single items of an array is slow
         for word in WORD.findall(text.casefold()):
             features = _features if len(word) <= LONGEST_KEPT else _features.__wrapped__
             for place, weight in features(word):
@@ -54,7 +54,7 @@ class HashEmbedder(EstimatedTokens):
 
 @lru_cache(1 << 13)
 def _features(word: str) -> tuple[tuple[int, float], ...]:
-    """Say where a word and its trigrams belong, and by how much they count there."""
+    """Return the places of a word and its trigrams in the vector, with their weights."""
     marked = f"<{word}>"
     trigrams = (marked[index : index + 3] for index in range(len(marked) - 2))
     return (_place(word, 1.0), *(_place(each, TRIGRAM_WEIGHT) for each in trigrams))

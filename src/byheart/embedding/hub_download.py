@@ -1,7 +1,8 @@
-"""Downloads a model's files from the Hugging Face hub.
+"""Download a model's files from the Hugging Face hub.
 
-Plain HTTPS instead of `huggingface_hub`: its progress, time limits and cache are its own, and
-change from version to version; here a dead network is noticed within seconds.
+This module uses plain HTTPS instead of `huggingface_hub`, which brings its own progress, time
+limits and cache, and changes them from version to version. Here a dead network is noticed within
+seconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def download_from_hub(model: str, into: Path, *, url: str, progress: Progress) -> Path:
-    """Download the files of a model into a folder, giving up at once on a hub that is silent."""
+    """Download the files of a model into a folder; give up early if the hub does not answer."""
     base = f"{url.rstrip('/')}/{model}/resolve/main"
 
     def download(name: str) -> bool:
@@ -46,7 +47,7 @@ def download_from_hub(model: str, into: Path, *, url: str, progress: Progress) -
 
 
 def _download(request: urllib.request.Request, target: Path, progress: Progress | None) -> bool:
-    """Stream one file to disk; say whether the server has it."""
+    """Stream one file to disk, and return whether the server has it."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         with urllib.request.urlopen(request, timeout=READ_SECONDS) as response:
@@ -71,7 +72,7 @@ def _download(request: urllib.request.Request, target: Path, progress: Progress 
 
 
 def _give_up_after(seconds: float, work: Callable[[], bool]) -> None:
-    """Run `work` for so long: looking up a host's name knows no time limit of its own."""
+    """Run `work` with a time limit, because looking up a host name has none of its own."""
     outcome: list[bool | EmbedderUnavailable] = []
 
     def run() -> None:

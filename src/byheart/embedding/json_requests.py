@@ -1,4 +1,4 @@
-"""POSTs JSON to an embedding server: retries what may pass, reports what will not."""
+"""POST JSON to an embedding server: retry temporary failures, report permanent ones."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from byheart.errors import EmbedderUnavailable, EmbeddingError
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
-# What Ollama says, under status 500, of a text that its model makes no numbers of; it never will.
+# Ollama's message, with status 500, for a text that its model cannot embed. A retry would not help.
 NO_NUMBERS = "unsupported value: NaN"
 
 
 class _StayHere(urllib.request.HTTPRedirectHandler):
-    """Refuses redirects: they would carry the key to another host."""
+    """Refuse redirects, because they would send the API key to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -32,7 +32,7 @@ OPENER = urllib.request.build_opener(_StayHere)
 
 @dataclass(frozen=True, slots=True)
 class JsonRequests:
-    """How to reach one server; `headers` may hold a key and are never shown."""
+    """Send requests to one server; `headers` may hold an API key and are never shown."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 30.0
@@ -42,7 +42,7 @@ class JsonRequests:
     clock: Callable[[], float] = time.monotonic
 
     def post(self, url: str, body: Mapping[str, Any], total_seconds: float | None = None) -> Any:
-        """Give the decoded answer; try again on 429, 5xx and network errors."""
+        """Send a request and return the decoded answer; retry on 429, 5xx and network errors."""
         deadline = self.clock() + (total_seconds or self.total_seconds)
         attempt = 0
         while True:
@@ -52,7 +52,7 @@ class JsonRequests:
             except _Passing as failure:
                 pause = failure.pause_seconds
                 if pause is None:
-                    # Jitter, so that clients that failed together do not come back together.
+                    # Jitter, so that clients that failed together do not retry at the same moment.
                     pause = FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(0.75, 1.25)
                 if attempt >= self.retries or self.clock() + pause > deadline:
                     raise EmbedderUnavailable(
@@ -81,7 +81,7 @@ class JsonRequests:
             ) from None
 
     def _refusal(self, url: str, error: urllib.error.HTTPError) -> Exception:
-        """Turn an HTTP status into an error that is tried again or one that is not."""
+        """Translate an HTTP status into a temporary or a permanent error."""
         status = f"{error.code} {error.reason}"
         if error.code == 429:
             return _Passing(status, "wait, or ask the provider for a higher limit", _pause(error))
@@ -96,7 +96,7 @@ class JsonRequests:
 
 
 class _Passing(Exception):
-    """A failure that may be gone at the next try."""
+    """Signal a failure that a retry may resolve."""
 
     def __init__(self, message: str, hint: str, pause_seconds: float | None = None) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""An embedder that is looked for on first use, and whose absence is told and remembered."""
+"""Open an embedder on first use, and remember for a while why it is unavailable."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ RETRY_AFTER_SECONDS = 60.0
 
 
 class LazyEmbedder:
-    """An embedder that is found on first use, by the first opener that succeeds.
+    """Embed with an embedder that the first successful opener provides on first use.
 
-    A provider that is away is not asked again for a minute, so that it does not hold up every
+    An unavailable provider is not asked again for a minute, so that it does not slow down every
     save and search; until then each call fails at once with the reason. Openers may download a
-    model; `check_at_hand` raises where one would, so that `unavailable` can look without waiting.
+    model. `check_at_hand` raises if an opener would download, so that `unavailable` need not wait.
     """
 
     def __init__(
@@ -50,21 +50,21 @@ class LazyEmbedder:
 
     @property
     def name(self) -> str:
-        """Name the model."""
+        """Return the name of the model."""
         return self._found().name
 
     @property
     def dimensions(self) -> int:
-        """Give the length of every vector."""
+        """Return the length of every vector."""
         return self._found().dimensions
 
     @property
     def window_tokens(self) -> int:
-        """Give how many tokens of text one vector can see."""
+        """Return how many tokens of text one vector can represent."""
         return self._using(lambda embedder: embedder.window_tokens)
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Give where tokens begin; an estimate while there is no model."""
+        """Return where tokens begin; this is an estimate while no model is available."""
         try:
             return self._using(lambda embedder: embedder.token_starts(text))
         except EmbeddingError:
@@ -72,7 +72,7 @@ class LazyEmbedder:
 
     @property
     def token_counter(self) -> str:
-        """Name what counts tokens at the moment."""
+        """Return the name of the current token counter."""
         try:
             counter = self._found()
         except EmbeddingError:
@@ -84,25 +84,25 @@ class LazyEmbedder:
         return self._using(lambda embedder: embedder.embed(texts))
 
     def embed_query(self, text: str) -> Vectors:
-        """Embed a question; the last thousand are remembered."""
+        """Embed a question; the vectors of the last thousand questions are cached."""
         return self._query_vector(text)
 
     def embed_once(self, text: str) -> Vectors:
-        """Embed a question that nobody asked: neither remembered nor counted."""
+        """Embed a question that no user asked, without caching or counting it."""
         return self._embed_query(text)
 
     @property
     def spec(self) -> EmbedderSpec | None:
-        """Say how it is opened again: by the opener that succeeded, or the first to be tried."""
+        """Return how to reopen the embedder: with the opener that succeeded, else the first one."""
         return self._specs[self._found_by]() if self._specs else None
 
     def query_cache(self) -> tuple[int, int]:
-        """Count the questions that were remembered, and those that were not."""
+        """Count the questions whose vectors were in the cache, and the other questions."""
         used = self._query_vector.cache_info()
         return used.hits, used.misses
 
     def unavailable(self) -> str | None:
-        """Say why no vectors can be made at the moment, if that is so; nothing is downloaded."""
+        """Return why no vectors can be made now, or None; download nothing."""
         try:
             if self._embedder is None and not self._failed_lately():
                 self._check_at_hand()
@@ -112,18 +112,18 @@ class LazyEmbedder:
         return None
 
     def forget_failure(self) -> None:
-        """Look for the provider again at the next text: something was repaired."""
+        """Ask the provider again at the next text, because something was repaired."""
         with self._lock:
             self._failure = None
 
     def unload(self, idle_seconds: float = 0.0) -> None:
-        """Let go of the model's memory until the next text, if it is idle."""
+        """Release the model's memory until the next text, if the model is idle."""
         if isinstance(self._embedder, Unloadable):
             self._embedder.unload(idle_seconds)
 
     def _embed_query(self, text: str) -> Vectors:
         vector = self._using(lambda embedder: embedder.embed_query(text))
-        vector.setflags(write=False)  # it is handed out again
+        vector.setflags(write=False)  # the cache returns the same array again
         return vector
 
     def _using(self, work: Callable[[Embedder], Made]) -> Made:
@@ -138,7 +138,8 @@ class LazyEmbedder:
     def _found(self) -> Embedder:
         with self._lock:
             if self._failure and self._failed_lately():
-                # A new one each time: raised again, an error would keep every caller's texts alive.
+                # Raise a new error each time: the traceback of a reused error would keep the texts
+                # of every caller in memory.
                 raise EmbedderUnavailable(*self._failure)
             self._failure = None
             if self._embedder is None:

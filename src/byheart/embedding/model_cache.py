@@ -1,13 +1,13 @@
-"""Keeps models, built for ONNX Runtime, in the cache folder.
+"""Keep models that are built for ONNX Runtime in the cache folder.
 
     <cache folder>/models/<model>/   model.onnx  tokenizer.json  manifest.json  verified.json
 
 The manifest holds the SHA-256 of both files and of itself. Hashing a model takes a tenth of a
-second, so `verified.json` remembers the size and the time of change of files that were found to
-be right: a file is hashed again only when one of these differs.
+second, so `verified.json` records the size and the modification time of each file that passed the
+check. A file is hashed again only when one of these differs.
 
-A folder appears under its name in one step, complete: a process that is killed half-way leaves
-nothing but a `.partial-…` folder, and of two that build at once the first one's work is kept.
+A complete folder gets its name in one step. A process that is killed half-way leaves only a
+`.partial-…` folder. If two processes build the same model at once, the first result is kept.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import WEIGHTS, SentenceModel, read_sentence_model
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
-# Counts up when the graph changes, so that models built by an older version are built again.
+# Increase this number when the graph changes: models built by an older version are then rebuilt.
 BUILD = 4
 GRAPH = "model.onnx"
 TOKENIZER = "tokenizer.json"
@@ -47,7 +47,7 @@ ABANDONED_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class CachedModel:
-    """A model that is ready to load."""
+    """Describe a cached model that is ready to load."""
 
     name: str
     folder: Path
@@ -55,22 +55,22 @@ class CachedModel:
 
     @property
     def graph(self) -> Path:
-        """Give the path of the ONNX graph."""
+        """Return the path of the ONNX graph."""
         return self.folder / GRAPH
 
     @property
     def tokenizer(self) -> Path:
-        """Give the path of the tokenizer."""
+        """Return the path of the tokenizer."""
         return self.folder / TOKENIZER
 
     @property
     def size_bytes(self) -> int:
-        """Give the space it takes."""
+        """Return the size of the model's folder in bytes."""
         return sum(path.stat().st_size for path in self.folder.iterdir())
 
 
 def find_model(model: str, cache_dir: Path) -> CachedModel | None:
-    """Give the model if it is in the cache, whole, undamaged and up to date."""
+    """Return the model if the cache holds a complete, undamaged and current copy."""
     folder = _folder_of(model, cache_dir)
     try:
         manifest = _read_manifest(folder)
@@ -78,14 +78,15 @@ def find_model(model: str, cache_dir: Path) -> CachedModel | None:
         if current and not _damaged(folder, manifest):
             return CachedModel(manifest["name"], folder, SentenceModel(**manifest["shape"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # missing or damaged: to be built
+        pass  # the model is missing or damaged and must be built
     return None
 
 
 def damage_of(model: str, cache_dir: Path, *, every_byte: bool = False) -> list[str]:
-    """Name the files of a cached model that are missing, unreadable or not the ones built.
+    """Name the files of a cached model that are missing, unreadable or changed since the build.
 
-    A model that was never cached has none. With `every_byte`, hash files that were verified before.
+    The list is empty for a model that was never cached. With `every_byte`, also hash the files that
+    were verified before.
     """
     folder = _folder_of(model, cache_dir)
     if not folder.is_dir():
@@ -98,7 +99,7 @@ def damage_of(model: str, cache_dir: Path, *, every_byte: bool = False) -> list[
 
 def _read_manifest(folder: Path) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    # Manifests written before there was a checksum are accepted as they are.
+    # Manifests of older versions have no checksum and are accepted without one.
     if "check" in manifest and manifest["check"] != _check_of(manifest):
         raise ValueError("the manifest is damaged")
     return manifest
@@ -109,12 +110,12 @@ def _check_of(manifest: dict[str, Any]) -> str:
     return sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-# Files this process found to be right: for caches that cannot be written to.
+# The files that this process has verified, for caches on read-only disks.
 _verified_here: dict[Path, list[int]] = {}
 
 
 def _damaged(folder: Path, manifest: dict[str, Any], *, every_byte: bool = False) -> list[str]:
-    """Name the files that are not the ones built; hash those not yet verified as they are now."""
+    """Name the files that changed since the build; hash only files that are not yet verified."""
     marks = {} if every_byte else _read_marks(folder)
     damaged, seen = [], {}
     for name in (GRAPH, TOKENIZER):
@@ -134,7 +135,7 @@ def _damaged(folder: Path, manifest: dict[str, Any], *, every_byte: bool = False
 
 
 def forget_verified(model: str, cache_dir: Path) -> None:
-    """Have the files of a model hashed again when it is next looked for."""
+    """Force the files of a model to be hashed again at the next lookup."""
     folder = _folder_of(model, cache_dir)
     for name in (GRAPH, TOKENIZER):
         _verified_here.pop(folder / name, None)
@@ -156,7 +157,7 @@ def _read_marks(folder: Path) -> dict[str, Any]:
 
 
 def _write_marks(folder: Path, marks: dict[str, list[int]]) -> None:
-    # Only saves time: where it cannot be written, each process hashes the files once.
+    # The marks only save time: if they cannot be written, each process hashes the files once.
     with suppress(OSError):
         handle, temporary = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -167,7 +168,7 @@ def _write_marks(folder: Path, marks: dict[str, list[int]]) -> None:
 def get_model(
     model: str, cache_dir: Path, sources: ModelSources, progress: Progress
 ) -> CachedModel:
-    """Give the model from the cache, fetching and building it first where needed."""
+    """Return the model from the cache; fetch and build it first if needed."""
     if cached := find_model(model, cache_dir):
         return cached
     damaged = damage_of(model, cache_dir)
@@ -191,7 +192,7 @@ def get_model(
 
 
 def remove_model(model: str, cache_dir: Path) -> None:
-    """Remove a model from the cache, so that it is fetched and built anew."""
+    """Remove a model from the cache, so that the next use fetches and builds it again."""
     with _workspace(cache_dir / "models") as workspace:
         _move_away(_folder_of(model, cache_dir), workspace)
 
@@ -204,7 +205,7 @@ def _folder_of(model: str, cache_dir: Path) -> Path:
 
 
 def _origin(model: str) -> list[int]:
-    """Tell whether a model that lives in a folder of its own has changed there."""
+    """Return the size and time of the weights in a user's own model folder, to notice changes."""
     weights = Path(model).expanduser() / WEIGHTS
     if not weights.is_file():
         return []
@@ -213,8 +214,8 @@ def _origin(model: str) -> list[int]:
 
 
 def _build(model: str, source: Path, target: Path) -> Path:
-    """Build the graph and write it down with what is needed to use and to check it."""
-    # onnx and safetensors take half a second to import and are needed here only.
+    """Build the graph, and write it with its tokenizer and manifest into the target folder."""
+    # Importing onnx and safetensors takes half a second, and only this function needs them.
     import onnx
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -249,7 +250,7 @@ def _record_of(path: Path) -> dict[str, Any]:
 
 
 def _name_of(model: str, source: Path) -> str:
-    """Name the vectors after the weights, since two sets of weights may share a label."""
+    """Name the model after its weights, since two sets of weights may share a label."""
     weights = sha256_of(source / WEIGHTS)
     if weights == PINNED_SHA256[WEIGHTS]:
         return f"{DEFAULT_MODEL.rpartition('/')[2]}-int8"
@@ -258,7 +259,7 @@ def _name_of(model: str, source: Path) -> str:
 
 @contextmanager
 def _workspace(models: Path) -> Iterator[Path]:
-    """Give a folder next to the models, gone afterwards, and sweep up what killed runs left."""
+    """Open a temporary folder next to the models; remove the folders that killed runs left."""
     try:
         models.mkdir(parents=True, exist_ok=True)
         for left in models.glob(f"{PARTIAL_PREFIX}*"):
@@ -288,12 +289,12 @@ def _publish(built: Path, folder: Path, workspace: Path) -> None:
     try:
         built.replace(folder)
     except OSError:
-        # Another process was faster; its model is as good as ours.
+        # Another process was faster, and its model is the same as this one.
         if not folder.is_dir():
             raise
 
 
 def _move_away(folder: Path, workspace: Path) -> None:
-    """Move a folder into the workspace, with which it will vanish."""
+    """Move a folder into the workspace, which is removed later together with the folder."""
     with suppress(FileNotFoundError):
         folder.replace(workspace / "old")

@@ -1,4 +1,4 @@
-"""Which models are here? Downloads, checks and describes them for setup, status and doctor."""
+"""Download, check and describe cached models for setup, status and doctor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from byheart.model import Finding
 
 @dataclass(frozen=True, slots=True)
 class ModelStatus:
-    """What is known of a model without loading it; `problem` is why it is not ready."""
+    """Describe a model without loading it; `problem` says why the model is not ready."""
 
     model: str
     ready: bool
@@ -27,7 +27,7 @@ class ModelStatus:
 
 
 def model_label(model: str | None, model_path: Path | None = None) -> str:
-    """Give the folder or hub id that a setting means; a bare name is sentence-transformers'."""
+    """Return the folder or hub id that a setting means; a bare name is sentence-transformers'."""
     if model_path is not None:
         return str(model_path)
     if not model:
@@ -45,7 +45,7 @@ def download_model(
     sources: ModelSources | None = None,
     force: bool = False,
 ) -> ModelStatus:
-    """Get a model into the cache, unless it is there and not to be got again."""
+    """Download a model into the cache, unless it is there; `force` downloads it in any case."""
     label = model_label(model)
     if force:
         remove_model(label, cache_dir)
@@ -54,7 +54,7 @@ def download_model(
 
 
 def model_status(model: str | None, cache_dir: Path, *, verify: bool = False) -> ModelStatus:
-    """Say whether a model is in the cache; `verify` reads every byte of it."""
+    """Report whether a model is in the cache; `verify` reads every byte of its files."""
     label = model_label(model)
     damaged = damage_of(label, cache_dir, every_byte=verify)
     cached = None if damaged else find_model(label, cache_dir)
@@ -79,7 +79,7 @@ def examine_model(
     *,
     fix: bool = False,
 ) -> Finding:
-    """Look at the files of a model for the doctor, reading every byte; get them again if asked."""
+    """Check every byte of a model's files for the doctor; with `fix`, fetch damaged files again."""
     name = "model files"
     label = model_label(model, model_path)
     status = model_status(label, cache_dir, verify=True)
@@ -87,7 +87,7 @@ def examine_model(
         return Finding(name, True, f"{status.name}, {status.size_bytes / 1e6:.1f} MB")
     message = f"{status.model}: {status.problem}"
     if not status.damaged:
-        # Whether vectors can be made all the same is for another check to say.
+        # Another check reports whether vectors can be made without this model.
         return Finding(name, True, message, "get it with: byheart model download")
     if not fix:
         return Finding(name, False, message, "get it again with: byheart doctor --fix")

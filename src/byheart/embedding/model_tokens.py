@@ -1,4 +1,4 @@
-"""A model's own tokenizer: where tokens begin, and the numbers the model reads."""
+"""Tokenize texts with a model's own tokenizer: token offsets, and the ids the model reads."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from tokenizers import Encoding, Tokenizer
 
 from byheart.errors import ModelFilesError
 
-# Texts are tokenised in pieces of about this many characters: bounds the memory, and is faster.
+# Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
 REMEMBERED_PIECES = 64
-# Most words of a text were read before: remembered, they are counted ten times as fast.
+# Most words of a text occurred before. Cached words are counted ten times as fast.
 REMEMBERED_WORDS = 20_000
-# A word, or a mark by itself. What is not ASCII is left to the tokenizer: it reads other white
-# space, other marks, and what is no character at all, in ways of its own.
+# A word, or a single punctuation mark. Only ASCII space and punctuation split here, because the
+# tokenizer has its own rules for other white space, other marks and invalid characters.
 WORD = r"[^ \t\r\n!-/:-@\[-`{-~]+|[!-/:-@\[-`{-~]"
-# WordPiece reads a longer word as one unknown token and so loses it: base64, hashes, Thai, which
-# writes no spaces. Such words are read in pieces of half that length instead. Punctuation and
-# ideographs end a word.
+# WordPiece turns a longer word into one unknown token and so loses it. This happens to base64,
+# hashes and Thai, which has no spaces. Such words are cut into pieces of half this length.
+# Punctuation and ideographs end a word.
 LONGEST_WORD = 100
 LONG_WORD = re.compile(
     r"[^\s!-/:-@\[-`{-~\u2000-\u206f\u3000-\u303f\u3400-\u9fff\U00020000-\U0003ffff]"
     f"{{{LONGEST_WORD + 1},}}"
 )
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-# An unknown word that is left counts by its length, since chunk sizes depend on the count.
+# A word that is still unknown counts by its length, since chunk sizes depend on the count.
 UNKNOWN_CHARACTERS_PER_TOKEN = 4
 
 
@@ -44,23 +44,23 @@ class ModelTokens:
             raise ModelFilesError(
                 f"the tokenizer {path} cannot be read: {error}", "byheart model download --force"
             ) from None
-        # The file may cut at 128 tokens and pad to 128, as all-MiniLM-L6-v2's does.
+        # The file may demand cutting and padding to 128 tokens, as that of all-MiniLM-L6-v2 does.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         self._unknown = self._tokenizer.token_to_id("[UNK]")
-        # A text is counted several times in a row: as a chunk, as a window, before it is embedded.
+        # The same text is counted several times in a row: as a chunk, as a window, when embedded.
         self._piece_starts = lru_cache(REMEMBERED_PIECES)(self._count_piece)
         self._words: dict[str, Sequence[int]] = {}
-        # "[SEP]" is one token to it, marks and all.
+        # The tokenizer reads a special token such as "[SEP]" as one, with its brackets.
         special = (each.content for each in self._tokenizer.get_added_tokens_decoder().values())
         self._word = re.compile("|".join([*map(re.escape, special), WORD]))
         first, *rest = self._tokenizer.encode("").ids
-        # What the model wants before and after the tokens of a text.
+        # The ids that the model expects before and after the tokens of a text.
         self.special_ids: tuple[list[int], list[int]] = ([first], rest)
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Give the character offset of each token; several tokens of one character share it."""
-        # Four bytes each instead of forty: ten megabytes may be ten million tokens.
+        """Return the character offset of each token; tokens of one character share its offset."""
+        # An array takes four bytes per token, a list forty; a text may have ten million tokens.
         starts = array("I")
         begin = 0
         while begin < len(text):
@@ -70,24 +70,24 @@ class ModelTokens:
         return starts
 
     def ids(self, text: str) -> list[int]:
-        """Give the model's numbers for the text, without special tokens."""
+        """Return the model's token ids for the text, without special tokens."""
         ids: list[int] = self._encode(_readable(text)[0]).ids
         return ids
 
     def _count_piece(self, text: str) -> Sequence[int]:
-        """Put the tokens of a text together from those of its words: no token spans two."""
+        """Combine the tokens of a text from those of its words, since no token spans two words."""
         spans = [(match[0], match.start()) for match in self._word.finditer(text)]
         known = self._known_words([word for word, _ in spans])
         return [start + within for word, start in spans for within in known[word]]
 
     def _known_words(self, words: Sequence[str]) -> dict[str, Sequence[int]]:
-        """Give where the tokens of each word begin, reading those anew that are not remembered."""
+        """Return where the tokens of each word begin; tokenize only words that are not cached."""
         known = self._words
         fresh = [word for word in dict.fromkeys(words) if word not in known]
         if not fresh:
             return known
         if len(known) + len(fresh) > REMEMBERED_WORDS:
-            # Another one, because other threads may be reading this one.
+            # Start a new dictionary, because other threads may be reading the old one.
             known = self._words = {}
             fresh = list(dict.fromkeys(words))
         starts = self._read("\n".join(fresh))
@@ -119,7 +119,7 @@ class ModelTokens:
 
 
 def _readable(text: str) -> tuple[str, list[int]]:
-    """Put a space into long words; give the new text and where the spaces stand in it."""
+    """Insert spaces into long words; return the new text and the offsets of these spaces."""
     text = LONE_SURROGATE.sub("\ufffd", text)
     step = LONGEST_WORD // 2
     cuts = [

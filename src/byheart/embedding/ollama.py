@@ -1,4 +1,4 @@
-"""Vectors from an Ollama server."""
+"""Get vectors from an Ollama server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from byheart.errors import EmbedderUnavailable
 
 DEFAULT_URL = "http://localhost:11434"
 DEFAULT_MODEL = "all-minilm:l6-v2"
-# Ollama cuts longer inputs without a word. Its smallest embedding models read 512 tokens: half of
-# that, by an estimate that errs upwards, is never cut.
+# Ollama cuts longer inputs silently. Its smallest embedding models read 512 tokens. Half of that,
+# counted by an estimate that errs upwards, is never cut.
 WINDOW_TOKENS = 254
 
 
@@ -23,7 +23,7 @@ def ollama_embedder(
     window_tokens: int = WINDOW_TOKENS,
     requests: JsonRequests | None = None,
 ) -> ServedEmbedder:
-    """Embed through `POST /api/embed`."""
+    """Create an embedder that uses `POST /api/embed`."""
     return ServedEmbedder(
         name=f"ollama/{model}",
         url=f"{url.rstrip('/')}/api/embed",

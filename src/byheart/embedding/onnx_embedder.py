@@ -1,4 +1,4 @@
-"""Vectors made in this process by ONNX Runtime: the default."""
+"""Make vectors in this process with ONNX Runtime, which is the default."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from byheart.embedding.sharing import share
 from byheart.errors import ModelFilesError
 from byheart.system.forking import renew_after_fork
 
-# Texts are embedded one by one, this many at a time: other programs need the cores too.
+# At most this many threads embed at once, each one text, because other programs need cores too.
 MOST_THREADS = 4
 
 Loaded = TypeVar("Loaded", ModelTokens, OnnxModel)
 
 
 class OnnxEmbedder:
-    """Embed with a BERT-family sentence model; nothing is loaded before it is needed.
+    """Embed with a BERT-family sentence model, which is loaded on first use.
 
-    The tokenizer is loaded apart from the model, since cutting a text into chunks needs no more.
+    The tokenizer is loaded separately, since cutting a text into chunks needs only the tokenizer.
     """
 
     def __init__(
@@ -67,17 +67,17 @@ class OnnxEmbedder:
 
     @property
     def name(self) -> str:
-        """Name the model."""
+        """Return the name of the model."""
         return self.files().name
 
     @property
     def dimensions(self) -> int:
-        """Give the length of every vector."""
+        """Return the length of every vector."""
         return self.files().shape.dimensions
 
     @cached_property
     def window_tokens(self) -> int:
-        """Give the tokens that are left for a text beside special tokens and prefixes."""
+        """Return how many tokens a text may have, without special tokens and prefixes."""
         shape, tokens = self.files().shape, self._tokenizer()
         before, after = tokens.special_ids
         prefixes = (shape.query_prefix, shape.passage_prefix)
@@ -85,11 +85,11 @@ class OnnxEmbedder:
         return shape.max_tokens - len(before) - len(after) - reserved
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Give the character offset of each token, by the model's own tokenizer."""
+        """Return the character offset of each token, by the model's own tokenizer."""
         return self._tokenizer().token_starts(text)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages, in the order given; of one too long, the mean of its windows."""
+        """Embed passages, in the order given; a passage that is too long gets its windows' mean."""
         return self._embed(texts, self.files().shape.passage_prefix)
 
     def embed_query(self, text: str) -> Vectors:
@@ -98,7 +98,7 @@ class OnnxEmbedder:
         return vector
 
     def files(self) -> CachedModel:
-        """Give the model's files, fetching and building them where needed."""
+        """Return the model's files; fetch and build them first if needed."""
         with self._lock:
             if self._cached is None:
                 self._cached = get_model(
@@ -107,7 +107,7 @@ class OnnxEmbedder:
             return self._cached
 
     def unload(self, idle_seconds: float = 0.0) -> None:
-        """Let go of the model's memory, unless it was used within so many seconds."""
+        """Release the model's memory, unless the model was used within `idle_seconds`."""
         with self._lock:
             idle = time.monotonic() - self._used_at >= idle_seconds
             if self._onnx is None or not idle:
@@ -126,11 +126,11 @@ class OnnxEmbedder:
         )
 
     def _run(self, texts: Sequence[str]) -> Vectors:
-        """Embed texts that fit, each by itself.
+        """Embed texts that fit into the window, each separately.
 
-        Batches gain nothing here: they are padded, they leave the processor's cache, and the
-        quantisation of one text would depend on its neighbours. So the same text always gets the
-        same vector, and threads take texts instead of sharing one.
+        Batches gain nothing here: they need padding, they do not fit into the processor's cache,
+        and the quantisation of one text would depend on the other texts. Without batches, the same
+        text always gets the same vector, and each thread embeds texts of its own.
         """
         tokens, model = self._tokenizer(), self._loaded()
         before, after = tokens.special_ids
@@ -160,12 +160,12 @@ class OnnxEmbedder:
             return self._onnx
 
     def _load_sound(self, load: Callable[[CachedModel], Loaded]) -> Loaded:
-        """Load a file of the model; if it was damaged since it was verified, get it again once."""
+        """Load a file of the model; fetch it once more if it was damaged after its verification."""
         try:
             return load(self.files())
         except ModelFilesError:
-            # A disk changes bytes without changing a file's time: now every byte counts. A sound
-            # file that cannot be loaded, as when memory is short, is kept.
+            # A failing disk changes bytes but not the modification time, so check every byte now.
+            # Keep an undamaged file that cannot be loaded, for example because memory is short.
             if not damage_of(self._model, self._cache_dir, every_byte=True):
                 raise
             self._cached = None

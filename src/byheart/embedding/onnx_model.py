@@ -1,4 +1,4 @@
-"""A graph in ONNX Runtime: one thread for each text of many, two for one that is alone."""
+"""Run a graph in ONNX Runtime: one thread per text for many texts, up to two for a single text."""
 
 from __future__ import annotations
 
@@ -18,24 +18,26 @@ from byheart.contracts import Vectors
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
 from byheart.system.forking import renew_after_fork
 
-# Two threads need a second session: 36 MB, and the time of some ten questions to open it. That is
-# for whoever asks many. After so many lone texts both ways are tried, and again after so many more,
-# since other programs come and go; two threads that lost twice are let go of for long.
+# Two threads need a second session, which takes 36 MB, and the time of about ten questions to open.
+# That pays off only for a process with many questions. So both ways are tried after FIRST_TRIAL
+# single texts, and again after NEXT_TRIAL more, since the load by other programs changes. If two
+# threads are slower twice in a row, the session is closed for TRIAL_AFTER_LOSSES texts.
 FIRST_TRIAL, NEXT_TRIAL, TRIAL_AFTER_LOSSES = 24, 128, 1024
 MOST_LOSSES = 2
-# How many texts a trial takes, and how long one may be, since each is run twice.
+# The number of texts in a trial, and their greatest length, since each of them is run twice.
 TRIAL_TEXTS, LONGEST_TRIAL_TOKENS = 8, 64
-# What two threads must stay below, as a part of the time of one: they take two cores.
+# Two threads occupy two cores, so they must take less than this share of one thread's time.
 WORTH_WHILE = 0.9
 LONGEST_END_SECONDS = 2.0
 
 
 class OnnxModel:
-    """Run one text at a time through a graph; any number of threads may do so at once.
+    """Run one text at a time through a graph; any number of threads may call this at once.
 
-    While a core is idle, two threads have the vector of a question in three quarters of the time;
-    while it is busy they take longer, because each operator waits for both. Only time tells: now
-    and then some lone texts are run both ways. The vectors are the same.
+    While a second core is idle, two threads embed a question in three quarters of the time. While
+    it is busy, two threads take longer, because each operator waits for both. Only measuring shows
+    which way is faster, so from time to time some single texts are run both ways. Both ways give
+    the same vectors.
     """
 
     def __init__(self, graph: Path, *, may_pair: bool) -> None:
@@ -52,16 +54,17 @@ class OnnxModel:
         self._running = 0
         self._paired = False
         self._until_trial = FIRST_TRIAL
-        # What two threads took of the time of one, for each text of a trial.
+        # The time of two threads divided by the time of one, for each text of a trial.
         self._shares: list[float] = []
         self._losses = 0
         if self._pair is not None:
-            # Its second thread stayed with the parent. Letting go of it would wait for that one.
+            # After a fork, the session's second thread exists only in the parent process.
+            # Freeing the session here would wait for that thread forever, so leak it.
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pair))
             self._pair = None
 
     def run(self, ids: NDArray[np.int32], *, alone: bool) -> Vectors:
-        """Give the vector of a row of tokens; `alone` says that no others are given beside it."""
+        """Return the vector of one row of token ids; `alone` says that it is the only text."""
         with self._lock:
             if _ending.is_set() and threading.current_thread() is not threading.main_thread():
                 raise EmbeddingError("the program is about to end")
@@ -90,7 +93,7 @@ class OnnxModel:
         return _run(self._pair if self._paired else self._single, ids)
 
     def _run_both(self, ids: NDArray[np.int32]) -> Vectors:
-        # In turn, because who comes second finds in the cache what the first has brought there.
+        # Alternate the order, because the second run profits from the processor cache of the first.
         if len(self._shares) % 2:
             (vector, single), (_, pair) = _timed(self._single, ids), _timed(self._pair, ids)
         else:
@@ -101,14 +104,14 @@ class OnnxModel:
         return vector
 
     def _open_pair(self, ids: NDArray[np.int32]) -> bool:
-        """Open the second session, and say whether it gives the same vector as the first."""
+        """Open the second session, and return whether it gives the same vector as the first."""
         try:
             self._pair = _open_session(self._graph, threads=2)
             if np.array_equal(_run(self._pair, ids), _run(self._single, ids)):
                 return True
         except (ModelFilesError, EmbeddingError):  # the file is gone, or memory is short
             pass
-        # If it is not the same, another model has taken its place in the file.
+        # If the vectors differ, the file now holds another model.
         self._give_up_pairing()
         return False
 
@@ -116,7 +119,7 @@ class OnnxModel:
         self._pair, self._paired, self._may_pair = None, False, False
 
     def _choose(self) -> None:
-        """Keep to the faster way from now on."""
+        """Use the faster way from now on."""
         self._paired = bool(np.median(self._shares) < WORTH_WHILE)
         self._shares.clear()
         self._losses = 0 if self._paired else self._losses + 1
@@ -125,7 +128,7 @@ class OnnxModel:
             self._pair, self._until_trial = None, TRIAL_AFTER_LOSSES
 
     def wait(self, until: float) -> None:
-        """Wait for texts that threads are at, up to a moment of the monotonic clock."""
+        """Wait until no thread is embedding, at most until this time of the monotonic clock."""
         while self._running and time.monotonic() < until:
             time.sleep(0.001)
 
@@ -135,13 +138,13 @@ _ending = threading.Event()
 
 
 def is_main_thread_alone() -> bool:
-    """Say whether no other thread may embed any more, because the program is about to end."""
+    """Return whether only the main thread may embed, because the program is about to end."""
     return _ending.is_set()
 
 
 @atexit.register
 def _end() -> None:
-    # A daemon thread that Python ends within ONNX Runtime takes the whole process down with it.
+    # If Python ends a daemon thread inside ONNX Runtime, the whole process crashes.
     _ending.set()
     until = time.monotonic() + LONGEST_END_SECONDS
     for model in list(_models):
@@ -163,20 +166,20 @@ def _run(session: Any, ids: NDArray[np.int32]) -> Vectors:
 
 
 def _open_session(graph: Path, threads: int) -> Any:
-    # Before the import: ONNX Runtime would otherwise keep a device id and a queue of events.
+    # Set before the import, else ONNX Runtime keeps a device id and a queue of telemetry events.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     try:
-        import onnxruntime  # slow to import, so only when vectors are made
+        import onnxruntime  # imported only when vectors are made, because the import is slow
     except ImportError as error:
         raise EmbedderUnavailable(
             f"ONNX Runtime cannot be loaded: {error}", "pip install onnxruntime"
         ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # Between texts the second thread sleeps; within one it must be there at once.
+    # The second thread sleeps between texts, but spins within a text to respond at once.
     options.add_session_config_entry("session.force_spinning_stop", "1")
     options.log_severity_level = 3
-    # An arena would keep the memory that the longest text needed.
+    # A memory arena would never release the memory that the longest text needed.
     options.enable_cpu_mem_arena = False
     try:
         return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])

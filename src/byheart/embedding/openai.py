@@ -1,4 +1,4 @@
-"""Vectors from OpenAI, or from any server that speaks its protocol."""
+"""Get vectors from OpenAI, or from any server that speaks its protocol."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DIMENSIONS = {
     "text-embedding-3-large": 3072,
     "text-embedding-ada-002": 1536,
 }
-# The service reads 8,191 tokens; Chinese can take two of them where the estimate counts one.
+# The service reads 8,191 tokens. Chinese text can have two tokens where the estimate counts one.
 WINDOW_TOKENS = 4000
 
 
@@ -30,12 +30,12 @@ def openai_embedder(
     window_tokens: int = WINDOW_TOKENS,
     requests: JsonRequests | None = None,
 ) -> ServedEmbedder:
-    """Embed through `POST /embeddings`; other servers than OpenAI's may need no key."""
+    """Create an embedder that uses `POST /embeddings`; only OpenAI itself requires an API key."""
     if not api_key and url.rstrip("/") == DEFAULT_URL:
         raise EmbedderUnavailable("OpenAI needs an API key", "set OPENAI_API_KEY")
 
     def body(texts: Sequence[str]) -> dict[str, Any]:
-        # An empty text is refused by the service.
+        # The service refuses an empty text.
         asked = {"model": model, "input": [text or " " for text in texts]}
         return {**asked, "dimensions": dimensions} if dimensions else asked
 
@@ -47,7 +47,7 @@ def openai_embedder(
         rows=_rows,
         dimensions=dimensions or DIMENSIONS.get(model),
         window_tokens=window_tokens,
-        # The service takes at most 2,048 texts and 300,000 tokens at once.
+        # The service takes at most 2,048 texts and 300,000 tokens per request.
         batch_texts=256,
         batch_characters=250_000,
         requests=replace(requests or JsonRequests(), headers=headers),

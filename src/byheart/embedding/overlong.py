@@ -1,4 +1,4 @@
-"""Embeds texts of any length with an embedder that reads so many tokens at once."""
+"""Embed texts of any length with an embedder whose window is limited."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def embed_whole(
     tokens: TokenCounter,
     window_tokens: int,
 ) -> Vectors:
-    """Embed each text; one that exceeds the window becomes the mean direction of its windows.
+    """Embed each text; a text that exceeds the window gets the mean direction of its windows.
 
-    Chunks come in windows already. This is for the rest, long questions above all: they must not
-    be cut off unseen. `embed_fitting` gets the longest texts first: those of a batch are then alike
-    in length, so that a server pads little, and threads that share them end at about the same time.
+    Chunks are already cut into windows. This function is for other texts, mainly long questions,
+    which must not be cut off silently. `embed_fitting` gets the longest texts first. So the texts
+    of a batch are similar in length, a server pads little, and threads finish at about the same
+    time.
     """
     windows = [
-        # No token is shorter than a character of ASCII, so that few questions need be counted.
+        # A token has at least one ASCII character, so most questions need no token count.
         [text]
         if text.isascii() and len(text) <= window_tokens
         else window_texts(text, before="", header="", tokens=tokens, window_tokens=window_tokens)

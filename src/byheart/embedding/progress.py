@@ -1,8 +1,8 @@
-"""How a download tells how far it is."""
+"""Define the callback by which a download reports its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Called with the bytes done and the bytes in all.
+# Called with the bytes done and the bytes in total.
 Progress = Callable[[int, int], None]

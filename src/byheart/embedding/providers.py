@@ -1,7 +1,7 @@
-"""Chooses who makes the vectors.
+"""Choose the provider that makes the vectors.
 
-The openers import what they need when they are called: numpy, tokenizers and ONNX Runtime together
-take longer to import than most commands take to run.
+The openers import their libraries when they are called, because importing numpy, tokenizers and
+ONNX Runtime takes longer than most commands take to run.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def open_embedder(
     offline: bool = False,
     progress: Progress | None = None,
 ) -> LazyEmbedder:
-    """Give an embedder that looks for its provider on first use: opening costs nothing."""
+    """Return an embedder that opens its provider on first use, so this call costs nothing."""
     files = (model, model_path, cache_dir, model_sources, offline)
     onnx = partial(_open_onnx, *files, threads, progress)
     openers: dict[str, tuple[Opener, ...]] = {
-        # A model that is named for ONNX is not one of Ollama's.
+        # `model` names an ONNX model here, so it is not passed to Ollama.
         "auto": (onnx, partial(_open_ollama_at_hand, ollama_url, timeout_seconds)),
         "onnx": (onnx,),
         "ollama": (partial(_open_ollama, model, ollama_url, timeout_seconds),),
@@ -63,7 +63,7 @@ def open_embedder(
 
 
 def _spec(provider: str, model: str | None, model_path: Path | None) -> EmbedderSpec:
-    """Name the model in full, so that other defaults cannot change what is meant."""
+    """Name the model in full, so that a later change of the defaults does not affect it."""
     if provider == "onnx":
         from byheart.embedding.model_library import model_label
 
@@ -129,7 +129,7 @@ def _open_ollama(model: str | None, url: str, timeout_seconds: float) -> Embedde
 
     requests = JsonRequests(timeout_seconds=timeout_seconds)
     embedder = ollama_embedder(model or DEFAULT_MODEL, url=url, requests=requests)
-    embedder.dimensions  # noqa: B018 (asking for them shows that the model is there)
+    embedder.dimensions  # noqa: B018 (the server answers only if it has the model)
     return embedder
 
 

@@ -1,9 +1,9 @@
-"""Reembedding: vectors of another model beside the old ones, and the switch when all are made.
+"""Make vectors of another model beside the old ones, and switch to it when all are made.
 
-note the model → embed what lacks its vectors, batch by batch → switch → drop the old if asked
+record the model → embed the chunks that lack its vectors, in batches → switch → drop old vectors
 
-Everything else goes on by the old model meanwhile. Each batch is kept: whoever is interrupted goes
-on from there. What the new model refuses is left waiting.
+Saves and searches use the old model in the meantime. Each batch is stored, so an interrupted run
+continues from there. Chunks that the new model refuses keep waiting for vectors.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from byheart.model import Reembedding
 OnProgress = Callable[[int, int], None]
 
 _BATCH_CHUNKS = 128
-# So often a save came between the last batch and the switch: then its chunks are made up for after.
+# After this many switches prevented by a concurrent save, switch first and embed its chunks later.
 _MOST_ATTEMPTS = 20
 
 
 class Reembedder:
-    """Lead a store from one model to another."""
+    """Move a store from one model to another."""
 
     def __init__(self, storage: Storage, vectorizer: Vectorizer) -> None:
         self._storage = storage
@@ -31,7 +31,7 @@ class Reembedder:
         self._vectorizer = vectorizer
 
     def reembed(self, on_progress: OnProgress | None, *, keep_old: bool) -> Reembedding:
-        """Make all vectors of the wanted model, then search by it."""
+        """Make all vectors of the configured model, then switch searches to it."""
         before = self._storage.model()
         maker = self._vectorizer.wanted_maker()
         self._generations.begin(maker.model)
@@ -52,7 +52,7 @@ class Reembedder:
         return self._report(before, maker.model, maker, True, waiting, keep_old)
 
     def roll_back(self, *, keep_old: bool) -> Reembedding:
-        """Search by the model before the last switch again, at once."""
+        """Switch searches back to the model used before the last switch, at once."""
         before, previous = self._storage.model(), self._generations.previous()
         if previous is None:
             raise Conflict(
@@ -111,7 +111,7 @@ def _tell_waiting(waiting: int, refusal: str | None) -> str:
 
 
 class _Run:
-    """One pass over a store, from what is missing to the switch."""
+    """Run one pass over a store: make the missing vectors, then switch."""
 
     def __init__(self, storage: Storage, maker: Maker, on_progress: OnProgress | None) -> None:
         self._generations = storage.generations
@@ -122,7 +122,7 @@ class _Run:
         self._last = 0
 
     def switch(self) -> int:
-        """Make what is missing and switch; give how many chunks are left without vectors."""
+        """Make the missing vectors and switch; return how many chunks still have no vectors."""
         attempt = fruitless = 0
         waiting = None
         while waiting is None:
@@ -135,16 +135,16 @@ class _Run:
         return max(waiting - self._fill(), 0) if waiting else 0
 
     def _most_lacking(self, attempt: int, fruitless: int) -> int | None:
-        """Say how many chunks may be left without vectors at the switch, if not any number."""
+        """Return how many chunks may lack vectors at the switch; None allows any number."""
         if fruitless > 1 and self._maker.refusal is not None:
             lacking, total = self._generations.count_lacking(self._maker.model)
-            if lacking < total:  # a model that takes none of the texts is not worth the switch
+            if lacking < total:  # do not switch to a model that refuses every text
                 return None
-        # Somebody who saves without a pause is not waited for without an end.
+        # Do not wait forever for a process that saves without a pause.
         return 0 if attempt < _MOST_ATTEMPTS else _BATCH_CHUNKS
 
     def _start_over(self, fruitless: int) -> None:
-        """Look at every chunk again: vectors made before may have been dropped meanwhile."""
+        """Check every chunk again, because vectors made before may have been dropped meanwhile."""
         if fruitless > 1:
             refusal = f": {self._maker.refusal}" if self._maker.refusal else ""
             raise EmbeddingError(
@@ -153,7 +153,7 @@ class _Run:
         self._last = 0
 
     def _fill(self) -> int:
-        """Make the vectors of all chunks behind the last one, and count these."""
+        """Make the vectors of all chunks after the last processed one, and count the vectors."""
         made = 0
         self._show()
         while batch := self._generations.lacking(self._maker.model, self._last, _BATCH_CHUNKS):

@@ -1,4 +1,4 @@
-"""Reads what a sentence-transformers folder says about its model, without its weights."""
+"""Read the configuration of a model in a sentence-transformers folder, but not its weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byheart.errors import ModelFilesError
 
 Pooling = Literal["mean", "cls"]
 
-# The files that every model's folder has, the weights among them.
+# The files that every model folder must have, including the weights.
 WEIGHTS = "model.safetensors"
 REQUIRED_FILES = ("config.json", "tokenizer.json", WEIGHTS)
 ACTIVATIONS = ("gelu", "gelu_new", "gelu_fast")
@@ -20,7 +20,7 @@ ONLY_BERT = "only BERT-family sentence-transformers models can be loaded"
 
 @dataclass(frozen=True, slots=True)
 class SentenceModel:
-    """The shape of a BERT-family sentence model and how its vectors are to be made."""
+    """Describe the shape of a BERT-family sentence model and how to make its vectors."""
 
     dimensions: int
     layers: int
@@ -81,12 +81,12 @@ def _pooling(folder: Path, name: str) -> Pooling:
 
 
 def _prefixes(folder: Path, name: str) -> tuple[str, str]:
-    """Find what to put before a question and before a passage."""
+    """Find the prefix for questions and the prefix for passages."""
     prompts = _read_json(folder / "config_sentence_transformers.json", {}).get("prompts") or {}
     passage = prompts.get("passage") or prompts.get("document") or ""
     if prompts.get("query") or passage:
         return prompts.get("query") or "", passage
-    # These families ask for prefixes in their descriptions only, not in any file.
+    # These model families document their prefixes only in their descriptions, not in a file.
     family = name.rstrip("/").rpartition("/")[2].lower()
     if "e5-" in family:
         return "query: ", "passage: "

@@ -1,4 +1,4 @@
-"""Vectors from a server: what Ollama and OpenAI have in common."""
+"""Get vectors from a server: the code that Ollama and OpenAI share."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from byheart.embedding.json_requests import JsonRequests
 from byheart.embedding.overlong import embed_whole
 from byheart.errors import EmbeddingError
 
-# A question is waited for by somebody; passages are not.
+# A user waits for the answer to a question, but not for the vectors of passages.
 QUERY_SECONDS = 10.0
 
 
 class ServedEmbedder(EstimatedTokens):
-    """Embed over HTTP; tokens are estimated, since servers do not share their tokenizers."""
+    """Embed over HTTP; token counts are estimates, since servers do not share their tokenizers."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class ServedEmbedder(EstimatedTokens):
 
     @cached_property
     def dimensions(self) -> int:
-        """Give the length of every vector: as known, or as the server answers."""
+        """Return the length of every vector; ask the server if it is not known."""
         return self._known_dimensions or self._ask(["dimensions"], QUERY_SECONDS).shape[1]
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -54,7 +54,7 @@ class ServedEmbedder(EstimatedTokens):
         return self._embed(texts, None)
 
     def embed_query(self, text: str) -> Vectors:
-        """Embed a question, giving up sooner than for passages."""
+        """Embed a question, with a shorter time limit than for passages."""
         vector: Vectors = self._embed([text], QUERY_SECONDS)[0]
         return vector
 
@@ -70,7 +70,7 @@ class ServedEmbedder(EstimatedTokens):
         return embed_whole(texts, embed_fitting, tokens=self, window_tokens=self.window_tokens)
 
     def _ask(self, texts: Sequence[str], total_seconds: float | None) -> Vectors:
-        """Send one batch and give unit vectors, or say what is wrong with the answer."""
+        """Send one batch and return unit vectors, or raise an error that describes the answer."""
         answer = self._requests.post(self._url, self._body(texts), total_seconds)
         try:
             vectors = np.asarray(self._rows(answer), dtype=np.float32)

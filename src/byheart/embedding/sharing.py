@@ -1,7 +1,7 @@
-"""Work that threads share.
+"""Share work among threads.
 
-Pools of `concurrent.futures` take no more work once the main thread has ended, and cannot even be
-imported then, while threads that it left behind go on.
+`concurrent.futures` is no option: after the main thread has ended, its pools accept no work and
+cannot even be imported, although other threads may still be running.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 def share(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -> list[Result]:
-    """Do the same with every item, this thread and others taking the next one in turn."""
+    """Apply `work` to every item; this thread and the others each take the next free item."""
     lock, numbers = threading.Lock(), iter(range(len(items)))
     results: dict[int, Result] = {}
     errors: list[BaseException] = []
@@ -33,7 +33,7 @@ def share(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -
                 errors.append(error)
 
     others: list[threading.Thread] = []
-    with suppress(RuntimeError):  # no more threads can be had: this one does it all
+    with suppress(RuntimeError):  # no more threads can start: the present ones do all the work
         for _ in range(min(threads, len(items)) - 1):
             other = threading.Thread(target=take, name="byheart-embed", daemon=True)
             other.start()
@@ -42,7 +42,7 @@ def share(work: Callable[[Item], Result], items: Sequence[Item], threads: int) -
         take()
         for other in others:
             other.join()
-    except BaseException as error:  # Ctrl-C: the others stop behind what they are at
+    except BaseException as error:  # Ctrl-C: the other threads stop after their current item
         errors.append(error)
         raise
     if errors:

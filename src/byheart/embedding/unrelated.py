@@ -1,6 +1,6 @@
-"""Which cosine has a model for texts that have nothing in common?
+"""Measure the cosine that a model gives to texts that have nothing in common.
 
-With one model that is 0, with another 0.7: only what is above it is similarity.
+This cosine is 0 for one model and 0.7 for another. Only a cosine above it means similarity.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 from byheart.contracts import Embedder
 from byheart.embedding.directions import to_unit_length
 
-# Measured once, so that no question waits for it: questions of ten sets have 0.01 with texts of
-# another.
+# Measured in advance, so that no question has to wait: the questions of ten data sets have a mean
+# cosine of 0.01 with texts of another data set.
 _KNOWN, _OF_KNOWN = "all-MiniLM-L6-v2", 0.0
 _MOST = 0.95
 _TEXTS = (
@@ -29,11 +29,11 @@ _TEXTS = (
 
 
 def measure_unrelated(embedder: Embedder) -> float:
-    """Give the mean cosine of texts on subjects far apart, at least 0."""
+    """Return the mean cosine of texts about unrelated subjects, at least 0."""
     if embedder.name.startswith(_KNOWN):
         return _OF_KNOWN
     vectors = to_unit_length(embedder.embed(_TEXTS), embedder.name).astype("float64")
     count = len(vectors)
-    # The mean over all pairs, without those of a text with itself.
+    # The mean over all pairs of two different texts.
     together = float((vectors.sum(axis=0) ** 2).sum() - (vectors**2).sum())
     return min(max(together / (count * (count - 1)), 0.0), _MOST)

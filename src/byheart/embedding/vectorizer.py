@@ -1,7 +1,7 @@
-"""Vectorizing: whatever the embedder can do now, and the reason for what it cannot.
+"""Make vectors as far as the embedder can, and say why other vectors are missing.
 
-Nothing here raises because a provider is away: a text without vectors is saved and found by its
-words, the answer says why, and the vectors are made up for later.
+An unavailable provider raises no error here. A text without vectors is saved and found by its
+words, the answer says why, and its vectors are made later.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from byheart.model import ECHO, HEADING_SEPARATOR, UNEMBEDDED, Chunk
 Reopen = Callable[[EmbedderSpec], Embedder]
 
 _HASH_BYTES = 16
-# What every model can embed.
+# Every model can embed this text.
 _PLAIN = "a text"
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk with what the embedder is shown around it: its title and the text before it."""
+    """Hold a chunk with the context that the embedder sees: its title and the text before it."""
 
     chunk: Chunk
     before: str
@@ -55,7 +55,7 @@ class Passage:
 
 
 def passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
-    """Pair each chunk that is embedded with the one before it, if under the same headings."""
+    """Pair each chunk that needs vectors with the chunk before it, if its headings are the same."""
     befores: list[Chunk | None] = [None, *chunks]
     return [
         Passage(chunk, previous_text(chunk, before), title)
@@ -67,21 +67,22 @@ def passages(chunks: Sequence[Chunk], title: str | None) -> list[Passage]:
 def by_chunk(
     chunks: Sequence[Chunk], windows: Iterator[tuple[Window, ...]]
 ) -> tuple[tuple[Window, ...], ...]:
-    """Give each chunk the next windows, and none to those that are not embedded."""
+    """Assign the next windows to each chunk; chunks that are not embedded get none."""
     return tuple(() if chunk.chunk_type in UNEMBEDDED else next(windows) for chunk in chunks)
 
 
 def previous_text(chunk: Chunk, before: Chunk | None) -> str:
-    """Give the text before a chunk, if it belongs to the same section."""
+    """Return the text before a chunk, if it belongs to the same section."""
     if before is None or before.headings != chunk.headings or before.chunk_type == ECHO:
         return ""
     return before.content
 
 
 class Made(NamedTuple):
-    """What became of passages: their windows, the model of these, and why vectors are missing.
+    """Hold the windows of passages, the model of their vectors, and why vectors are missing.
 
-    With a model and a reason, some texts were refused, and their windows have no vectors.
+    If both `model` and `reason` are set, the embedder refused some texts, and their windows have
+    no vectors.
     """
 
     windows: list[tuple[Window, ...]]
@@ -90,9 +91,9 @@ class Made(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A question's vector beside the reader it may be put to, and what the answer should say.
+    """Hold a question's vector, the reader to search with it, and notes for the answer.
 
-    `unrelated` is the cosine that its model has for texts with nothing in common.
+    `unrelated` is the cosine that the model gives to texts with nothing in common.
     """
 
     reader: Reader
@@ -103,7 +104,7 @@ class Asked(NamedTuple):
 
 
 class Counter(NamedTuple):
-    """What counts tokens, its name, and whether it counts word by word."""
+    """Hold a token counter, its name, and whether it counts word by word."""
 
     tokens: TokenCounter
     name: str
@@ -111,14 +112,14 @@ class Counter(NamedTuple):
 
 
 class _Chosen(NamedTuple):
-    """The embedder to use, the model its vectors must be of, and whether the settings differ."""
+    """Hold the embedder to use, the store's model, and a remark if the settings differ."""
 
     embedder: Embedder
     stored: Model | None
     remark: str | None
 
     def foreign(self) -> str | None:
-        """Say that it is not of the store's model after all, if so."""
+        """Return an explanation if the embedder does not belong to the store's model."""
         mine = model_of(self.embedder)
         if self.stored is None or self.stored == mine:
             return None
@@ -129,7 +130,7 @@ class _Chosen(NamedTuple):
 
 
 class Maker:
-    """Make vectors with one embedder, each text's once, and count what was made and reused."""
+    """Make vectors with one embedder, one per text, and count made and reused vectors."""
 
     def __init__(self, storage: Storage, embedder: Embedder, overlap_tokens: int) -> None:
         self._storage = storage
@@ -142,7 +143,7 @@ class Maker:
     def windows(
         self, wanted: Sequence[Passage], *, only_known: bool = False
     ) -> list[tuple[Window, ...]]:
-        """Embed passages, except for what was embedded before, or leave out all but that.
+        """Embed passages and reuse known vectors; with `only_known`, embed nothing new.
 
         The windows of texts that the embedder refuses have no vectors; `refusal` says why.
         """
@@ -160,14 +161,14 @@ class Maker:
         ]
 
     def _make(self, texts: Sequence[str], *, is_sound: bool = False) -> dict[str, Vectors]:
-        """Embed texts by halves until those that the embedder refuses stand alone."""
+        """Embed texts; if some are refused, halve the list until each refused text is isolated."""
         try:
             return dict(zip(texts, self._embed(texts), strict=True))
         except EmbedderUnavailable:
             raise
         except EmbeddingError as error:
             if not is_sound:
-                self._embed([_PLAIN])  # if that is refused too, it is not the texts
+                self._embed([_PLAIN])  # raises if the embedder itself fails, not the texts
             if len(texts) == 1:
                 self.refusal = str(error)
                 return {}
@@ -189,7 +190,7 @@ class Maker:
         return window_texts(
             passage.chunk.content,
             before=passage.before,
-            # A document's title is often its first heading as well.
+            # The title of a document is often also its first heading.
             header=HEADING_SEPARATOR.join(dict.fromkeys(each for each in outer if each)),
             tokens=self._embedder,
             window_tokens=self._embedder.window_tokens,
@@ -198,10 +199,10 @@ class Maker:
 
 
 class Vectorizer:
-    """Make vectors of the store's model: by the configured embedder, or by one of that model.
+    """Make vectors of the store's model, with the configured embedder or a reopened one.
 
-    The settings name the wanted model, the store knows the one whose vectors it holds. Until
-    `reembed` has made the one the other, `reopen` opens an embedder of the store's.
+    The settings name the configured model; the store records the model of its vectors. While the
+    two differ, until `reembed` switches the store, `reopen` opens an embedder of the store's model.
     """
 
     def __init__(
@@ -218,12 +219,12 @@ class Vectorizer:
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
         self._unrelated: dict[Model | None, float] = {}
-        # The model that the store held at the last question, looked at again with each.
+        # The store's model at the last question; each question checks it again.
         self._held: Model | None = None
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
     def unavailable(self) -> str | None:
-        """Say why no vectors can be made at the moment, if that is so, by looking only."""
+        """Return why no vectors can be made now, or None, without opening or fetching a model."""
         try:
             chosen = self._choose()
             return _away(chosen.embedder) or chosen.foreign()
@@ -231,14 +232,14 @@ class Vectorizer:
             return str(error)
 
     def remark(self) -> str | None:
-        """Say that the settings name another model than the one that serves, if that is so."""
+        """Return a remark if the settings name another model than the store's."""
         try:
             return self._choose().remark
         except EmbeddingError:
             return None
 
     def wanted_name(self) -> str | None:
-        """Name the model that the settings name, as far as that is known without fetching it."""
+        """Return the name of the configured model, as far as it is known without fetching it."""
         if _away(self._embedder) is None:
             with suppress(EmbeddingError):
                 return self._embedder.name
@@ -246,26 +247,26 @@ class Vectorizer:
         return None if spec is None or spec.provider == "none" else f"{spec.provider}/{spec.model}"
 
     def tokens(self) -> TokenCounter:
-        """Give the measure of chunks: the tokens of the store's model."""
+        """Return the token counter that measures chunks: that of the store's model."""
         try:
             return self._choose().embedder
         except EmbeddingError:
             return self._embedder
 
     def unload(self, idle_seconds: float) -> None:
-        """Let go of the memory that idle models take, until the next text."""
+        """Release the memory of idle models until the next text."""
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, Unloadable):
                 embedder.unload(idle_seconds)
 
     def forget_failures(self) -> None:
-        """Look for providers again at the next text: something was repaired."""
+        """Ask the providers again at the next text, because something was repaired."""
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, RemembersFailure):
                 embedder.forget_failure()
 
     def counter(self) -> Counter:
-        """Give that measure with its name: a model, or an estimate."""
+        """Return the token counter of chunks with its name, which is a model or an estimate."""
         try:
             tokens = self._choose().embedder
         except EmbeddingError:
@@ -276,13 +277,13 @@ class Vectorizer:
 
     @contextmanager
     def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
-        """Open the store for a search, with the question's vector under the model it holds then."""
+        """Open the store for a search, with the question's vector of the store's current model."""
         with ExitStack() as stack:
             assumed = self._held
             while True:
                 vector, model, degraded, remark = self._embed_question(question, remember, assumed)
                 if question and vector is None and assumed is not None:
-                    assumed = None  # the store may hold another model by now
+                    assumed = None  # the store may have switched to another model
                     continue
                 reader = stack.enter_context(self._storage.searching())
                 if vector is None:
@@ -291,11 +292,11 @@ class Vectorizer:
                 self._held = assumed = held if held == model else None
                 if held in (None, model):
                     break
-                stack.close()  # switched between the two: vectors of two models do not compare
+                stack.close()  # the model was switched meanwhile, and vectors of two models differ
             yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
     def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
-        """Embed a question, or say why that cannot be done."""
+        """Embed a question, or return the reason why that is impossible."""
         vector, _, reason, _ = self._embed_question(text, True, None)
         return vector, reason
 
@@ -318,13 +319,13 @@ class Vectorizer:
         return None, None, reason, None
 
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
-        """Learn once which cosine means nothing; if that fails, the next question tries again."""
+        """Measure the cosine of unrelated texts once; after a failure, the next question tries."""
         if model not in self._unrelated:
             with suppress(EmbeddingError, ValueError):
                 self._unrelated[model] = measure_unrelated(embedder)
 
     def windows(self, wanted: Sequence[Passage]) -> Made:
-        """Embed passages, or say why vectors are missing from what is returned."""
+        """Embed passages, and return the reason if vectors are missing."""
         try:
             chosen = self._choose()
             reason = chosen.foreign()
@@ -339,18 +340,18 @@ class Vectorizer:
         return Made([() for _ in wanted], None, reason)
 
     def known_windows(self, wanted: Sequence[Passage]) -> Made:
-        """Give the vectors of passages that were embedded before; those of others come later."""
+        """Return the vectors of passages that were embedded before; the others are made later."""
         try:
             chosen = self._choose()
             if chosen.foreign() is None:
                 maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
                 return Made(maker.windows(wanted, only_known=True), maker.model, None)
-        except EmbeddingError:  # whoever makes the missing ones is told
+        except EmbeddingError:  # reported when the missing vectors are made
             pass
         return Made([() for _ in wanted], None, None)
 
     def wanted_maker(self) -> Maker:
-        """Open whatever makes vectors of the wanted model, fetching that if need be."""
+        """Open a maker of vectors for the configured model; fetch the model if needed."""
         maker = Maker(self._storage, self._embedder, self._overlap_tokens)
         spec = _spec_of(self._embedder)
         if spec is not None:
@@ -358,10 +359,10 @@ class Vectorizer:
         return maker
 
     def _choose(self, held: Model | None = None) -> _Chosen:
-        """Choose the embedder that is of the store's model, and say if it is not the wanted one.
+        """Choose an embedder of the store's model, with a remark if the settings name another.
 
-        Models that are neither at hand nor surely needed are not fetched to look at their names.
-        Who looks at the store afterwards may say which model it held before.
+        A model that is not on this machine is not fetched only to learn its name. `held` is the
+        store's model if the caller already knows it and checks the store afterwards.
         """
         stored, away = held or self._storage.model(), _away(self._embedder)
         if stored is None or (away is None and model_of(self._embedder) == stored):
@@ -385,7 +386,7 @@ class Vectorizer:
     def _earlier(
         self, stored: Model, spec: EmbedderSpec, reopen: Reopen
     ) -> tuple[Embedder | None, str | None]:
-        """Open an embedder of the store's model again, or say why that cannot be done."""
+        """Reopen an embedder of the store's model, or return the reason why that is impossible."""
         try:
             if spec not in self._reopened:
                 self._reopened[spec] = reopen(spec)
@@ -404,10 +405,10 @@ class Vectorizer:
         )
 
     def _note(self, embedder: Embedder, model: Model) -> None:
-        """Leave word of how others can open an embedder of the store's model."""
+        """Record in the store how to open an embedder of its model."""
         spec = _spec_of(embedder)
         if spec is not None and model not in self._noted:
-            with suppress(StoreError):  # a convenience for later: no reason to fail a save
+            with suppress(StoreError):  # the record is only a convenience, so a save must not fail
                 if self._storage.generations.spec_of(model) != spec:
                     self._storage.generations.note(model, spec)
                 self._noted.add(model)
@@ -422,17 +423,17 @@ def _embed_query(embedder: Embedder, text: str, remember: bool) -> Vectors:
 
 @contextmanager
 def _own_errors() -> Iterator[None]:
-    """Take what an embedder of the caller's own raises for an error of ours."""
+    """Translate any exception of a custom embedder into an EmbeddingError."""
     try:
         yield
     except ByheartError:
         raise
-    except Exception as error:  # whatever code that is not ours may raise
+    except Exception as error:  # custom code may raise anything
         raise EmbeddingError(f"the embedder failed: {error}") from error
 
 
 def _checked(vectors: Vectors, shape: tuple[int, ...], name: str) -> Vectors:
-    """Refuse what would make later searches fail, or rank by something else than direction."""
+    """Return unit vectors, or raise if vectors would break later searches or their ranking."""
     if vectors.shape != shape:
         raise EmbeddingError(
             f"the embedder {name} gave vectors of shape {vectors.shape} instead of {shape}"
@@ -441,7 +442,7 @@ def _checked(vectors: Vectors, shape: tuple[int, ...], name: str) -> Vectors:
 
 
 def model_of(embedder: Embedder) -> Model:
-    """Name the model of an embedder."""
+    """Return the model of an embedder."""
     return Model(embedder.name, embedder.dimensions)
 
 

@@ -1,4 +1,4 @@
-"""Downloads a wheel from the package index that this Python is set up for."""
+"""Download a wheel from the package index that this Python is configured for."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ POLL_SECONDS = 0.1
 
 
 def download_wheel(requirement: str, into: Path, *, total_bytes: int, progress: Progress) -> Path:
-    """Download one wheel without what it depends on, by pip, which knows mirrors and proxies."""
+    """Download one wheel without its dependencies, with pip, which knows mirrors and proxies."""
     workspace = into / "pip"
     workspace.mkdir(parents=True)
     options = ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--quiet"]
     limits = ["--disable-pip-version-check", "--retries", "0", "--timeout", "4"]
     command = [*_pip(), "download", *options, *limits, "--dest", str(into), requirement]
-    # pip keeps the unfinished download in TMPDIR: its growing size is the progress.
+    # pip keeps the unfinished download in TMPDIR, so the size of this folder shows the progress.
     environment = {**os.environ, "TMPDIR": str(workspace), "TEMP": str(workspace)}
     log = into / "pip.log"
     with log.open("wb") as output:
@@ -46,7 +46,7 @@ def download_wheel(requirement: str, into: Path, *, total_bytes: int, progress: 
 def _finish(
     process: subprocess.Popen[bytes], folder: Path, total_bytes: int, progress: Progress
 ) -> int:
-    """Wait for a download as long as it grows, reporting its size."""
+    """Wait for a download while its size grows, and report that size."""
     done = -1
     moved_at = time.monotonic()
     while process.poll() is None:
@@ -60,10 +60,10 @@ def _finish(
 
 
 def _pip() -> list[str]:
-    """Find a pip that leaves this environment as it is."""
+    """Find a pip that can run without changing this environment."""
     if importlib.util.find_spec("pip"):
         return [sys.executable, "-m", "pip"]
-    # Environments made by uv have no pip, but Python itself brings one along.
+    # Environments made by uv have no pip, but Python bundles a wheel of it.
     ensurepip = importlib.util.find_spec("ensurepip")
     folders = ensurepip.submodule_search_locations if ensurepip else None
     for bundled in Path(next(iter(folders or [""]))).glob("_bundled/pip-*.whl"):
@@ -78,7 +78,7 @@ def _size_of(folder: Path) -> int:
     for path in folder.rglob("*"):
         try:
             size += path.stat().st_size
-        except OSError:  # pip moves its files about
+        except OSError:  # pip may move or delete files meanwhile
             continue
     return size
 

@@ -1,4 +1,4 @@
-"""Which texts are embedded for a chunk, so that no part of it is cut off unseen?"""
+"""Cut a chunk into the texts to embed, so that no part of it is lost silently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from byheart.contracts import TokenCounter
 
 HEADER_SHARE = 4
-# Longer than the tail of any natural text of 80 tokens: bounds the work, not the result.
+# No natural text has this many characters per token, so it limits the work, not the result.
 CHARACTERS_PER_TOKEN_AT_MOST = 40
 
 
@@ -22,11 +22,11 @@ def window_texts(
     window_tokens: int,
     overlap_tokens: int = 80,
 ) -> list[str]:
-    """Give the least number of texts, balanced in size, that together hold the whole chunk.
+    """Return the fewest texts, balanced in size, that together contain the whole chunk.
 
-    Each starts with `header` (cut to a quarter of the window); the first also shows the end of
-    `before`, the text that precedes the chunk, where that needs no further window. None exceeds
-    `window_tokens`, counted by `tokens` on the finished text.
+    Each text starts with `header` (cut to a quarter of the window). The first text also contains
+    the end of `before`, the text that precedes the chunk, if this needs no further window. No text
+    exceeds `window_tokens`, which `tokens` counts on the finished text.
     """
     header = _leading(header, tokens, window_tokens // HEADER_SHARE)
     starts = tokens.token_starts(chunk_text)
@@ -38,7 +38,7 @@ def window_texts(
         excess = max(len(tokens.token_starts(text)) for text in texts) - window_tokens
         if excess <= 0 or room <= 1:
             break
-        # Cut off from its neighbours, or joined to a header, a text can count more tokens.
+        # A slice can have more tokens alone, or with a header, than within the whole text.
         room -= max(excess, step)
         step *= 2
     lead = _lead(before, slices[0], header, tokens, window_tokens, overlap_tokens)
@@ -50,7 +50,7 @@ def _under(header: str, text: str) -> str:
 
 
 def _balanced_slices(text: str, starts: Sequence[int], room: int) -> list[str]:
-    """Cut the text into the fewest slices of at most `room` tokens, the largest being smallest."""
+    """Cut the text into the fewest slices of at most `room` tokens, of nearly equal size."""
     total = len(starts)
     if total <= room:
         return [text]
@@ -69,12 +69,12 @@ def _balanced_slices(text: str, starts: Sequence[int], room: int) -> list[str]:
 
 
 def _cuts(words: Sequence[int], total: int, room: int) -> list[int]:
-    """Give the token index at which each slice ends when each takes all the words it can."""
+    """Return the token index at which each slice ends if each slice takes as many words as fit."""
     cuts: list[int] = []
     position = 0
     while position < total:
         furthest = words[bisect_right(words, position + room) - 1]
-        # A single word that is longer than the room is the only one to be broken.
+        # Break a word only if the word alone exceeds the room.
         position = furthest if furthest > position else min(position + room, total)
         cuts.append(position)
     return cuts
@@ -101,7 +101,7 @@ def _lead(
     window_tokens: int,
     overlap_tokens: int,
 ) -> str:
-    """Give as much of the end of `before` as fits into the first window."""
+    """Return as much of the end of `before` as fits into the first window."""
     used = len(tokens.token_starts(_under(header, first)))
     limit = min(overlap_tokens, window_tokens - used)
     if limit <= 0 or not before.strip():

@@ -1,6 +1,6 @@
-"""What does a text say about itself? Its summary, its entities and its importance; its secrets.
+"""Extract the summary, the entities, the importance and the secrets of a text.
 
-Pure functions of the text: no I/O, no model, linear time on any input.
+All functions are pure: no I/O, no model, linear time on any input.
 """
 
 from byheart.extraction.entities import extract_entities

@@ -1,4 +1,4 @@
-"""Find the names in a text by how they are written."""
+"""Find the names in a text by their spelling."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from byheart.extraction.vocabulary import (
 )
 
 MAX_ENTITIES = 64
-# The first 64 names of a long text stand near its beginning.
+# The first 64 names of a long text are near its beginning.
 SCANNED_CHARS = 50_000
 _PIECE_CHARS = 5_000
 MAX_NAME_CHARS = 64
 MAX_NAME_WORDS = 6
 
-# Every repetition is bounded or cannot fail after it began, so that no text makes one run away.
+# Every repetition is bounded or cannot backtrack, so that no text makes a pattern run away.
 _NOISE = re.compile(r"\b[a-zA-Z]{2,10}://\S+|\bwww\.\S+|</?[A-Za-z][^<>\n]{0,300}>")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _QUOTED = re.compile(
@@ -48,11 +48,11 @@ _TOKEN = re.compile(
     rf"|(?P<word>{_WORD}(?:[-'’]{_WORD}|\.\d+|\.[a-z]{{2,4}}\b|\+\+|#(?!\w))*)"
 )
 _VERSION = re.compile(r"[vV]?\d{1,4}(?:\.\d{1,5}){1,3}\w{0,4}|[vV]\d{1,4}|\d{1,2}")
-# What stands behind a lower-case word is mostly a mere number.
+# A number after a lower-case word is mostly only a number, so such a version must be clear.
 _CLEAR_VERSION = re.compile(
     r"[vV]\d{1,4}(?:\.\d{1,5}){0,3}\w{0,4}|[1-9]\d{0,3}(?:\.\d{1,5}){1,3}\w{0,4}|0(?:\.\d{1,5}){2,3}"
 )
-# Marked by a v, or of three numbers that are no date.
+# A version that starts with a v, or that has three numbers and is no date, is beyond doubt.
 _BEFORE_VERSION = re.compile(
     rf" (?={_CLEAR_VERSION.pattern})(?=(v\d|\d{{1,4}}\.\d{{1,5}}\.\d{{1,3}}(?!\d))?)"
 )
@@ -80,18 +80,18 @@ class _Found(NamedTuple):
 
 
 def extract_entities(content: str) -> tuple[str, ...]:
-    """Give the names a text mentions, in order of first appearance, at most 64."""
+    """Return the names that a text mentions, in order of first appearance, at most 64."""
     names: dict[str, str] = {}
     for text in _pieces(_without_noise(content[:SCANNED_CHARS])):
         _collect(_find_all(text), names)
-        # Source code has as many on its first page.
+        # Source code reaches this limit on its first page.
         if len(names) == MAX_ENTITIES:
             break
     return tuple(names.values())
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Cut a text at line ends, which no name reaches across."""
+    """Cut a text into pieces at line ends, since no name spans two lines."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + _PIECE_CHARS) + 1 or len(text)
@@ -114,7 +114,7 @@ def _find_all(text: str) -> list[_Found]:
 
 
 def _without_noise(text: str) -> str:
-    """Blank out fenced code, addresses and tags."""
+    """Remove fenced code, URLs and HTML tags from a text."""
     kept, fence = [], ""
     for line in text.splitlines():
         mark = _FENCE.match(line)
@@ -128,7 +128,7 @@ def _without_noise(text: str) -> str:
 
 
 def _is_quoted_name(text: str) -> bool:
-    """Tell a quoted name from a quoted sentence or a piece of code."""
+    """Return whether a quoted text is a name rather than a sentence or a piece of code."""
     words = text.split()
     long_enough = len(text) > 2 or (len(text) == 2 and not text.isascii())
     return (
@@ -141,7 +141,7 @@ def _is_quoted_name(text: str) -> bool:
 
 
 def _tokens(text: str) -> Iterator[_Token]:
-    """Give every word that is, or may be a part of, a name."""
+    """Return every word that is a name or may be part of one."""
     end = 0
     broken = False
     versioned = {space.start(): bool(space[1]) for space in _BEFORE_VERSION.finditer(text)}
@@ -153,7 +153,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             yield _Token("product", word, match.start(), opens_sentence=False, continues=False)
             continue
         if word and word.isalpha() and word.islower() and word not in NAME_CONNECTORS:
-            # Most words end here; anything more for each of them doubles the time for a text.
+            # Most words end here. Any further work on them would double the time for a text.
             end, broken = match.end(), True
             continue
         kind, name = _read_mention(mention) if mention else _read_word(word.strip("_"))
@@ -162,7 +162,7 @@ def _tokens(text: str) -> Iterator[_Token]:
             kind = "plain"
         opens_sentence = match.start() == len(gap) or bool(_SENTENCE_START.search(gap))
         yield _Token(kind, name, match.start(), opens_sentence, gap == " " and not broken)
-        # "Alice's Book" are two names.
+        # "Alice's Book" contains two names.
         broken = match[0].endswith(("'s", "’s"))
 
 
@@ -172,7 +172,7 @@ def _read_mention(text: str) -> tuple[_TokenKind, str]:
 
 
 def _read_word(word: str) -> tuple[_TokenKind, str]:
-    """Tell by its spelling what a word is, and give it without possessive or plural ending."""
+    """Classify a word by its spelling; return it without its possessive or plural ending."""
     word = _POSSESSIVE.sub("", word)
     if not 1 < len(word) <= MAX_NAME_CHARS or _CONTRACTION.search(word):
         return "plain", word
@@ -190,7 +190,7 @@ def _read_word(word: str) -> tuple[_TokenKind, str]:
         word = word[:-1]
     if word[0].isupper():
         return "name", word
-    # getUserName stands for itself; it is no first name of what follows.
+    # getUserName is a complete name; the next word does not belong to it.
     return "identifier" if _INNER_CAPITAL.search(word) else "plain", word
 
 
@@ -201,7 +201,7 @@ def _read_lower(word: str) -> _TokenKind:
 
 
 def _may_be_product(word: str, *, beyond_doubt: bool) -> bool:
-    """Say whether a word, with a version behind it, is a name: "numpy 2.0", but not "mean 2.0"."""
+    """Return whether a word before a version is a name: "numpy 2.0", but not "mean 2.0"."""
     if not beyond_doubt:
         return word in PRODUCTS
     plain = len(word) > 1 and word.isascii() and word.isalnum() and word.islower()
@@ -245,7 +245,7 @@ def _belongs(token: _Token, phrase: list[_Token]) -> bool:
 
 
 def _name_of(phrase: list[_Token]) -> Iterator[_Found]:
-    """Cut from a run of capitalised words what is no part of a name, and give the rest."""
+    """Remove the words that are no part of a name from a phrase, and return the rest."""
     if phrase and phrase[0].kind == "product" and len(phrase) == 1:
         return
     if phrase and phrase[0].kind != "name":
@@ -273,7 +273,7 @@ def _is_ordinary_opening(token: _Token) -> bool:
 
 
 def _collect(found: Iterable[_Found], names: dict[str, str]) -> None:
-    """Keep each name once whatever its case, in its longest form."""
+    """Keep each name once, regardless of its case, in its longest form."""
     for _, name in found:
         key = _ARTICLE.sub("", name, count=1).casefold()
         if key in names:

@@ -1,4 +1,4 @@
-"""Guess how much a text matters, from 0 to 10; docs/importance.md explains the formula."""
+"""Estimate how important a text is, from 0 to 10; docs/importance.md explains the formula."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection
 from byheart.extraction.vocabulary import STOP_WORDS, UNSPACED
 
 SCANNED_CHARS = 20_000
-# A memory states its preference at once; a long document holds all these words somewhere.
+# A memory states its preference at the beginning; a long document has all these words somewhere.
 STANCE_CHARS = 500
 
 BASE = 3.0
@@ -18,7 +18,7 @@ PREFERENCE_BONUS = 2.0
 DEFINITE_BONUS = 1.0
 SOURCE_BONUS = 0.5
 METADATA_BONUS = 0.5
-# What was kept because it happened, not because somebody found it worth keeping, counts less.
+# Automatically recorded texts count less than texts that somebody chose to save.
 KIND_BONUS = {
     "relationship": 1.0,
     "entity": 0.5,
@@ -56,7 +56,7 @@ def score_importance(
     has_source: bool = False,
     has_metadata: bool = False,
 ) -> float:
-    """Score a text from 0 to 10, to one decimal."""
+    """Score a text from 0 to 10, with one decimal."""
     text = content[:SCANNED_CHARS]
     opening = text[:STANCE_CHARS]
     is_definite = _DEFINITE.search(opening) and not _HEDGED.search(opening)

@@ -12,8 +12,8 @@ from byheart.extraction.secret_rules import Rule, expand_macro
 
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-# Lines of a key of which the end is missing: perhaps numbered by the tool that showed them,
-# headers first.
+# The lines of a key whose end is missing. Headers come first, and the lines may have numbers, added
+# by the tool that printed them.
 _KEY_BODY = re.compile(
     r"(?:(?>[ \t]{0,10}(?:\d{1,7}(?:\u2192|[:|-][ \t]?|[ \t]{1,4}))?)"
     r"(?>[A-Z][A-Za-z-]{2,20}:[ ][^\n]{0,200}|[A-Za-z0-9+/=\\]*+)[ \t\r]*+(?:\n|\Z))*+"
@@ -23,7 +23,7 @@ _LONGEST_KEY = 20_000
 
 
 def _find_private_keys(rule: Rule, text: str) -> Iterator[Found]:
-    """Find private keys, and what there is of one that was cut off."""
+    """Find private keys, and the remaining lines of a key that was cut off."""
     at = 0
     ends = (match.end() for match in _KEY_ENDS.finditer(text))
     end: int | None = next(ends, None)
@@ -31,10 +31,10 @@ def _find_private_keys(rule: Rule, text: str) -> Iterator[Found]:
     for begins, following in zip_longest(beginnings, beginnings[1:]):
         if begins.start() < at:
             continue
-        # Ends are gone through once, however many keys begin.
+        # Read the list of ends only once, regardless of the number of keys.
         while end is not None and end < begins.end():
             end = next(ends, None)
-        # An end behind where another one begins is of that one.
+        # An end after the beginning of the next key belongs to that next key.
         last = len(text) if following is None else following.start()
         whole = end is not None and end <= min(last, begins.start() + _LONGEST_KEY)
         body = _KEY_BODY.match(text, begins.end(), begins.end() + _LONGEST_KEY)
@@ -44,7 +44,7 @@ def _find_private_keys(rule: Rule, text: str) -> Iterator[Found]:
 
 
 def _find_yaml_blocks(_: Rule, text: str) -> Iterator[Found]:
-    """Find secrets in lines of their own, indented below their names."""
+    """Find secrets in YAML blocks, on indented lines below their names."""
     at = 0
     for begins in _block_pattern().finditer(text):
         if begins.start() < at:
@@ -71,7 +71,7 @@ def _block_pattern() -> re.Pattern[str]:
 
 
 def _end_of_block(text: str, start: int, indent: int) -> int:
-    """Find the first line that is not indented further, or that ends a longest secret."""
+    """Find the end of a block: the first line without deeper indentation, or the size limit."""
     at = start
     while at < len(text) and at - start < _LONGEST_KEY:
         end = text.find("\n", at) + 1 or len(text)
@@ -82,7 +82,7 @@ def _end_of_block(text: str, start: int, indent: int) -> int:
     return at
 
 
-# By the names that secret_patterns.json uses.
+# The finders by the names that secret_patterns.json uses.
 FINDERS: Mapping[str, Callable[[Rule, str], Iterator[Found]]] = {
     "private_key": _find_private_keys,
     "yaml_block": _find_yaml_blocks,

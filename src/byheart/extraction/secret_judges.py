@@ -1,7 +1,7 @@
-"""Judge whether the match of a rule is a secret, and how far the secret goes.
+"""Judge whether the match of a rule is a secret, and where the secret ends.
 
-A judge is named in secret_patterns.json. It gives the secret's place in the text and its kind, or
-nothing if the match only looks like a secret.
+The rules in secret_patterns.json name their judges. A judge returns the secret's position in the
+text and its kind, or None if the match only looks like a secret.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MARK = "[redacted: "
 
 
 class Found(NamedTuple):
-    """Where a secret stands, and of which kind it is."""
+    """Hold the position of a secret in a text, and its kind."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ Judge = Callable[[Rule, re.Match[str]], Found | None]
 
 _PASSWORDS = ("pass", "pwd")
 _PATHS = ("/", "~", "./", "../")
-# A name that goes on like this is about a secret: it is not its value that follows.
+# A name that ends like this only concerns a secret (`token_ttl`): the value after it is no secret.
 _ABOUTS = (
     "id|ids|name|path|file|dir|url|uri|type|hash|count|len|length|size|limit|field|env|var|label"
     "|prefix|format|policy|rounds|expires?|expiry|ttl|in|at|s"
@@ -44,22 +44,22 @@ _PLACEHOLDER = re.compile(
     r"(?i)(?:[*x.•#-]+|none|null|nil|true|false|undefined|str|string|bytes|secret|required|optional"
     r"|pass(?:word|wd)?|redacted|example\w*|placeholder|change[-_]?me\w*|dummy\w*|your[-_].*|my[-_].*"
     r"|number|boolean|any|unknown|[:@]?[$%<].*"
-    # What examples and tests put there: "mysecretpassword", "wrong_password".
+    # Values that examples and tests use: "mysecretpassword", "wrong_password".
     r"|(?:(?:my|your|test|new|old|wrong|invalid|correct|some|strong|super|secure|secret|user|admin"
     r"|plain|hashed|sample|fake)[-_]?){1,3}pass(?:word|wd|phrase)?\d{0,3})"
 )
-# Options that say where a password comes from.
+# Option values that say where a password comes from.
 _SOURCES = re.compile(
     r"(?i)(?:prompt|ask|stdin|env|file|interactive|yes|no|on|off|always|never|auto|default|enabled"
     r"|disabled)(?::.*)?|(?:your|my|new|old|the|db|admin|user)?_?pass(?:word|wd|phrase)?_?(?:here)?"
 )
-# Methods, sizes and formats that are said of passwords: "is SHA256-hashed", "is 8-digit".
+# Methods, sizes and formats in descriptions of passwords: "is SHA256-hashed", "is 8-digit".
 _METHOD = re.compile(
     r"(?i)(?:sha-?\d|md5|base64|bcrypt|scrypt|argon|pbkdf|utf-?\d|ascii|aes|rsa"
     r"|\d+[- ]?(?:char|digit|bit|byte|letter|day|week|month|year|hour|minute|second|step|factor))"
 )
 _LEAST_KEY_CHARS, _LEAST_BITS_PER_CHAR = 12, 3.0
-# A name in a program has few numbers in it; random letters and digits have many.
+# An identifier in a program contains few numbers; random letters and digits contain many.
 _NUMBER, _MOST_NUMBERS = re.compile(r"\d+"), 2
 _WORD, _LEAST_CHARS_OF_WORDS = re.compile(r"[A-Z]*[a-z]+|[A-Z]+|\d+"), 3.5
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -71,21 +71,21 @@ _ENDS_SENTENCE = re.compile(r"[*_`)]{0,3}(?:[.!](?:\s|\Z)|,\s|\s{0,3}(?:\r?\n|\Z
 
 
 def judge(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Say what of a match is a secret, if anything."""
+    """Return the part of a match that is a secret, or None."""
     return JUDGES[rule.judge](rule, match) if rule.judge else _whole(rule, match)
 
 
 def kind_of(name: str) -> str:
-    """Name the kind of the value that a name stands for."""
+    """Return the kind of secret that a name announces: a password or a key."""
     return "password" if any(each in name.lower() for each in _PASSWORDS) else "key"
 
 
 def is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
-    """Judge the value of a name that sounds like a secret's."""
+    """Return whether the value of a suspicious name is a secret."""
     if _PLACEHOLDER.fullmatch(value) or (rest and _ABOUT.search(rest)) or MARK in value:
         return False
     if name.lower().startswith(_PASSWORDS):
-        # `password=password` hands a variable on, `DB_PASSWORD=correcthorse` sets one.
+        # `password=password` passes a variable on; `DB_PASSWORD=correcthorse` sets a password.
         is_set = bool(quote) or sign == ">" or (name.isupper() and "=" in sign)
         told = " " in value and "pass" in value.lower()  # a label: "enter your password"
         return not told and not value.startswith(_PATHS) and (is_set or not _is_name(value))
@@ -96,7 +96,7 @@ def is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
     return _is_mixed(value) and " " not in value and _bits_per_char(value) >= _LEAST_BITS_PER_CHAR
 
 
-# --- Judges, by the names that the data file uses ------------------------------------------------
+# --- Judges, which the data file refers to by name -----------------------------------------------
 
 
 def _whole(rule: Rule, match: re.Match[str]) -> Found:
@@ -112,13 +112,13 @@ def _value(rule: Rule, match: re.Match[str]) -> str:
 
 
 def _number_in_base64(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Accept a bot's token, which begins with the bot's number."""
+    """Accept the token of a bot, which begins with the number of the bot in base64."""
     decoded = _decode(match["number"])
     return _whole(rule, match) if decoded is not None and decoded.isdigit() else None
 
 
 def _login_in_base64(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Accept `user:password` in base64, as Docker and npm keep it."""
+    """Accept `user:password` in base64, as Docker and npm store it."""
     decoded = _decode(match["value"]) or b""
     user, colon, password = decoded.partition(b":")
     readable = decoded.isascii() and decoded.decode("ascii").isprintable()
@@ -143,7 +143,7 @@ def _no_placeholder(rule: Rule, match: re.Match[str]) -> Found | None:
 
 
 def _no_number(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Refuse a user and a group, which are numbers."""
+    """Refuse a number, because it is a user or group id."""
     return None if _value(rule, match).isdigit() else _no_placeholder(rule, match)
 
 
@@ -197,14 +197,14 @@ def _said(rule: Rule, match: re.Match[str]) -> Found | None:
     else:
         ends = _ENDS_SENTENCE.match(match.string, end) is not None
         is_found = is_statement and ends and value.isalpha()
-    # "pin" is a word of electronics and of bowling too: only its digits are a secret.
+    # "pin" is also a word of electronics and bowling, so only digits after it are a secret.
     if match[0][:3].lower() == "pin" and not value.isdigit():
         is_found = False
     return Found(start, end, rule.kind) if is_found else None
 
 
 def _said_in_ascii(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Judge Latin letters after a word for password in a text of another script."""
+    """Judge ASCII characters after the word for password in a text of another script."""
     start = match.start("value")
     value = match["value"].rstrip(_TRAILING)
     if len(value) < 4 or _is_told(value):
@@ -218,7 +218,7 @@ def _looks_like_password(rule: Rule, match: re.Match[str]) -> Found | None:
 
 
 def _seed_words(rule: Rule, match: re.Match[str]) -> Found | None:
-    """Accept twelve words or more that are no sentence; stop where a wallet's list would."""
+    """Accept twelve or more words that are no sentence; stop where a wallet's list ends."""
     start, text = match.start("value"), match["value"]
     function_words = load_words().function_words
     last = count = 0
@@ -235,7 +235,8 @@ def _phrase_of_words(rule: Rule, match: re.Match[str]) -> Found | None:
     words, phrase = load_words(), _LETTERS.findall(match["value"].lower())
     if any(each in words.function_words or "pass" in each for each in phrase):
         return None
-    # One such word may well be in a phrase ("correct horse battery staple"), two make a remark.
+    # One descriptive word may occur in a passphrase ("correct horse battery staple"). Two such
+    # words show that the text is about a password.
     return None if sum(each in words.told for each in phrase) > 1 else _whole(rule, match)
 
 
@@ -257,7 +258,7 @@ JUDGES: Mapping[str, Judge] = {
 }
 
 
-# --- What a value looks like ------------------------------------------------------------------
+# --- Tests of a value's form ------------------------------------------------------------------
 
 
 def _decode(text: str) -> bytes | None:
@@ -268,7 +269,7 @@ def _decode(text: str) -> bytes | None:
 
 
 def _looks_chosen(value: str) -> bool:
-    """Say whether an unquoted value is more than a word: digits, signs or several words."""
+    """Return whether an unquoted value looks like a password: with digits, signs or many words."""
     if any(char in "(){}[]<>|" for char in value):
         return False
     has_letter = any(char.isalpha() for char in value)
@@ -278,7 +279,7 @@ def _looks_chosen(value: str) -> bool:
 
 
 def _is_told(value: str) -> bool:
-    """Say whether this is said of a password rather than being one."""
+    """Return whether the value describes a password rather than being one."""
     words, plain = load_words(), value.lower()
     if plain in words.told or "pass" in plain or MARK in value or plain.startswith("http"):
         return True
@@ -288,7 +289,7 @@ def _is_told(value: str) -> bool:
 
 
 def _is_call(value: str) -> bool:
-    """Say whether something before a bracket names a function: `argon2.hash_password(`."""
+    """Return whether a value before a bracket is a function: `argon2.hash_password(`."""
     return "." in value and all(part.isidentifier() for part in value.split("."))
 
 
@@ -297,17 +298,17 @@ def _is_mixed(value: str) -> bool:
 
 
 def _is_name(value: str) -> bool:
-    """Say whether something is a word, but not several: nobody names a variable `one-two`."""
+    """Return whether a value may name a variable: a word, but not `one-two`."""
     return _is_word(value) and "-" not in value.strip("-")
 
 
 def _is_word(value: str) -> bool:
-    """Say whether something is a word, or a name in a program such as `settings.password`."""
+    """Return whether a value is a word, or an identifier such as `settings.password`."""
     return all(char.isalpha() or char in "_.-:!?" for char in value)
 
 
 def _is_expression(value: str) -> bool:
-    """Say whether something is a name in a program that has a number in it: `x509.PrivateKey`."""
+    """Return whether a value is an identifier that contains a number: `x509.PrivateKey`."""
     if not all(part.isidentifier() for part in value.split(".")):
         return False
     words = _WORD.findall(value)

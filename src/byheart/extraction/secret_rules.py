@@ -1,7 +1,7 @@
-"""Load the patterns of secrets from secret_patterns.json, once and when first needed.
+"""Load the patterns of secrets from secret_patterns.json, once, on first use.
 
 The file is JSON rather than TOML because every hook loads it: JSON takes well under a millisecond,
-TOML more than ten. Each rule carries examples and counter-examples, which the tests run.
+TOML more than ten. Each rule has examples and counter-examples, which the tests run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _ALPHABETS: Mapping[str, str] = {
 }
 
 
-# Not slotted: the compiled pattern is kept on the rule.
+# Not slotted, because the compiled pattern is cached on the rule.
 @dataclass(frozen=True)
 class Rule:
-    """One pattern of a secret: how it is found, how it is judged, and what it is called.
+    """Describe one pattern of a secret: how to find it, how to judge it, and what to call it.
 
-    `keywords` is the cheap check: without one of them in the text the pattern is not tried.
+    `keywords` are a cheap first check: the pattern is tried only if the text contains one of them.
     """
 
     name: str
@@ -55,14 +55,14 @@ class Rule:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Compile the pattern; most rules never need theirs."""
+        """Compile the pattern on first use, since most rules are never tried."""
         assert self.regex is not None, "a rule with a finder of its own has no pattern"
         return re.compile(self.regex, re.IGNORECASE if self.ignore_case else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Words that tell prose about a password from a password."""
+    """Hold the words that distinguish prose about a password from a password."""
 
     told: frozenset[str]
     """What is said of a password that is not the password: required, wrong, stored."""
@@ -73,14 +73,14 @@ class Words:
 
 @cache
 def load_rules() -> tuple[Rule, ...]:
-    """Give all rules, in the order in which they are applied."""
+    """Return all rules, in the order in which they are applied."""
     data = _read()
     return tuple(_rule(each, data["macros"]) for each in data["rules"])
 
 
 @cache
 def load_words() -> Words:
-    """Give the words that judges compare with, of all languages together."""
+    """Return the words that judges compare with, of all languages together."""
     words: Mapping[str, Mapping[str, str]] = _read()["words"]
     told, endings, function_words = (
         [word for text in words[name].values() for word in text.split()]
@@ -91,7 +91,7 @@ def load_words() -> Words:
 
 @cache
 def expand_macro(name: str) -> str:
-    """Give a part of a pattern that several rules share."""
+    """Return a part of a pattern that several rules share."""
     return str(_read()["macros"][name])
 
 
@@ -117,13 +117,13 @@ def _rule(given: Mapping[str, Any], macros: Mapping[str, str]) -> Rule:
 
 
 def fill_in(example: str) -> str:
-    """Put made-up characters in the place of `<hex:32>`; the same ones each time."""
+    """Replace placeholders such as `<hex:32>` by made-up characters, the same ones each time."""
 
     def made_up(match: re.Match[str]) -> str:
         chance = random.Random(f"{example}{match.start()}")
         alphabet, length = _ALPHABETS[match[1]], int(match[2])
         chars = [chance.choice(alphabet) for _ in range(length)]
-        if match[1] not in ("let", "dig") and length > 3:  # chance alone may have left them out
+        if match[1] not in ("let", "dig") and length > 3:  # ensure a digit and a letter
             chars[1:3] = "7", "b" if "b" in alphabet else "B"
         return "".join(chars)
 

@@ -1,8 +1,8 @@
-"""Find keys, tokens and passwords in a text, by well-known patterns, and take them out.
+"""Find keys, access tokens and passwords in a text, by well-known patterns, and remove them.
 
-The patterns are data: secret_patterns.json. A text goes through them in their order; a pattern is
-tried only where one of its keywords is, so that most texts meet hardly any of them. The hash of a
-commit, a UUID or a picture is no secret.
+The patterns are data in secret_patterns.json. They are applied to a text in their order. A pattern
+is tried only if the text contains one of its keywords, so most texts need hardly any patterns. The
+hash of a commit, a UUID or a picture is no secret.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from byheart.extraction.secret_blocks import FINDERS
 from byheart.extraction.secret_judges import MARK, Found, judge
 from byheart.extraction.secret_rules import Rule, load_rules
 
-# A token is one run of such characters. Most texts have few, and the keywords of tokens are looked
-# for in these alone, which is far faster than in the whole text.
+# An access token is one run of such characters. Most texts have few such runs, so searching only
+# the runs for the keywords of access tokens is far faster than searching the whole text.
 _RUN = re.compile(r"[A-Za-z0-9_~./:@+=-]{15,}")
 _CAPITALS = re.compile(r"[A-Z]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
-    """A text without its secrets, and how many of each kind it had."""
+    """Hold a text without its secrets, and the number of secrets of each kind."""
 
     text: str
     found: Mapping[str, int]
 
     @property
     def count(self) -> int:
-        """Count the secrets that were taken out."""
+        """Count the secrets that were removed."""
         return sum(self.found.values())
 
 
 def redact(text: str, *, keep_lines: bool = False) -> Redacted:
-    """Put `[redacted: kind]` in the place of each secret.
+    """Replace each secret by `[redacted: kind]`.
 
-    With `keep_lines`, a secret of several lines leaves as many line breaks behind, so that every
-    line after it keeps its number.
+    With `keep_lines`, the line breaks of a secret of several lines stay, so that every line after
+    the secret keeps its number.
     """
     counts: Counter[str] = Counter()
     forms = _Forms(text)
@@ -53,7 +53,7 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
 
 
 class _Forms:
-    """A text in the forms in which keywords are looked for, each made when first needed."""
+    """Hold a text in the forms that are searched for keywords, each made on first use."""
 
     __slots__ = ("_plain", "_runs", "text")
 
@@ -64,7 +64,7 @@ class _Forms:
 
     @property
     def plain(self) -> str:
-        """Give the text in lower case, every character where it was."""
+        """Return the text in lower case, with every character at its old position."""
         if self._plain is None:
             plain = self.text.lower()
             if len(plain) != len(self.text):  # a capital letter may become two characters
@@ -79,17 +79,17 @@ class _Forms:
         return self._runs
 
     def keywords_of(self, rule: Rule) -> list[str]:
-        """Give the keywords of a rule that are in the text."""
+        """Return the keywords of a rule that occur in the text."""
         where = self.runs if rule.in_runs else self.compared(rule)
         return [keyword for keyword in rule.keywords if keyword in where] if where else []
 
     def compared(self, rule: Rule) -> str:
-        """Give the text as the keywords of a rule are compared with it."""
+        """Return the form of the text that is compared with the keywords of a rule."""
         return self.plain if rule.ignore_case else self.text
 
 
 def _find(rule: Rule, forms: _Forms, keywords: list[str]) -> Iterable[Found]:
-    """Find what a rule calls secret, from left to right, without overlaps."""
+    """Find the secrets of a rule, from left to right, without overlaps."""
     if rule.finder is not None:
         return FINDERS[rule.finder](rule, forms.text)
     if not rule.anchored:
@@ -105,7 +105,7 @@ def _judged(rule: Rule, matches: Iterable[re.Match[str]]) -> Iterator[Found]:
 
 
 def _at_keywords(rule: Rule, forms: _Forms, keywords: list[str]) -> Iterator[re.Match[str]]:
-    """Try a pattern wherever one of its keywords is, and nowhere else."""
+    """Match a pattern only at the positions of its keywords."""
     where = forms.compared(rule)
     places = {at for keyword in keywords for at in _places(where, keyword)}
     behind = 0

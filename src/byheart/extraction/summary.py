@@ -1,4 +1,4 @@
-"""Say in one line what a text begins with."""
+"""Summarize the beginning of a text in one line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAX_WORDS = 20
 MAX_CHARS = 240
 MAX_UNSPACED_CHARS = 60
 SCANNED_CHARS = 20_000
-# "Hello!" alone says nothing: a sentence of fewer words takes the next one along.
+# "Hello!" alone says nothing: a sentence with fewer words is joined to the next one.
 LEAST_WORDS = 3
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -63,9 +63,9 @@ class _Block(NamedTuple):
 
 
 def summarize(content: str) -> str:
-    """Give the first real sentence in at most 20 words; only blank content gives none."""
+    """Return the first real sentence in at most 20 words, or "" if the content is blank."""
     head = content[:SCANNED_CHARS].lstrip("\ufeff")
-    if not head.strip():  # it begins with more blank lines than we look at
+    if not head.strip():  # the text begins with more blank lines than are scanned
         head = content.strip()[:SCANNED_CHARS]
     blocks = list(_blocks(head))
     for kind in ("prose", "heading", "other"):
@@ -73,12 +73,12 @@ def summarize(content: str) -> str:
             text = _plain(block.text)
             if block.kind == kind and re.search(r"\w", text):
                 return _shorten(_first_sentence(text))
-    # Nothing but marks, front matter or symbols: then these are what there is.
+    # The text has only marks, front matter or symbols, so show these.
     return _shorten(" ".join(head.split()))
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Split into paragraphs, list items, headings and the rest."""
+    """Split a text into paragraphs, list items, headings and other blocks."""
     lines = _after_front_matter(text.splitlines())
     prose: list[str] = []
     fence = ""
@@ -125,7 +125,7 @@ def _after_front_matter(lines: list[str]) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Take the Markdown and HTML out of running text."""
+    """Remove Markdown and HTML from running text."""
     for pattern, replacement in _INLINE:
         text = pattern.sub(replacement, text)
     return " ".join(html.unescape(text).split())

@@ -1,16 +1,16 @@
-"""The words that are no names, however they are written."""
+"""List the words that help to tell names from other words."""
 
 # ruff: noqa: SIM905 - word lists are easier to read and to extend as running text
 
 from __future__ import annotations
 
-# Scripts written without spaces between words; Hangul is not among them.
+# Scripts without spaces between words. Hangul has spaces and is not one of them.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\uff66-\uff9d\U00020000-\U0003ffff"
 )
 
-# Never a name, and never the beginning of one: "The Beatles" is "Beatles".
+# Words that are never a name and never begin one: "The Beatles" becomes "Beatles".
 STOP_WORDS = frozenset(
     """
     a an the this that these those i me my mine you your yours he him his she her hers it its we us
@@ -21,7 +21,7 @@ STOP_WORDS = frozenset(
     """.split()
 )
 
-# Ordinary words that open sentences, headings and list items with a capital letter.
+# Ordinary words that begin sentences, headings and list items with a capital letter.
 ORDINARY_WORDS = STOP_WORDS | frozenset(
     """
     about above according across actually after afterwards again against all allow almost along
@@ -58,16 +58,16 @@ ORDINARY_WORDS = STOP_WORDS | frozenset(
     """.split()
 )
 
-# Articles of other languages are ordinary alone, but "Los Angeles" and "Le Monde" need them.
+# Articles of other languages: alone, they are ordinary words; "Los Angeles" needs its article.
 FOREIGN_ARTICLES = frozenset("el la los las un una le les une il lo gli os as uma het een".split())
 
-# Lone words with these endings open sentences far more often than they name anybody.
+# A single capitalised word with such an ending begins a sentence far more often than it is a name.
 ORDINARY_ENDINGS = ("ing", "ings", "tion", "tions", "ment", "ments", "ness")
 
 # Small words inside a name: "Bank of England", "Rio de Janeiro".
 NAME_CONNECTORS = frozenset("of de da do del di van von der den la du bin al".split())
 
-# Two words that begin with such a one are plain English ("long-term", "high-quality"), not a name.
+# A compound of two words that begins with one of these is plain English, not a name: "long-term".
 HYPHENATION_OPENINGS = frozenset(
     """
     all anti aware based best big born built case class cutting day deep double down driven due
@@ -81,7 +81,7 @@ HYPHENATION_OPENINGS = frozenset(
     weak week well whole wide wise world write year zero
     """.split()
 )
-# After one of these, so is a word that is ordinary itself, or by its ending.
+# After one of these prefixes, a word is plain English if it is ordinary or has an ordinary ending.
 HYPHENATION_PREFIXES = frozenset(
     """
     co cross inter mid mini multi over post pre pro self sub super under
@@ -101,7 +101,7 @@ PREFIXED_WORDS = frozenset(
     workers year years zero
     """.split()
 )
-# So is what ends like this ("docker-based", "error-prone"), or has such a word in it ("set-up").
+# A compound that ends with one of these is plain English: "docker-based", "error-prone".
 HYPHENATION_CLOSINGS = frozenset(
     """
     adjusted all associated available aware based bearing blind born bound breaking built centered
@@ -117,14 +117,15 @@ HYPHENATION_CLOSINGS = frozenset(
     """.split()
 )
 
+# A compound that contains one of these is plain English: "set-up".
 HYPHENATED_FUNCTION_WORDS = frozenset(
     """
     a an and as at by do for from in into no not of off on or out over so the to under up with
     """.split()
 )
 
-# Names in small letters that often have a version behind them. Others need one that is a version
-# beyond doubt: words are followed by all kinds of numbers ("weighs 2.5", "section 3.1").
+# Lower-case names that often precede a version. Any other lower-case word counts as a name only
+# before a number that is clearly a version. Many numbers are not: "weighs 2.5", "section 3.1".
 PRODUCTS = frozenset(
     """
     airflow android angular ansible apsw bash bazel cargo celery chrome clang clickhouse cmake

@@ -1,1 +1,1 @@
-"""Which words a text has: keyword terms, and the words that tell similar texts apart."""
+"""Read the words of a text: keyword terms, and words that distinguish similar texts."""

@@ -1,6 +1,6 @@
-"""Particulars: the words in which texts that sound alike may still differ.
+"""Find the words in which similar texts differ: names, numbers and negations.
 
-A model places "the port is 8080" beside "the port is 8081": names, numbers and a "not" tell.
+An embedding model gives "the port is 8080" and "the port is 8081" nearly the same vector.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ _NOT = frozenset(("no", "not", "never", "none", "nor", "neither", "without", "ca
 
 
 def differ(some: str, other: str, names: Iterable[str] = (), others: Iterable[str] = ()) -> bool:
-    """Say whether one text has a name, a number or a "not" that the other has not.
+    """Return whether one text has a name, a number or a "not" that the other lacks.
 
-    At the beginning of a sentence capitals tell nothing: `names` and `others` may.
+    A capital at the beginning of a sentence does not show a name. `names` and `others` are the
+    known names in the two texts.
     """
     words, other_words = words_of(some), words_of(other)
     return (
@@ -27,14 +28,14 @@ def differ(some: str, other: str, names: Iterable[str] = (), others: Iterable[st
 
 
 def adds(some: str, other_words: set[str]) -> bool:
-    """Say whether a text has a name or a number that other words lack, or denies what they say."""
+    """Return whether a text has a name or number that `other_words` lack, or only one negates."""
     words = words_of(some)
     denies = bool(words & _NOT) != bool(other_words & _NOT)
     return denies or not _particulars(some, words, ()) <= other_words
 
 
 def words_of(text: str) -> set[str]:
-    """List the words of a text, however they are spelled."""
+    """List the words of a text in a uniform spelling."""
     return {_fold(match[0]) for match in _WORD.finditer(text)}
 
 
@@ -44,7 +45,7 @@ def _fold(word: str) -> str:
 
 
 def _particulars(text: str, words: set[str], names: Iterable[str]) -> set[str]:
-    """List the words of a text that have digits, or name something by their capitals."""
+    """List the words of a text that contain digits, or whose capitals show a name."""
     found = {
         _fold(match[0])
         for match in _WORD.finditer(text)

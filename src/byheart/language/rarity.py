@@ -1,4 +1,4 @@
-"""How much a term says about a text: the rarer it is among the chunks, the more."""
+"""Weigh a term by its rarity: the fewer chunks contain it, the more it says about a text."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import math
 
 
 def rarity(chunks: int, total: int) -> float:
-    """Give the inverse document frequency of BM25 for a term that so many of all chunks have."""
+    """Return BM25's inverse document frequency of a term in `chunks` of `total` chunks."""
     return math.log1p((total - chunks + 0.5) / (chunks + 0.5))

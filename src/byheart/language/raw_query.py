@@ -1,4 +1,4 @@
-"""Raw queries: FTS5's query syntax, parsed into an expression that any backend can execute.
+"""Parse raw queries, in FTS5's query syntax, into an expression that any backend can execute.
 
     query   := query OR query | query AND query | query NOT query | part part …
     part    := [[-] columns :] ( query ) | [[-] columns :] group
@@ -6,8 +6,8 @@
     phrase  := string [*] | phrase + phrase
     columns := name | { name name … }
 
-NOT binds tighter than AND, and AND tighter than OR. Parts that stand side by side must all match,
-and bind tighter than any operator. A string is a word, or anything in double quotes.
+NOT binds tighter than AND, and AND tighter than OR. Adjacent parts without an operator must all
+match, and bind tighter than any operator. A string is a word, or any text in double quotes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from byheart.errors import QuerySyntaxError
 from byheart.language.terms import prefix_term, raw_query_terms, spread_syntax
 
 COLUMNS = ("title", "summary", "headings", "content")
-# Parentheses within one another; the parser calls itself six times for each.
+# The limit of nested parentheses; the parser makes six nested calls for each.
 _DEEPEST = 100
 _DEFAULT_NEAR = 10
 _TOKEN = re.compile(
@@ -35,7 +35,7 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Words that follow one another, the last one perhaps only begun; `first` opens its column."""
+    """Match adjacent words; `prefix`: the last word is a prefix; `first`: they begin the column."""
 
     strings: tuple[str, ...]
     prefix: bool = False
@@ -44,7 +44,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """Phrases with at most so many words between them."""
+    """Match phrases with at most `distance` words between them."""
 
     phrases: tuple[Phrase, ...]
     distance: int = _DEFAULT_NEAR
@@ -52,7 +52,7 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """An expression that must match in some columns, or in the others."""
+    """Match an expression in the named columns only, or with `others` in all other columns."""
 
     columns: tuple[str, ...]
     inside: Expression
@@ -61,7 +61,7 @@ class Within:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """Expressions joined by AND, OR or NOT."""
+    """Combine expressions by AND, OR or NOT."""
 
     operator: str
     parts: tuple[Expression, ...]
@@ -72,7 +72,7 @@ Expression: TypeAlias = Phrase | Near | Within | Combined
 
 @dataclass(frozen=True)
 class RawQuery:
-    """A raw query: its text and what it means."""
+    """Hold a raw query: its text and its parsed expression."""
 
     text: str
     expression: Expression
@@ -84,7 +84,7 @@ class RawQuery:
 
     @cached_property
     def prefixes(self) -> list[str]:
-        """List the terms that the query gives only the beginning of."""
+        """List the terms of which the query gives only a prefix."""
         found = (
             prefix_term(_spread(" ".join(phrase.strings)))
             for phrase in _phrases(self.expression)
@@ -94,12 +94,12 @@ class RawQuery:
 
 
 def parse_raw_query(text: str) -> RawQuery:
-    """Parse a raw query, or say at which position it is not valid."""
+    """Parse a raw query, or raise an error with the invalid position."""
     return RawQuery(text, _Parser(text).parse())
 
 
 def to_fts5(expression: Expression) -> str:
-    """Write an expression for FTS5, unspaced scripts as phrases of their pairs of characters."""
+    """Write an expression in FTS5's syntax; unspaced scripts become phrases of character pairs."""
     match expression:
         case Phrase(strings, prefix, first):
             joined = " + ".join(_quote(_spread(each)) for each in strings)
@@ -109,7 +109,7 @@ def to_fts5(expression: Expression) -> str:
         case Within(columns, inside, others):
             return f"{'-' if others else ''}{{{' '.join(columns)}}} : ({to_fts5(inside)})"
         case Combined(operator, parts):
-            # Written in halves, so that a list of thousands is not nested as deep as it is long.
+            # Write the list in halves, so that thousands of parts are not nested thousands deep.
             if len(parts) > 2 and operator != "NOT":
                 middle = len(parts) // 2
                 halves = (Combined(operator, parts[:middle]), Combined(operator, parts[middle:]))
@@ -146,7 +146,7 @@ def _phrases(expression: Expression) -> Iterator[Phrase]:
 
 @dataclass(frozen=True, slots=True)
 class _Token:
-    """A string, an operator, a sign or the end, and where it begins."""
+    """Hold a string, an operator, a sign or the end, and its position."""
 
     kind: str
     text: str

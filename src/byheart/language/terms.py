@@ -1,12 +1,12 @@
-"""How text becomes keyword terms: one rule for the index, the query and the highlights.
+"""Turn text into keyword terms, by one rule for the index, the query and the highlights.
 
-SQLite's own tokenizer (porter over unicode61) does the work, so that our terms are the terms of
-FTS5, at about 30 ns a character. It leaves two things unfindable, which `spread` adds:
-the parts of identifiers (`getUserName`: get, user, name) and of unspaced scripts (CJK and its kin:
-overlapping pairs of characters, and single ones).
+SQLite's own tokenizer (porter over unicode61) does the work, so these terms are the terms of FTS5.
+It takes about 30 ns per character. It cannot find two things, which `spread` adds: the parts of
+identifiers (`getUserName`: get, user, name), and the parts of unspaced scripts such as CJK
+(overlapping pairs of characters, and single characters).
 
-Emoji are terms of their own. FTS5 knows those alone that came after Unicode 6.1, as letters, so
-that they are set apart from the words beside them; raw queries do not find the others.
+Each emoji is a separate term. FTS5 reads only emoji newer than Unicode 6.1, and treats these as
+letters, so spaces separate them from the words beside them. Raw queries do not find older emoji.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNSPACED = (
 )
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 _EMOJI = re.compile("[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
-# Where a word changes its kind of character, it has parts that people search for: `getUser`,
+# A word has parts that people search for if its kind of character changes within it: `getUser`,
 # `HTTPServer`, `utf8`. Finding the change in a text of character kinds is 20 times faster than
 # matching such words with a regular expression.
 _KINDS = "".join(
@@ -34,12 +34,12 @@ _KINDS = "".join(
     for char in map(chr, range(128))
 )
 _CHANGES = ("aA", "AAa", "aa0", "AA0", "Aa0")
-# What stands between spaces and signs of ASCII and has other characters too: no word, no part of
-# one and no run of unspaced script reaches beyond it.
+# A run between ASCII spaces and signs that has non-ASCII characters. No word, no part of a word and
+# no run of unspaced script extends beyond it.
 _BEYOND_ASCII = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]*+(?:[^\x00-\x7f]++[0-9A-Za-z]*+)++")
 _WORD = re.compile(r"[^\W_]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
-# What a raw query has besides the words it looks for.
+# The parts of a raw query that are not words to search for.
 _COLUMNS = re.compile(r"(?:\{[^{}]*+\}|(?<!\w)\w++)\s*+:")
 _OPERATORS = re.compile(r"\b(?:AND|OR|NOT|NEAR)\b")
 _LONGEST_COMPOUND = 100
@@ -86,7 +86,7 @@ def _placed_tokens(encoded: bytes) -> list[tuple[int, int, str]]:
 
 
 def _compound_parts(text: str) -> Iterator[tuple[str, int, int]]:
-    """Find the parts of words like `getUserName`, with their places."""
+    """Find the parts of words like `getUserName`, with their positions."""
     for start, end in _compounds(text):
         for part in _PART.finditer(text, start, end):
             yield part.group(), part.start(), part.end()
@@ -119,7 +119,8 @@ def _pairs(run: str) -> list[str]:
 def spread(text: str) -> str:
     """Rewrite text so that FTS5's tokenizer finds the parts of identifiers and unspaced scripts.
 
-    Pairs stay side by side, so that a phrase of them still matches; all else goes to the end.
+    Pairs of characters stay adjacent, so that a phrase of pairs still matches. All other added
+    parts go to the end.
     """
     extra = [part for part, _, _ in _compound_parts(text)]
     if not text.isascii():
@@ -136,7 +137,7 @@ def spread_syntax(part: str, *, quoted: bool) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """List the terms of a text to be indexed, each as often as it occurs."""
+    """List the terms of a text for the index, each as often as it occurs."""
     return [*_tokens(spread(_without_emoji(text))), *_emoji(text)]
 
 
@@ -149,14 +150,14 @@ def _without_emoji(text: str) -> str:
 
 
 def query_terms(text: str) -> list[str]:
-    """List the terms of a question, each as often as it was asked, stop words out if others remain.
+    """List the terms of a question, with repetitions, without stop words if other words remain.
 
-    A word that is said twice counts twice: on long questions that is worth .08 nDCG (CISI).
+    A word that occurs twice counts twice: on long questions this gains .08 nDCG (CISI).
     """
     return list(_query_terms(text))
 
 
-@lru_cache(16)  # each part of a search asks for them
+@lru_cache(16)  # each part of a search needs the terms
 def _query_terms(text: str) -> tuple[str, ...]:
     words = _without_emoji(text)
     asked = _UNSPACED_RUN.sub(lambda run: f" {' '.join(_pairs(run.group()))} ", words)
@@ -168,29 +169,29 @@ def _query_terms(text: str) -> tuple[str, ...]:
 
 
 def is_one_word(text: str) -> bool:
-    """Say whether a question is nothing but a word, a name or a number: `ERR_5521`, `getUser`."""
+    """Return whether a question is a single word, name or number: `ERR_5521`, `getUser`."""
     return len(text.split()) == 1 and not _UNSPACED_RUN.search(text)
 
 
 def raw_query_terms(query: str) -> list[str]:
-    """List the terms that a raw query looks for, without its columns and operators."""
+    """List the terms that a raw query searches for, without its columns and operators."""
     return query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))
 
 
 def prefix_term(text: str) -> str:
-    """Give the term that a raw prefix stands for: like words, FTS5 stems prefixes."""
+    """Return the term of a raw prefix, since FTS5 stems prefixes like words."""
     return "".join(_tokens(text)[-1:])
 
 
 def _word_terms(text: str) -> Iterator[tuple[str, str]]:
-    """List terms with the words they come from, as the tokenizer itself cuts them."""
+    """List terms with their original words, as the tokenizer cuts them."""
     encoded = text.encode()
     for start, end, term in _placed_tokens(encoded):
         yield term, encoded[start:end].decode()
 
 
 def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
-    """Find where a text has any of the wanted terms: sorted, non-overlapping character spans."""
+    """Find any of the wanted terms in a text; return sorted, non-overlapping character spans."""
     sought = frozenset(wanted)
     found: set[tuple[int, int]] = set()
 
@@ -212,13 +213,13 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _ascii_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Look at those words alone that begin like a term, or have a part that does."""
+    """Find terms in ASCII text; check only words that, or whose parts, begin like a term."""
     lowered = text.lower()
     for beginning in _beginnings(sought):
         at = lowered.find(beginning)
         while at >= 0:
             end = at + 1
-            # Within a word, neither the word nor one of its parts begins at such a letter.
+            # No word and no part of a word begins at a lower-case letter after another letter.
             if not (text[at].islower() and text[at - 1 : at].isalpha()):
                 start, end = _word_around(text, at)
                 for low, high in _spans_within(text[start:end], sought):
@@ -232,38 +233,39 @@ def _beginnings(sought: frozenset[str]) -> tuple[str, ...]:
 
 
 def _beginning(term: str) -> str:
-    """Give what every word of a term begins with.
+    """Return the beginning that all words of a term share.
 
-    Porter cuts endings off, and writes another last letter in three cases: happy, happi; hoping,
-    hope; usability, usabl. (Tried with 1.8 million words, real and put together from its endings.)
+    Porter cuts endings off, and changes the last letter in three cases: happy, happi; hoping,
+    hope; usability, usabl. (Verified with 1.8 million words, real ones and combinations with
+    Porter's endings.)
     """
     return (term[:-1] if term[-1] in "eil" else term) or term
 
 
-@lru_cache(4096)  # the same words come again in hit after hit
+@lru_cache(4096)  # the same words recur in many hits
 def _spans_within(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], ...]:
-    """Find which parts of a word, or all of it, have any of the terms."""
+    """Find the parts of a word, or the whole word, that match any of the terms."""
     placed = _placed_terms(word)
     return tuple((low, high) for low, high, terms in placed if not sought.isdisjoint(terms))
 
 
 @lru_cache(4096)
 def _placed_terms(word: str) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
-    """List the terms of a word and of its parts, with their places in it."""
+    """List the terms of a word and of its parts, with their positions in the word."""
     parts = [(word, 0, len(word)), *_compound_parts(word)]
     return tuple((low, high, tuple(_tokens(part))) for part, low, high in parts)
 
 
-@lru_cache(512)  # a run of unspaced script counts as one, and may be long
+@lru_cache(512)  # fewer entries, because a run of unspaced script may be long
 def _spans_beyond_ascii(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], ...]:
     return (*_word_spans(word, sought), *_part_spans(word, sought))
 
 
 def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:
-    # As in `terms`, a run of unspaced script or an emoji ends the word before it.
+    # As in `terms`, a run of unspaced script or an emoji ends the preceding word.
     words = _UNSPACED_RUN.sub(lambda run: " " * len(run.group()), _without_emoji(text))
     encoded = words.encode()
-    # Offsets are of bytes; those of characters are counted from one match to the next.
+    # The tokenizer gives byte offsets; count the characters from one match to the next.
     at_byte = at_char = 0
     for start, end, term in _placed_tokens(encoded):
         if term in sought:

@@ -1,1 +1,1 @@
-"""What happens to a memory: saving, versions, forgetting, references to it."""
+"""Save, change, forget and find memories."""

@@ -1,6 +1,6 @@
-"""Batching: any number of items are checked, kept and counted a batch at a time.
+"""Check, save and count any number of items, one batch at a time.
 
-Each batch is kept before the next is looked at: whoever is interrupted loses seconds.
+Each batch is saved before the next is read, so that an interrupted run loses only seconds of work.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from byheart.model import checks as check
 from byheart.settings import Settings
 from byheart.upkeep.usage_stats import Observer
 
-# How much is chunked, embedded and committed at a time: large enough for full batches, small enough
-# that an interrupted import loses seconds.
+# The limits of a batch, which is chunked, embedded and committed together: large enough for full
+# batches of the embedder, small enough that an interrupted import loses only seconds of work.
 _BATCH_MEMORIES, _BATCH_CHARS = 64, 200_000
-# How often a long import brings the search index up to date.
+# A long import updates the search index after this many new chunks.
 _REFRESH_EVERY_CHUNKS = 20_000
 
 CheckItem = Callable[[Mapping[str, Any], Settings], SaveRequest]
@@ -33,7 +33,7 @@ OnProgress = Callable[["Progress"], None]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a long piece of work has come: what is kept by now.
+    """Report the progress of a long run: the items saved so far.
 
     While the vectors of a long text are made, `vectors` counts the chunks that have theirs.
     """
@@ -45,7 +45,7 @@ class Progress:
     vectors_total: int = 0
 
     def plus(self, saved: Sequence[SaveResult]) -> Progress:
-        """Count what was kept besides."""
+        """Add further saved items to the counts."""
         return Progress(
             self.memories + len(saved),
             self.chunks + sum(each.chunks for each in saved),
@@ -53,7 +53,7 @@ class Progress:
         )
 
     def while_embedding(self, on_progress: OnProgress | None) -> OnEmbedded | None:
-        """Give what tells how far the vectors are of what is kept next."""
+        """Return a callback that reports the progress of vectors while the next items are saved."""
         if on_progress is None:
             return None
         return lambda saved, made, total: on_progress(
@@ -62,7 +62,7 @@ class Progress:
 
 
 class Batcher:
-    """Take in many texts, whatever checks and keeps them."""
+    """Save many texts in batches, with any function that checks and any that saves them."""
 
     def __init__(
         self, storage: Storage, saver: Saver, observer: Observer, settings: Settings
@@ -75,7 +75,7 @@ class Batcher:
     def check(
         self, items: Iterable[Mapping[str, Any]], check_item: CheckItem, check_first: bool
     ) -> Iterable[list[SaveRequest]]:
-        """Check items and put them into batches; with `check_first`, all before the first batch."""
+        """Check items and group them into batches; with `check_first`, check all items first."""
         check.check_bool("check_first", check_first)
         batches = self._checked(items, check_item)
         return list(batches) if check_first else batches
@@ -104,14 +104,14 @@ class Batcher:
         keep: Keep,
         on_progress: OnProgress | None,
     ) -> list[SaveResult]:
-        """Keep batch after batch, and say after each how far that is."""
+        """Save one batch after another, and report the progress after each."""
         results: list[SaveResult] = []
         progress, unrefreshed = Progress(), 0
         for batch in batches:
             try:
                 saved = keep(batch, progress.while_embedding(on_progress))
             except TooManyChunks as error:
-                # As with any bad item: the items before it are kept.
+                # As with any invalid item, save the items before it.
                 at = [each.content_hash for each in batch].index(error.content_hash)
                 self.keep([batch[:at]], keep, on_progress)
                 error.message = f"item {len(results) + at}: {error.message}"

@@ -1,4 +1,4 @@
-"""Forgetting: choose what is meant, hide it or take it out for good, and look that it is so."""
+"""Forget memories: choose them, hide or erase them, and verify that they are gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byheart.system import clock
 _LONGEST_DAYS = 365_000
 _AGE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([hdwmy]?)\s*")
 _HOURS = {"h": 1, "d": 24, "": 24, "w": 168, "m": 730, "y": 8766}
-# How many of the memories that went are searched for by their own words.
+# The number of erased memories to search for by their own words, as a check.
 _MOST_SEARCHED, _SEARCHED_CHARS = 20, 500
 
 Find = Callable[[str, str], Sequence[str]]
@@ -50,7 +50,7 @@ class Forgetter:
         who: str,
         reason: str | None,
     ) -> Forgotten:
-        """Forget the memories named, or all that match; the latter only when `dry_run=False`."""
+        """Forget the named memories, or all that match a filter; a filter needs `dry_run=False`."""
         if memory_ids:
             others = {name for name in given if name != "space"}
             if others or older_than is not None:
@@ -68,7 +68,7 @@ class Forgetter:
     def cleanup(
         self, days_old: object, given: Mapping[str, Any], *, hard: bool, dry_run: bool, who: str
     ) -> Forgotten:
-        """Forget what nobody has changed or recalled for so many days, and what has run out."""
+        """Forget memories that were not changed or recalled for `days_old` days, or expired."""
         days = check.check_number("days_old", days_old, 0, _LONGEST_DAYS)
         where = self._restrict(given)
         now = clock.now()
@@ -83,7 +83,7 @@ class Forgetter:
 
     def _filter(self, given: Mapping[str, Any], older_than: object) -> Filter:
         where = self._restrict(given)
-        # How to match, and what to add, restrict nothing: alone they would mean everything.
+        # These fields restrict nothing; without other fields, the filter would match everything.
         restricted = replace(where, include_global=True, match="any", include_expired=False)
         if restricted == Filter(where.space) and older_than is None:
             raise InvalidInput(
@@ -100,11 +100,11 @@ class Forgetter:
     def _restrict(self, given: Mapping[str, Any]) -> Filter:
         if given.get("as_of") is not None:
             raise InvalidInput("as_of was given", "what is forgotten now is what there is now")
-        # A session's own memories are meant, not the global ones it can see as well.
+        # A session means its own memories, not the global ones that it can see as well.
         return make_filter({"include_global": False, **given}, self._space)
 
     def _ids(self, where: Filter, hard: bool, untouched_since: datetime | None = None) -> list[str]:
-        """Choose what matches; for good, also what is hidden or has run out but is still there."""
+        """Choose the matching memories; with `hard`, also hidden and expired ones."""
         with self._storage.reading() as reader:
             if not hard:
                 return reader.ids(where, untouched_since)
@@ -149,7 +149,7 @@ class Forgetter:
         if not hard:
             hidden = self._storage.forget(chosen, space, who, reason)
             return replace(done, memory_ids=tuple(hidden), count=len(hidden))
-        self._clear_queries()  # a question may have been the very text
+        self._clear_queries()  # an erased text may also be a cached question
         removal = self._storage.remove(chosen, space, tombstones=True)
         found = [each for each, text in texts.items() if each in self._find(text, space)]
         return replace(done, removal=removal, count=removal.memories, still_found=tuple(found))

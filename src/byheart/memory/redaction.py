@@ -1,4 +1,4 @@
-"""Redaction: which texts lose their secrets before they are kept, by the settings."""
+"""Remove secrets from texts before they are saved, as the settings demand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def take_out_secrets(
     text: str, settings: Settings, level: RedactSecrets, *, keep_lines: bool = False
 ) -> Redacted:
     """Replace the secrets of a text, unless `redact_secrets` is set below this level."""
-    # Imported here: of most calls of a hook it is clear without it that there is nothing to do.
+    # Imported here, because most calls of a hook end before they need this module.
     from byheart.extraction.secrets import Redacted, redact
 
     levels = get_args(RedactSecrets)

@@ -1,4 +1,4 @@
-"""Locating: which memory or passage a name means, be it an id or the place of a file."""
+"""Resolve references to memories and passages: ids, or paths of files with a line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.
 
 
 class Located(NamedTuple):
-    """A memory, the path it was found by, and the line of it that was named."""
+    """Hold a memory's id, the path that found it, and the named line."""
 
     memory_id: str
     path: str
@@ -26,11 +26,11 @@ class Located(NamedTuple):
 def locate(
     reader: Reader, name: str, space: str, sessions: Collection[str | None] | None = None
 ) -> Located | None:
-    """Find the memory of a file by `PATH` or `PATH:LINE`: whole, or seen from the working folder.
+    """Find the memory of a file by `PATH` or `PATH:LINE`, absolute or from the working folder.
 
-    If there is none, it is the only file of a workspace whose path ends so; with `sessions`, of
-    those that they hold. The name of a memory, a text or a chunk is never a path, whatever else
-    stands in it.
+    If there is none, find the only file of a workspace whose path ends with `PATH`; with
+    `sessions`, only among the files of these sessions. The id of an existing memory, text or chunk
+    is never read as a path.
     """
     return _locate_exactly(reader, name, space) or _locate_by_ending(reader, name, space, sessions)
 
@@ -64,7 +64,7 @@ def _locate_by_ending(
 
 
 def _readings(reader: Reader, name: str, space: str) -> list[tuple[str, int | None]]:
-    """Give the paths that a name may stand for, each with its line; none for that of a memory."""
+    """Return the paths that a name may mean, each with its line; none if the name is an id."""
     match = _PLACE.fullmatch(name)
     if match is None or reader.sessions_of([_text_of(name)], space):
         return []
@@ -73,12 +73,12 @@ def _readings(reader: Reader, name: str, space: str) -> list[tuple[str, int | No
 
 
 def find_passage(chunks: Sequence[FoundChunk], located: Located) -> int:
-    """Give the index of the chunk that a line stands in; a line that is not there is an error."""
+    """Return the index of the chunk that contains the named line; raise if it does not exist."""
     line = 1 if located.line is None else located.line
     if not chunks:
         return 0
     last = chunks[-1].chunk
-    # An editor shows one more line behind the last line end.
+    # An editor shows one more line after the last line end.
     lines = last.end_line + last.content.endswith(("\n", "\r"))
     if not 0 < line <= lines:
         raise NotFound(
@@ -90,7 +90,7 @@ def find_passage(chunks: Sequence[FoundChunk], located: Located) -> int:
 
 
 def identify(reader: Reader, name: str, space: str, sessions: Collection[str | None]) -> str | None:
-    """Give the id of the memory or passage that a name means, if it is of one of the sessions."""
+    """Return the id of the memory or passage that a name means, if the sessions include it."""
     located = locate(reader, name, space, sessions)
     text = located.memory_id if located else _text_of(name)
     found = reader.sessions_of([text], space)
@@ -103,8 +103,8 @@ def identify(reader: Reader, name: str, space: str, sessions: Collection[str | N
 
 
 def find_text(reader: Reader, name: str, space: str) -> str:
-    """Give the id of the memory or text that a name means, be there one or not."""
-    # A path by its end could mean what other sessions hold, and is asked of nobody's here.
+    """Return the id of the memory or text that a name means, whether it exists or not."""
+    # Do not match the end of a path, since it could match files of other sessions.
     located = _locate_exactly(reader, name, space)
     return located.memory_id if located else _text_of(name)
 
@@ -114,9 +114,9 @@ def _text_of(name: str) -> str:
 
 
 def _places(path: str) -> Iterator[str]:
-    """Give where a path leads from the working folder: as it is called, then without links."""
+    """Return the absolute path from the working folder: as written, then with links resolved."""
     for find in (os.path.abspath, os.path.realpath):
         try:
             yield find(os.path.expanduser(path)).replace(os.sep, "/")  # noqa: PTH111
-        except (OSError, ValueError):  # the working folder was deleted, or no path can be so
+        except (OSError, ValueError):  # the working folder was deleted, or the path is invalid
             continue

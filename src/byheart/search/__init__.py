@@ -1,4 +1,4 @@
-"""Which memories answer a query?"""
+"""Find the memories that answer a query."""
 
 from byheart.search.candidates import gather
 from byheart.search.recalling import recall

@@ -1,4 +1,4 @@
-"""The token budget of an answer: what an entry takes is counted as it is written in JSON."""
+"""Track the token budget of an answer; entries are counted in their JSON form."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from byheart.contracts import TokenCounter
 from byheart.model import to_wire
 
 _SEPARATOR = ", "
-# So many characters have more tokens than are left, whatever the text, or nearly always.
+# A token has fewer characters than this on average in nearly every text.
 _CHARS_PER_TOKEN = 16
 
 
 class Budget:
-    """So many tokens at most, and how many of them are used."""
+    """Hold a limit of tokens, and the number of tokens used."""
 
     def __init__(self, tokens: TokenCounter, max_tokens: int) -> None:
         self._tokens = tokens
@@ -22,11 +22,14 @@ class Budget:
 
     @property
     def left(self) -> int:
-        """Give how many tokens are not used yet."""
+        """Return how many tokens are not used yet."""
         return self._max_tokens - self.used
 
     def spend(self, cost: int | None, within: int | None = None) -> bool:
-        """Use so many tokens if they are left, or left of the first `within`; `None` never are."""
+        """Use `cost` tokens if they fit into the budget, or into its first `within` tokens.
+
+        Return whether they fit; a cost of `None` never fits.
+        """
         left = self.left if within is None else min(self.left, within - self.used)
         if cost is None or cost > left:
             return False
@@ -34,13 +37,13 @@ class Budget:
         return True
 
     def cost(self, entry: object, left: int) -> int | None:
-        """Count the tokens of an entry; `None` if they are more than `left`."""
+        """Count the tokens of an entry; return `None` if it has more than `left`."""
         if left <= 0:
             return None
         text = json.dumps(to_wire(entry), ensure_ascii=False) + _SEPARATOR
         head = text[: left * _CHARS_PER_TOKEN]
-        # A text of megabytes is not counted to its end to learn that it is too long. One token of
-        # the head may be a piece of a word that the whole does not cut.
+        # Do not count megabytes to learn that a text is too long. The head may have one token more
+        # than the same part of the whole text, because its last word may be cut.
         if len(head) < len(text) and self._count(head) > left + 1:
             return None
         cost = self._count(text)

@@ -1,4 +1,4 @@
-"""Candidates: what a search ranks highest, with all that is needed to choose among it."""
+"""Gather the chunks that a search ranks highest, with the data to choose among them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from byheart.search.request import SearchRequest
 def gather(
     request: SearchRequest, reader: Reader, vector: Vectors | None, there: Container[str]
 ) -> list[Candidate]:
-    """Gather the best chunks of memories that still hold, best first.
+    """Gather the best chunks of memories that are not superseded, best first.
 
-    For each that is of a memory which is `there` already, one more is gathered.
+    For each chunk of a memory that is already `there`, gather one more.
     """
     gathered: list[Candidate] = []
     if not request.query:

@@ -1,4 +1,4 @@
-"""The error for rows of one snapshot that contradict one another: the store is damaged."""
+"""Make the error for a damaged store, whose rows contradict one another in one snapshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from byheart.errors import StoreDamaged
 
 
 def contradiction(text_id: str) -> StoreDamaged:
-    """Say that a text was found whose rows cannot be read together."""
+    """Make the error for a text whose rows contradict one another."""
     return StoreDamaged(
         f"the store's rows about {text_id} contradict one another: its file has changed",
         "see what is damaged with: byheart doctor",

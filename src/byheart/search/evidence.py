@@ -1,14 +1,14 @@
-"""Evidence: what words and vectors say for a chunk, added up.
+"""Rank chunks by evidence: the sum of what words and vectors say for a chunk.
 
 BM25 is a sum of log odds: how much rarer the shared words are than chance. A cosine becomes the
-same kind of figure by how many standard deviations z it stands above the question's background:
-for a normal one, the odds against such a match fall with exp(-z²/2). So the two can be added, and
-each leg is heard as far as it tells anything: words that everybody uses weigh nothing, and neither
-do cosines of a model that finds everything alike. Both grow with the logarithm of the store, so
-that one weight serves any size (docs/quality.md).
+same kind of figure through z, the number of standard deviations above the question's background:
+for a normal background, the odds of such a match by chance fall with exp(-z²/2). So the two figures
+can be added, and each retriever counts as far as it distinguishes chunks: words that every chunk
+has weigh nothing, and neither do the cosines of a model that finds all texts alike. Both figures
+grow with the logarithm of the store's size, so one weight serves any size (docs/quality.md).
 
-What was said right before and after a turn belongs to what it means: a share of its neighbours'
-evidence is added.
+The turns right before and after a turn are part of its meaning, so a share of their evidence is
+added to it.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from numpy.typing import NDArray
 from byheart.contracts import Background, Candidates
 from byheart.search.fusion import KEYWORDS, VECTOR, Fused, Mask, Place, cosine_of
 
-# What z² counts. A normal background would make it 0.5; from 0.5 to 0.8 hardly anything changes.
+# The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
-# The most that all words together can say, in units of what the rarest one says. A long question
-# shares many words with many chunks, and these are no independent witnesses.
+# The limit of the evidence of all words together, in units of the rarest word's evidence. A long
+# question shares many words with many chunks, and these words are not independent.
 MOST_WORDS = 3.5
-# What BM25 counts if the question is a single word: who asks for `ERR_5521` wants what has it, and
-# a model that never saw such a word finds something near it all the same.
+# The weight of BM25 if the question is a single word. A user who asks for `ERR_5521` wants chunks
+# with this word, but a model that never saw it still finds some chunks near.
 WORDS_OF_ONE = 3.0
-# Shares of the evidence of the turn before, the one before that, the next, and the one after it.
-# An answer follows what it answers.
+# The shares of the evidence of the previous turn, the turn before it, the next turn, and the turn
+# after it. Previous turns count more, because an answer follows its question.
 NEIGHBOUR_SHARES = np.array([0.4, 0.2, 0.2, 0.1])
-# How many of the best bring their neighbours in, if no leg has found these.
+# The number of best chunks whose neighbours are included even if no retriever found them.
 _LEADING = 100
-# Below this, all cosines are the same but for their rounding.
+# Below this deviation, all cosines are equal except for rounding.
 _LEAST_DEVIATION = 1e-4
-# No chunk is so many deviations above a background of different texts, not even the question itself
-# (on ten public sets 9 at most). Beside thousands of equal lines, everything else is: there the
-# words decide.
+# No chunk is this many deviations above a background of different texts, not even the question
+# itself (at most 9 on ten public data sets). But in a store of thousands of equal lines, every
+# other chunk is. There the words decide.
 MOST_DEVIATIONS = 12.0
 _NO_VECTOR = -2.0
 _DIGITS = 6
@@ -48,7 +48,7 @@ Figures = NDArray[np.float64]
 
 
 def weigh_cosines(cosines: Figures, background: Background) -> Figures:
-    """Turn cosines into evidence: none for a chunk that is not above the background."""
+    """Turn cosines into evidence; a chunk that is not above the background gets none."""
     if background.deviation < _LEAST_DEVIATION:
         return np.zeros(cosines.shape)
     known = np.nan_to_num(cosines, nan=_NO_VECTOR)
@@ -58,7 +58,7 @@ def weigh_cosines(cosines: Figures, background: Background) -> Figures:
 
 
 def weigh_words(highest: float, background: Background, *, one_word: bool = False) -> float:
-    """Give the weight of BM25, by the highest score there is: less than 1 for a long question."""
+    """Return the weight of BM25 from its highest score: below 1 for a long question."""
     if one_word:
         return WORDS_OF_ONE
     most = MOST_WORDS * math.log(max(background.chunks, 2))
@@ -66,10 +66,10 @@ def weigh_words(highest: float, background: Background, *, one_word: bool = Fals
 
 
 def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iterator[Fused]:
-    """Order the rows of a tier, and turns beside the best of them, by evidence.
+    """Order the rows of a tier, and the turns next to its best rows, by evidence.
 
-    A chunk that one retriever did not find among its first has a score there all the same. Ties go
-    to the nearer chunk, then to the older one.
+    Each chunk has a score from both retrievers, even if only one ranked it. Ties go to the nearer
+    chunk, then to the older one.
     """
     by_words = words_weight * found.bm25
     by_vector = weigh_cosines(found.cosines, found.background)
@@ -80,7 +80,7 @@ def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iter
     rows = np.flatnonzero(listed)
     near = np.nan_to_num(found.cosines[rows], nan=_NO_VECTOR)
     for at in rows[np.lexsort((rows, -near, -scores[rows]))].tolist():
-        # Made one by one, since a page takes 11 of hundreds.
+        # Make the results one by one, since a page needs only 11 of hundreds.
         shares = float(by_words[at]), float(by_vector[at])
         yield Fused(
             int(found.chunk_nos[at]),
@@ -93,9 +93,9 @@ def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iter
 
 
 def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
-    """Mark the turns beside the best of a tier that no retriever found, if they have evidence.
+    """Mark turns with evidence next to a tier's best rows, even if no retriever found them.
 
-    A turn that has nothing to do with the question is no answer, whatever is said beside it.
+    A turn without evidence of its own is no answer, whatever its neighbours say.
     """
     brought = np.zeros(len(tier), np.bool_)
     if not found.neighbours.any():
@@ -108,7 +108,7 @@ def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
 
 
 def _evidence_beside(found: Candidates, words_weight: float) -> Figures:
-    """Give each row its share of the evidence for the turns before and after it."""
+    """Return each row's share of the evidence for the turns before and after it."""
     around = words_weight * found.neighbours_bm25
     around += weigh_cosines(found.neighbours_cosines, found.background)
     shares: Figures = np.where(found.neighbours > 0, around, 0.0) @ NEIGHBOUR_SHARES

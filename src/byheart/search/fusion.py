@@ -1,4 +1,4 @@
-"""Fusion: how the rankings of two retrievers become one, by rank alone."""
+"""Fuse the rankings of two retrievers into one, by rank alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 class Place(NamedTuple):
-    """The rank of a chunk in one retriever, from 0 if it was found there, and its contribution."""
+    """Hold a chunk's rank in one retriever (from 0, None if not found), score and contribution."""
 
     rank: int | None
     score: float
@@ -25,24 +25,24 @@ class Place(NamedTuple):
 
 
 class Fused(NamedTuple):
-    """A chunk with its final score, its place in each retriever, and its neighbours' share."""
+    """Hold a chunk with its final score, its place in each retriever, and its neighbours' share."""
 
     chunk_no: int
     memory_no: int
     score: float
     places: Mapping[str, Place]
-    # The cosine of the best window, if the chunk has a vector and one was asked for.
+    # The cosine of the best window, if both the chunk and the question have vectors.
     cosine: float | None
     beside: float = 0.0
 
 
 def reciprocal_rank(rank: int) -> float:
-    """Give the value of a rank: `1 / (60 + rank + 1)` with rank from 0."""
+    """Return the value of a rank: `1 / (60 + rank + 1)` with rank from 0."""
     return 1 / (RRF_K + rank + 1)
 
 
 def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
-    """Merge rankings by Reciprocal Rank Fusion; ties go to the better scores, then to age."""
+    """Merge rankings by Reciprocal Rank Fusion; ties go to better scores, then to older chunks."""
     rows = np.flatnonzero(tier)
     totals, scores = np.zeros(len(rows)), np.zeros(len(rows))
     for ranks, figures in (
@@ -52,9 +52,9 @@ def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
         ranked = ranks >= 0
         totals[ranked] += 1 / (RRF_K + ranks[ranked] + 1)
         scores[ranked] += figures[ranked]
-    # Rows are in order of age already, and the sort is stable.
+    # Rows are already ordered by age, and the sort is stable.
     for at in np.lexsort((-scores, -totals)).tolist():
-        # Made one by one, since a page takes 11 of hundreds.
+        # Make the results one by one, since a page needs only 11 of hundreds.
         yield _fused(found, int(rows[at]), float(totals[at]), _places(found, int(rows[at])))
 
 
@@ -68,7 +68,7 @@ def _places(found: Candidates, row: int) -> Iterator[tuple[str, Place]]:
 
 
 def keep_order(found: Candidates, tier: Mask, retriever: str) -> Iterator[Fused]:
-    """Take the ranking of a single retriever as it is, its scores as final scores."""
+    """Return the ranking of a single retriever unchanged, with its scores as final scores."""
     ranks = found.keyword_ranks if retriever == KEYWORDS else found.vector_ranks
     scores = found.bm25 if retriever == KEYWORDS else found.cosines
     rows = np.flatnonzero(tier)
@@ -89,6 +89,6 @@ def _fused(found: Candidates, row: int, score: float, places: Iterable[tuple[str
 
 
 def cosine_of(found: Candidates, row: int) -> float | None:
-    """Give the cosine of a row, if there is one."""
+    """Return the cosine of a row, or None if it has none."""
     cosine = float(found.cosines[row])
     return None if np.isnan(cosine) else cosine

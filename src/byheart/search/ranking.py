@@ -1,10 +1,10 @@
-"""Ranking: candidates become one list, best first, however deep it is paged.
+"""Rank candidates in one list, best first, for any depth of paging.
 
-The list is made in tiers: the first 300 of each retriever are fused, then the next 2,700, and so
-on; for passages the first 100, then 900. A page of more than 33 passages, or 6 sections, begins
-with a larger tier (`results._depth`): three times as many as are looked at.
+The list is made in tiers: the first 300 chunks of each retriever are fused, then the next 2,700,
+and so on. For passages the tiers are the first 100, then 900. A page of more than 33 passages, or 6
+sections, begins with a larger tier (`results._depth`): three times the number of chunks needed.
 
-Memories that another memory has superseded come after all others, ranked among themselves.
+Superseded memories come after all others, and are ranked among themselves.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from byheart.search.fusion import KEYWORDS, RRF_K, VECTOR, Fused, Mask, fuse, ke
 from byheart.search.request import SearchRequest
 
 FIRST_TIER = 300
-# Enough for the ten passages or sections that a page shows (docs/quality.md).
+# This is enough for the ten passages or sections of a page (docs/quality.md).
 FIRST_PASSAGES = 100
 _TIER_GROWTH = 10
 
 
 class Ranking:
-    """The chunks that answer a request, best first, as far as they are asked for."""
+    """Rank the chunks that answer a request, best first, as far as the caller reads them."""
 
     def __init__(
         self, request: SearchRequest, index: Index, vector: Vectors | None, first_tier: int
@@ -43,16 +43,16 @@ class Ranking:
         self._questions = {each: self._ask(superseded=each) for each in (False, True)}
         self._superseded: set[int] = set()
         self._may_hold_superseded = True
-        # The terms that were looked for: a raw query learns them from the index.
+        # The terms of the search; those of a raw query become known from the index.
         self.terms = query_terms(request.query) if self._raw is None else self._raw.terms
-        # The first of the whole list, and the candidates that it was chosen from.
+        # The first chunk of the whole list, and the candidates from which it was chosen.
         self.best: tuple[Fused, Candidates] | None = None
-        # How the final scores are made, with the weights.
+        # The description of how the final scores are made, with the weights.
         self.method = KEYWORDS if self.by_words else VECTOR
 
     @property
     def raw(self) -> bool:
-        """Say whether the query is in raw syntax."""
+        """Return whether the query is in raw syntax."""
         return self._raw is not None
 
     def _ask(self, *, superseded: bool) -> Question:
@@ -67,7 +67,7 @@ class Ranking:
         )
 
     def term_shares(self, fused: Fused) -> dict[str, float]:
-        """Give what each term contributes to the BM25 score of a ranked chunk."""
+        """Return the contribution of each term to the BM25 score of a ranked chunk."""
         question = self._questions[fused.chunk_no in self._superseded]
         return self._index.term_shares(question, fused.chunk_no)
 
@@ -77,7 +77,7 @@ class Ranking:
                 yield from tier
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
-        """Rank memories that are current, or those that were superseded, tier by tier."""
+        """Rank either the current or the superseded memories, tier by tier."""
         question = self._questions[superseded]
         if superseded and not self._may_hold_superseded:
             return
@@ -89,7 +89,7 @@ class Ranking:
             if self._raw is not None:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
-            # A deeper look can also find chunks that an earlier one missed.
+            # A deeper search can also find chunks that the earlier one missed.
             by_words = (found.keyword_ranks >= 0) & ~np.isin(found.chunk_nos, placed[0])
             by_vector = (found.vector_ranks >= 0) & ~np.isin(found.chunk_nos, placed[1])
             ranked = self._rank(found, by_words | by_vector)
@@ -103,7 +103,7 @@ class Ranking:
             depth *= _TIER_GROWTH
 
     def _rank(self, found: Candidates, tier: Mask) -> Iterator[Fused]:
-        """Unite the rankings of the retrievers."""
+        """Merge the rankings of the retrievers."""
         if not self._by_both:
             return keep_order(found, tier, self.method)
         if self._request.fusion == "rrf":

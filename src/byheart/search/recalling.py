@@ -1,7 +1,7 @@
-"""Recalling: the memories behind the hits, weighed, and as many of them as a budget holds.
+"""Recall memories: weigh the memories of the ranked chunks, and return as many as a budget allows.
 
-Every memory among the first tier of the ranking is weighed, so that one that matters much is not
-cut off because others matched a little better. Superseded memories come after all that still hold.
+Every memory in the first tier of the ranking is weighed, so that an important memory is not lost
+because others matched slightly better. Superseded memories come after all current ones.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from byheart.search.request import RecallRequest, Weights
 from byheart.search.verdict import judge
 
 RECENCY_DAYS = 30
-# A long document can fill the first tier alone: below so many memories, one more is looked at.
+# A long document can fill the first tier alone. With fewer than _FEW_MEMORIES memories, one more
+# tier is read.
 _FEW_MEMORIES, _MOST_TIERS = 100, 2
 _DIGITS = 6
 _DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
 
 
 def relevance_of(score: float, mode: Mode, best: float) -> float:
-    """Map a chunk's score to 0…1; a better one is never less relevant.
+    """Map a chunk's score to 0…1, so that a higher score never means less relevance.
 
-    Evidence grows with the size of the store: it is measured by that of the best answer.
+    Evidence grows with the size of the store, so it is divided by the best chunk's evidence.
     """
     if mode == "hybrid":
         return score / best if best > 0 else 0.0
@@ -50,18 +51,18 @@ def relevance_of(score: float, mode: Mode, best: float) -> float:
 
 
 def recency_of(age: timedelta) -> float:
-    """Let what was used last fade: 0.37 after 30 days, 0.05 after 90; the future counts as now."""
+    """Return a value that falls with age: 0.37 after 30 days, 0.05 after 90; the future is 1."""
     days = max(0.0, age / timedelta(days=1))
     return math.exp(-days / RECENCY_DAYS)
 
 
 def frequency_of(accesses: int) -> float:
-    """Let each access count for less than the one before: 0.5 after 9, 1 after 99."""
+    """Return a value that grows with the logarithm of accesses: 0.5 after 9, 1 after 99."""
     return min(1.0, math.log10(accesses + 1) / 2)
 
 
 class _Match(NamedTuple):
-    """A memory that was found, its place by relevance alone, and what it is worth."""
+    """Hold a found memory, its rank by relevance alone, and its weighed score."""
 
     standing: Standing
     superseded: bool
@@ -86,7 +87,7 @@ def recall(
     now: datetime,
     unrelated: float = 0.0,
 ) -> RecallAnswer:
-    """Answer a request: the memories of its page, listed and in full as far as the budget goes."""
+    """Answer a request with a page of memories, listed and in full as far as the budget allows."""
     asked = request.question
     ranking = Ranking(asked, reader.index, vector, FIRST_TIER)
     matches = [
@@ -131,18 +132,18 @@ def _weigh(
             recency=recency_of(moment - standing.used_at),
             frequency=frequency_of(standing.access_count),
         )
-        # Rounded, so that of two that are as good as equal the more relevant comes first.
+        # Rounded, so that the more relevant of two nearly equal memories comes first.
         score = round(weighed(parts, request.weights), _DIGITS)
         yield _Match(standing, superseded, rank, parts, score)
 
 
 def weighed(parts: Weights, weights: Weights) -> float:
-    """Give the mean of the parts by their weights, from 0 to 1."""
+    """Return the weighted mean of the parts, from 0 to 1."""
     return float(sum(map(mul, parts, weights)) / sum(weights))
 
 
 def _best_chunks(ranking: Ranking, *, superseded: bool) -> dict[int, Fused]:
-    """Gather the memories of the first chunks, each with its best."""
+    """Gather the memories of the first tiers, each with its best chunk."""
     best: dict[int, Fused] = {}
     for tier in islice(ranking.tiers(superseded=superseded), _MOST_TIERS):
         for fused in tier:
@@ -155,7 +156,7 @@ def _best_chunks(ranking: Ranking, *, superseded: bool) -> dict[int, Fused]:
 def _fill(
     page: Sequence[_Match], budget: Budget, reader: Reader, space: str, damaged: list[str]
 ) -> tuple[tuple[RecalledSummary, ...], tuple[RecalledMemory, ...]]:
-    """List what fits into half of the budget, give in full what fits then, and list the rest."""
+    """List memories in half of the budget, add full memories that fit, then list the rest."""
     entries = [RecalledSummary(each.standing.memory_id, each.standing.summary) for each in page]
     half = budget.left // 2
     listed = [budget.spend(budget.cost(entry, budget.left), within=half) for entry in entries]
@@ -175,11 +176,11 @@ def _details(
     lengths = reader.token_counts([match.standing.text_id for match in page])
     for match in page:
         if least is None or least > budget.left:
-            return  # not even the names of the fields fit any more: nothing need be read
+            return  # not even the field names fit any more, so read no further memory
         if (lengths.get(match.standing.text_id) or 0) > budget.left:
             continue
         memory = reader.memory(match.standing.text_id, space)
-        if memory is None:  # both come from one snapshot
+        if memory is None:  # impossible in an undamaged store, since one snapshot has both
             raise contradiction(match.standing.text_id)
         if memory.damaged:
             damaged.append(memory.memory_id)

@@ -1,7 +1,7 @@
-"""Relevance: whether a passage has to do with a question at all.
+"""Decide whether a passage is relevant to a question at all.
 
-A search gives the best there is, however far that is: whoever asked can judge it. What is put into
-a prompt unasked must answer it.
+A search returns the best chunks, however weak they are, because the user who asked can judge them.
+A passage that goes into a prompt unasked must be relevant.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from byheart.contracts import Candidate, Vectors
 from byheart.language.terms import terms
 
-# A passage with so many of a question's words answers it, whatever a model makes of them.
+# A passage with this share of the question's words is relevant, whatever the vectors say.
 SHARED_WORDS = 0.5
 
 
 def is_relevant(
     candidate: Candidate, words: Sequence[str], vector: Vectors | None, least_similarity: float
 ) -> bool:
-    """Say whether a passage is near a question by its meaning, or has its words."""
+    """Return whether a passage is near a question in meaning, or shares its words."""
     if vector is not None and candidate.vectors is not None:
         nearest = np.einsum("id,jd->ij", np.atleast_2d(vector), candidate.vectors).max()
         if float(nearest) >= least_similarity:

@@ -1,4 +1,4 @@
-"""What is asked of a search, already checked."""
+"""Describe search requests, already checked."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from byheart.model import Filter, Fusion, Granularity, Mode
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """A question and how it is to be answered; an empty query asks for a listing."""
+    """Describe a question and how to answer it; an empty query asks for a listing."""
 
     query: str
     where: Filter
@@ -25,7 +25,7 @@ class SearchRequest:
 
 
 class Weights(NamedTuple):
-    """How much each part of a memory's worth counts; only their proportions matter."""
+    """Weigh the parts of a memory's score; only the proportions of the weights matter."""
 
     relevance: float = 0.4
     importance: float = 0.3
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """A question, how its answers are weighed, and how many tokens they may take."""
+    """Describe a question, the weights of its answers, and their token limit."""
 
     question: SearchRequest
     max_tokens: int = 1000

@@ -1,4 +1,4 @@
-"""Results: ranked chunks as passages, sections or whole memories."""
+"""Turn ranked chunks into results: passages, sections or whole memories."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from byheart.search.snippets import make_snippet
 from byheart.search.verdict import judge
 
 AUTO_MERGE_RATIO = 0.6
-# How many ranked chunks are looked at for each section or memory asked for.
+# The number of ranked chunks to read for each requested section or memory.
 _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
 _RANKED_PER_HIT = 3
-# What a listing without a query shows as similarity: nothing was compared.
+# The similarity shown in a listing without a query, where nothing was compared.
 SCOPED_SIMILARITY = 2.0
 
 _MEMORY_FIELDS = tuple(each.name for each in fields(MemoryFields))
@@ -43,7 +43,7 @@ Group = list[Fused]
 
 
 class Found(NamedTuple):
-    """The hits of a page, whether there are more behind it, and what the best one is worth."""
+    """Hold the hits of a page, whether more pages follow, and the verdict on the best hit."""
 
     hits: list[Hit]
     more: bool
@@ -71,11 +71,11 @@ class _Answer:
         self._ranking = Ranking(request, reader.index, vector, _depth(request))
 
     def judge(self, unrelated: float) -> Judgement:
-        """Say whether the best hit answers the question."""
+        """Judge whether the best hit answers the question."""
         return judge(self._ranking, unrelated)
 
     def passages(self) -> tuple[list[Hit], bool]:
-        """Give single chunks."""
+        """Return single chunks."""
         request = self._request
         page = list(islice(self._ranking, request.offset, request.offset + request.limit + 1))
         shown = page[: request.limit]
@@ -101,7 +101,7 @@ class _Answer:
         return list(hits), len(page) > request.limit
 
     def sections(self) -> tuple[list[Hit], bool]:
-        """Give whole sections, each once, in the order of their best chunk."""
+        """Return whole sections, each once, in the order of their best chunks."""
         page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
         return [self._section(*each) for each in self._with_best(page)], more
 
@@ -117,7 +117,7 @@ class _Answer:
             found.memory.text_id,
             self._request.where.space,
             section,
-            # An H1 stands for what comes before its subsections, not for the whole document.
+            # An H1 section is the text before its subsections, not the whole document.
             below=bool(section) and section[-1].level >= 2,
         )
         if not chunks:
@@ -143,14 +143,14 @@ class _Answer:
         )
 
     def memories(self) -> tuple[list[Hit], bool]:
-        """Give whole memories, in the order of their best chunk."""
+        """Return whole memories, in the order of their best chunks."""
         page, more = self._groups(_owners, _CHUNKS_PER_MEMORY)
         return [self._memory(*each) for each in self._with_best(page)], more
 
     def _memory(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
         memory = self._reader.memory(found.memory.text_id, self._request.where.space)
-        if memory is None:  # both come from one snapshot
+        if memory is None:  # impossible in an undamaged store, since one snapshot has both
             raise contradiction(found.memory.text_id)
         return MemoryHit(
             **_fields_of(found.memory, damaged=memory.damaged),
@@ -167,17 +167,17 @@ class _Answer:
         )
 
     def _with_best(self, groups: Sequence[Group]) -> Iterator[tuple[Group, FoundChunk]]:
-        """Fetch the best chunk of each group, all at once."""
+        """Fetch the best chunk of each group, all in one read."""
         best = self._reader.chunks([group[0].chunk_no for group in groups])
         return zip(groups, best, strict=True)
 
     def _groups(
         self, keys_of: Callable[[Sequence[Fused]], Sequence[Hashable]], chunks_per_group: int
     ) -> tuple[list[Group], bool]:
-        """Gather ranked chunks until a page of groups and one more are there.
+        """Gather ranked chunks until there are enough groups for a page, and one more.
 
-        Matches are counted among the first so many chunks alone: what lies behind is looked at only
-        for groups that are not there yet, so that a count does not depend on how far that goes.
+        Matches are counted only among the first batch of chunks. Later chunks are read only to find
+        new groups, so that the counts do not depend on how many batches are read.
         """
         end = self._request.offset + self._request.limit
         groups: dict[Hashable, Group] = {}
@@ -220,9 +220,10 @@ class _Answer:
 
 
 def _depth(request: SearchRequest) -> int:
-    """Say how many each leg ranks first: three for each passage that is to be looked at, or more.
+    """Return the depth of the first tier: at least three chunks for each one to be read.
 
-    By the limit, not the offset, so that pages of one size are slices of one list.
+    The depth depends on the limit, not the offset, so that pages of one size are slices of one
+    list.
     """
     if request.granularity == "coarse":
         return max(FIRST_TIER, _RANKED_PER_HIT * request.limit)
@@ -250,13 +251,13 @@ def _list_memories(request: SearchRequest, reader: Reader) -> Found:
         )
         for memory in memories
     ]
-    # Who lists asks for whatever there is.
+    # A listing asks for all memories, so any memory answers it.
     judgement = Judgement("answered", 1.0) if total else Judgement("none", 0.0)
     return Found(hits, request.offset + len(memories) < total, judgement)
 
 
 def _fields_of(memory: MemoryFields | Memory, *, damaged: bool | None = None) -> dict[str, Any]:
-    """Give the fields that a hit shows; more text than the best chunk may be damaged elsewhere."""
+    """Return the fields that a hit shows; `damaged` applies to all of the hit's text."""
     shown = dict(zip(_MEMORY_FIELDS, _get_fields(memory), strict=True))
     return shown if damaged is None else {**shown, "damaged": damaged}
 

@@ -1,4 +1,4 @@
-"""Snippets: the part of a passage that matched, with the matching words marked."""
+"""Make snippets: the part of a passage that matched, with the matching words marked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from byheart.language.terms import term_spans
 
 OPEN_MARK, CLOSE_MARK = "**", "**"
 _ELLIPSIS = "…"
-# How far a cut may move to fall between words.
+# The number of characters that a cut may move to fall between words.
 _SLACK = 20
 
 Span = tuple[int, int]
@@ -20,9 +20,9 @@ def make_snippet(
     length: int,
     find_nearest: Callable[[], float] = lambda: 0.0,
 ) -> str:
-    """Cut out the stretch with the most matches and mark them.
+    """Cut out the stretch with the most matches, and mark them.
 
-    If no word matched, `find_nearest` says where: 0 is the start, 1 the end.
+    If no word matched, `find_nearest` returns the position to show: 0 is the start, 1 the end.
     """
     spans = term_spans(text, terms)
     if spans or len(text) <= length:
@@ -51,7 +51,7 @@ def _window_from(text: str, start: int, length: int) -> Span:
 
 
 def _densest(spans: Sequence[Span], length: int) -> Span:
-    """Find the run of matches that covers most within the length; the earliest of equals."""
+    """Find the stretch with the most matches within the length; the earliest wins a tie."""
     best, best_count, low = spans[0], 0, 0
     for high, (_, end) in enumerate(spans):
         while end - spans[low][0] > length and low < high:

@@ -1,15 +1,16 @@
-"""The verdict: does the best hit answer the question, or is it only the nearest there is?
+"""Judge whether the best hit answers the question, or is only the nearest chunk.
 
-Three figures of the best hit are looked at. Coverage is the share of the question's words that it
-has, each weighed by its rarity. Weight is how rare these are together, in units of a word that
-no chunk has: one shared word out of one says less than four out of five. Similarity is its cosine,
-less what the model gives to texts that have nothing in common. How far the cosine stands above the
-question's own background, which ranks so well, says nothing here: whoever asks about what a store
-is all about is near to all of it. And the more chunks there are, the better the best of them is by
-chance alone.
+The verdict uses three figures of the best hit. Coverage is the share of the question's words that
+the hit has, each word weighed by its rarity. Weight is the rarity of these words together, in units
+of a word that no chunk has: one shared word out of one says less than four out of five. Similarity
+is the hit's cosine, less the cosine that the model gives to texts with nothing in common. The
+cosine's distance from the question's own background ranks well, but says nothing here: a question
+about the main subject of a store is near to all its chunks. The number of chunks counts too,
+because the best of more chunks is better by chance alone.
 
-The weights are those of logistic regressions on ten public sets, in which half of the questions
-were another set's. docs/quality.md has the fit, how sure it is on sets left out, and the limits.
+The weights come from logistic regressions on ten public data sets, where half of the questions came
+from another data set. docs/quality.md has the fit, its accuracy on held-out data sets, and the
+limits.
 """
 
 from __future__ import annotations
@@ -25,25 +26,25 @@ from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.fusion import Fused
 from byheart.search.ranking import Ranking
 
-# In the mean over ten sets, of a thousand questions that have an answer 8 are below the first by
-# words alone, and 3 in hybrid; of a thousand unrelated ones 42 and 11 are above the second.
+# Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by
+# words alone, and 3 in hybrid; out of a thousand unrelated ones, 42 and 11 are above ANSWERED_FROM.
 NONE_BELOW, ANSWERED_FROM = 0.05, 0.35
-# What more rare words have in common with a long question proves nothing further.
+# Beyond this weight, more rare words shared with a long question prove nothing further.
 _MOST_WEIGHT = 3.0
-# Beside words, a similarity tells related from unrelated, and no more.
+# Combined with words, a similarity only distinguishes related from unrelated texts.
 _LEAST_SIMILARITY, _MOST_SIMILARITY = 0.1, 0.5
-# Measured from 42 to 8,559 chunks: what lies beyond is taken for the nearest of these.
+# Measured on 42 to 8,559 chunks; numbers outside these limits count as the nearest limit.
 _FEWEST_CHUNKS, _MOST_CHUNKS = 100, 10_000
-# Among fewer chunks a term that one of them has would seem common: rarity is counted as if there
-# were so many chunks, of which the others have none of the question's terms.
+# Among fewer chunks, a term that one chunk has would seem common. So rarity is computed as if there
+# were at least this many chunks, where the additional ones have none of the question's terms.
 LEAST_TO_TELL_RARITY = 100
 _DIGITS = 4
 
 
 class Signs(NamedTuple):
-    """What is known of the best hit, and the number of chunks that it is the best of.
+    """Hold the figures of the best hit, and the number of chunks it was chosen from.
 
-    No similarity where no vectors were compared, and no coverage where no words were.
+    `similarity` is None if no vectors were compared, `coverage` and `weight` if no words were.
     """
 
     coverage: float | None
@@ -53,20 +54,20 @@ class Signs(NamedTuple):
 
 
 def estimate(signs: Signs) -> float:
-    """Estimate how probable it is that a hit answers its question.
+    """Estimate the probability that a hit answers its question.
 
-    The more so, the more words it has and the nearer it is; the less, the more others there were.
+    It grows with the shared words and the similarity, and falls with the number of chunks.
     """
     if signs.coverage is None or signs.weight is None:
         return _by_similarity(signs.similarity or 0.0)
     weight = min(signs.weight, _MOST_WEIGHT)
     if signs.similarity is None:
-        # A little flatter than fitted, which would call twice as many none that have an answer.
+        # A little flatter than the fit, which would give "none" to twice as many answerable ones.
         return _logistic(-4.7 + 3.0 * signs.coverage + 1.7 * weight)
     near = min(max(signs.similarity, _LEAST_SIMILARITY), _MOST_SIMILARITY)
     chance = 0.3 * math.log(min(max(signs.chunks or 0, _FEWEST_CHUNKS), _MOST_CHUNKS))
     together = _logistic(-5.1 + 2.6 * signs.coverage + 1.3 * weight + 8.2 * near - chance)
-    # Who asks in other words than the answer's shares none with it.
+    # A question in other words than its answer shares no words with it.
     return max(together, _by_similarity(signs.similarity))
 
 
@@ -79,17 +80,17 @@ def _logistic(x: float) -> float:
 
 
 def name_verdict(confidence: float) -> Verdict:
-    """Put an estimate into a word."""
+    """Return the verdict for a confidence."""
     if confidence < NONE_BELOW:
         return "none"
     return "answered" if confidence >= ANSWERED_FROM else "weak"
 
 
 def judge(ranking: Ranking, unrelated: float) -> Judgement:
-    """Judge the best hit of a ranking, whichever page of it was asked for.
+    """Judge the best hit of a ranking, whichever page was requested.
 
-    A chunk that a raw query matches is an answer: the query says exactly what it asks for.
-    `unrelated` is the cosine of texts that have nothing in common.
+    A chunk that matches a raw query is an answer, because the query is exact. `unrelated` is the
+    cosine of texts that have nothing in common.
     """
     if ranking.best is None:
         return Judgement("none", 0.0)
@@ -111,7 +112,7 @@ def _shown(figure: float | None) -> float | None:
 
 
 def read_signs(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Signs:
-    """Read what is known of the best hit from the candidates that it was chosen from."""
+    """Read the figures of the best hit from the candidates it was chosen from."""
     coverage = weight = similarity = chunks = None
     if by_words:
         asked, held, rarest = _weigh_terms(best, found)
@@ -123,7 +124,7 @@ def read_signs(best: Fused, found: Candidates, unrelated: float, *, by_words: bo
 
 
 def _weigh_terms(best: Fused, found: Candidates) -> tuple[float, float, float]:
-    """Add up the rarity of all terms asked for, of those the hit has, and of a term nobody has."""
+    """Return the rarity of all query terms together, of the hit's terms, and of an unseen term."""
     counted = max(found.chunks, LEAST_TO_TELL_RARITY)
     unseen = rarity(0, counted)
     terms = found.document_frequency

@@ -1,1 +1,1 @@
-"""What the operating system gives: clocks, files, permissions, forks."""
+"""Use the operating system: clocks, files, permissions, forks."""

@@ -1,6 +1,6 @@
-"""The clocks of the machine: every other module reads the time here.
+"""Read the clocks of the machine, on behalf of every other module.
 
-The wall clock can be set to any time, by a person or by the network. The running time cannot: it
+A person or the network can set the wall clock to any time. Nobody can set the running time, which
 counts how long the machine has been up.
 """
 
@@ -20,8 +20,8 @@ def now() -> datetime:
 
 
 def running_micros() -> int:
-    """Give how long the machine has been up, in microseconds, sleep included where it tells."""
-    boottime = getattr(time, "CLOCK_BOOTTIME", None)  # Linux alone has it
+    """Return the machine's uptime in microseconds, on Linux including sleep."""
+    boottime = getattr(time, "CLOCK_BOOTTIME", None)  # only Linux has it
     if boottime is None:
         return time.monotonic_ns() // 1000
     return time.clock_gettime_ns(boottime) // 1000
@@ -29,7 +29,7 @@ def running_micros() -> int:
 
 @cache
 def boot_id() -> str:
-    """Name this run of the machine, from start to shutdown; empty where it has no name."""
+    """Return the id of this run of the machine since its start, or "" if there is none."""
     try:
         return _BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:

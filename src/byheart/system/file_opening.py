@@ -1,7 +1,7 @@
-"""File opening: files and pipes can be read and written; devices and silent pipes are refused.
+"""Open files and pipes for reading and writing; refuse devices and silent pipes.
 
-A device such as /dev/zero never ends, and the open of a pipe waits for its other end for ever.
-Failures are `OSError`s with words that can follow a file's name, as the system's own can.
+A device such as /dev/zero never ends, and opening a pipe waits forever for its other end. Failures
+are `OSError`s whose message can follow a file's name, like the messages of the operating system.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
 
-# How long the other end of a pipe is waited for.
+# The time limit for the other end of a pipe to open.
 PIPE_SECONDS = 3.0
 _STEP_SECONDS = 0.05
 _BINARY, _CLOSE = getattr(os, "O_BINARY", 0), getattr(os, "O_CLOEXEC", 0)
@@ -27,9 +27,9 @@ _DO_NOT_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def open_to_read(path: str | Path, *, only_files: bool = False) -> io.BufferedReader:
-    """Open a file, or a pipe that somebody writes into, to be read from its beginning.
+    """Open a file, or a pipe that has a writer, for reading from its beginning.
 
-    A read that fails later raises InvalidInput, wherever the stream has been handed to.
+    A later read that fails raises InvalidInput, in whichever module it happens.
     """
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "its name holds a NUL, as no path can")
@@ -40,24 +40,24 @@ def open_to_read(path: str | Path, *, only_files: bool = False) -> io.BufferedRe
         raise OSError(errno.ENXIO, "it is a socket, not a file")
     if stat.S_ISFIFO(mode) and not only_files:
         return io.BufferedReader(_wait_for_writer(str(path)))
-    # Not to be waited for, should it have become a pipe or be one of those files in /proc.
+    # Do not block: the path may have become a pipe, or be a file in /proc that blocks.
     raw = _File(os.open(path, os.O_RDONLY | _BINARY | _CLOSE | _DO_NOT_WAIT), str(path))
     if not stat.S_ISREG(os.fstat(raw.fileno()).st_mode):
         if only_files or not raw.isatty():
             raw.close()
             raise OSError(errno.EINVAL, "it is a device or a pipe, not a file")
-        os.set_blocking(raw.fileno(), True)  # a terminal is read until its end of input is typed
+        os.set_blocking(raw.fileno(), True)  # read a terminal until the user ends the input
     return io.BufferedReader(raw)
 
 
 def read_to_end(path: str | Path) -> bytes:
-    """Read a file, or a pipe that somebody writes into, as a whole."""
+    """Read the whole content of a file, or of a pipe that has a writer."""
     with open_to_read(path) as stream:
         return stream.read()
 
 
 def open_to_write(path: Path) -> BinaryIO:
-    """Open what is there already to be written to: a device, or a pipe that somebody reads."""
+    """Open an existing device, or a pipe that has a reader, for writing."""
     if not path.is_fifo():
         return path.open("wb")
     until = time.monotonic() + PIPE_SECONDS
@@ -76,7 +76,7 @@ def open_to_write(path: Path) -> BinaryIO:
 
 
 class _File(io.FileIO):
-    """A file of which a failing read is told as what it is: the fault of what was given."""
+    """Read a file, and report a failing read as InvalidInput with the file's name."""
 
     def __init__(self, handle: int, called: str, first: bytes = b"") -> None:
         super().__init__(handle, "rb")
@@ -84,7 +84,7 @@ class _File(io.FileIO):
         self._first = first
 
     def readinto(self, buffer: Any) -> int:
-        """Read what there is."""
+        """Read the available bytes."""
         if self._first:
             buffer[:1], self._first = self._first, b""
             return 1
@@ -122,7 +122,7 @@ def _wait_for_writer(path: str) -> _File:
 
 
 def _await_bytes(handle: int) -> bytes:
-    """Wait until a pipe has a writer, and give the byte that was read to find out."""
+    """Wait until a pipe has a writer; return the byte that this check may have read."""
     until = time.monotonic() + PIPE_SECONDS
     pipe = select.poll()
     pipe.register(handle, select.POLLIN)
@@ -130,7 +130,7 @@ def _await_bytes(handle: int) -> bytes:
         try:
             if first := os.read(handle, 1):
                 return first
-        except BlockingIOError:  # a writer is there, and has said nothing so far
+        except BlockingIOError:  # there is a writer, but it has written nothing yet
             return b""
         if time.monotonic() > until:
             raise OSError(errno.EAGAIN, "nobody writes into this pipe")

@@ -1,7 +1,7 @@
-"""Forks: locks, threads and connections must not cross one, so their owners renew them.
+"""Handle forks: owners of locks, threads and connections renew them in the child process.
 
-Nor should one happen while a thread of ours is at work in SQLite, or writes the index: the child
-would inherit locks that nobody will ever release there.
+A fork must also wait while another thread uses SQLite or writes the index. Otherwise the child
+would inherit locks that no thread ever releases there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable
 from typing import Protocol
 
-# How long a fork waits for each lock: rather a risk than a program that hangs.
+# The time limit for each lock before a fork; a risky fork is better than a program that hangs.
 LONGEST_WAIT_SECONDS = 2.0
 
 
@@ -22,7 +22,7 @@ class _Lock(Protocol):
 
 
 class _Taken(threading.local):
-    """The locks that this thread holds while it forks."""
+    """Hold the locks that this thread has acquired for a fork."""
 
     def __init__(self) -> None:
         self.locks: list[_Lock] = []
@@ -35,16 +35,16 @@ _taken = _Taken()
 
 
 def renew_after_fork(renew: Callable[[], None]) -> None:
-    """Have a method called in every forked child, for as long as its object lives."""
+    """Register a method to be called in every forked child, as long as its object lives."""
     with _registering:
         _renewals[:] = [each for each in _renewals if each() is not None]
         _renewals.append(weakref.WeakMethod(renew))
 
 
 def wait_before_fork(lock: Callable[[], _Lock]) -> None:
-    """Have every fork wait for the lock that a method gives, which a thread holds while it works.
+    """Make every fork wait for the lock that `lock` returns, which a thread holds while it works.
 
-    The child finds it taken, and renews it.
+    In the child, the lock is still acquired, so its owner must renew it.
     """
     with _registering:
         _working[:] = [each for each in _working if each() is not None]
@@ -52,7 +52,7 @@ def wait_before_fork(lock: Callable[[], _Lock]) -> None:
 
 
 def _take_all() -> None:
-    # Later ones first: who publishes the index reads the store for it, never the other way round.
+    # Acquire the newest lock first: publishing the index reads the store, never the reverse.
     for each in reversed(tuple(_working)):
         give = each()
         lock = None if give is None else give()

@@ -1,8 +1,8 @@
-"""Files and folders that only their owner may read: memories are nobody else's.
+"""Create files and folders that only their owner may read, because memories are private.
 
-They get their permissions as they are created, so that nobody can open them before. The user's
-umask can take permissions away, never add any. Windows has other rules: there, a file belongs to
-its owner where its folder does.
+Files get their permissions when they are created, so that nobody can open them before. The user's
+umask can remove permissions, but never add any. Windows has other rules: there, a file is private
+if its folder is.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HAS_MODES = os.name != "nt"
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing; folders that exist stay as they are."""
+    """Create a folder and its missing parents; leave existing folders unchanged."""
     try:
         path.mkdir(mode=FOLDER_MODE)
     except FileNotFoundError:
@@ -28,20 +28,20 @@ def make_private_folder(path: Path) -> None:
         make_private_folder(path.parent)
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)
     except OSError:
-        # Also a folder that is there and may not be made again, as on a read-only file system.
+        # On a read-only file system, this error also occurs for a folder that exists.
         if not path.is_dir():
             raise
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file, as an opener of `open()`; a new one is for its owner alone."""
+    """Open a file, as an opener of `open()`; only the owner may access a new file."""
     return os.open(path, flags, FILE_MODE)
 
 
 def close_to_others(folder: Path) -> None:
-    """Make a folder of ours private if it has the permissions that earlier versions gave it.
+    """Make a folder of Byheart private if it has the permissions that earlier versions set.
 
-    Any other permissions are somebody's decision.
+    Any other permissions are the user's decision and stay.
     """
     with contextlib.suppress(OSError):
         state = folder.stat()
@@ -51,7 +51,7 @@ def close_to_others(folder: Path) -> None:
 
 
 def is_exposed(path: Path) -> bool:
-    """Say whether any user of the machine can read a file: its folder lets them in as well."""
+    """Return whether every user of the machine can enter a file's folder and read the file."""
     if not HAS_MODES:
         return False
     try:
@@ -63,5 +63,5 @@ def is_exposed(path: Path) -> bool:
 
 
 def make_private(path: Path) -> None:
-    """Take all permissions on a file or folder from everybody but its owner."""
+    """Remove all permissions on a file or folder, except those of its owner."""
     path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OF_OTHERS)

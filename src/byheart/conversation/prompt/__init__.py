@@ -1,4 +1,4 @@
-"""What goes into the prompt?"""
+"""Choose and write the texts that go into a prompt."""
 
 from byheart.conversation.prompt.assembly import STABLE_SHARE, Assembler, ContextRequest, Materials
 from byheart.conversation.prompt.control_marks import break_marks, unquote

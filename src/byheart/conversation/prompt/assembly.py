@@ -1,8 +1,8 @@
-"""Assembly: the parts of a context, each within its share of the budget.
+"""Assemble the parts of a context, each within its share of the budget.
 
-First comes what stays from turn to turn (identity files, the running summary, what is pinned), then
-what was retrieved, then the recent messages. The first part depends on nothing but its own content
-and the budget: a provider's cache can count on its bytes.
+The stable part comes first: identity files, the running summary and pinned memories, which stay
+the same from turn to turn. Then come the retrieved passages, then the recent messages. The stable
+part depends only on its own content and the budget, so a provider can cache its exact bytes.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ from byheart.model import (
     Mode,
 )
 
-# The most of a budget that the stable part takes; of the rest, the least that is kept for messages
-# if there are so many. What a part does not need goes to the others, but never to the stable one.
+# The stable part takes at most STABLE_SHARE of the budget. Messages get at least RECENT_SHARE of
+# the rest if they need it. Room that one part does not need goes to the others, but never to the
+# stable part.
 STABLE_SHARE, RECENT_SHARE = 0.4, 0.5
-# The most of the stable part that identity files take, and of what they leave the most that the
-# summary leaves to pins: it is long where it is made by itself, and says something when it is cut.
+# Identity files take at most IDENTITY_SHARE of the stable part. At most PINNED_SHARE of the rest is
+# reserved for pins before the summary is filled: an automatic summary is long, and useful when cut.
 IDENTITY_SHARE, PINNED_SHARE = 0.5, 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """What a context is asked for, already checked."""
+    """Describe a requested context, already checked."""
 
     session_id: str
     query: str
@@ -56,7 +57,7 @@ class ContextRequest:
 
 @dataclass(frozen=True, slots=True)
 class Materials:
-    """Everything a context can be made of, from one moment; messages are the oldest first."""
+    """Hold all materials of a context, from one snapshot; messages are in order, oldest first."""
 
     summary: Memory | None
     pinned: Sequence[Memory]
@@ -68,7 +69,7 @@ class Materials:
 
 @dataclass(frozen=True, slots=True)
 class _Stable:
-    """The part that stays, in the order in which it is shown, and the tokens it takes."""
+    """Hold the stable part, in the order in which it is shown, and its number of tokens."""
 
     preamble: str
     entries: tuple[Entry, ...]
@@ -82,7 +83,7 @@ class _Stable:
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The parts as they were filled, each in the order in which it is shown."""
+    """Hold the filled parts, each in the order in which it is shown."""
 
     stable: _Stable
     retrieved: tuple[Entry, ...]
@@ -99,18 +100,18 @@ class _Block:
 
 
 class Assembler:
-    """Put contexts together by one measure; what stays from turn to turn is filled once."""
+    """Assemble contexts with one token counter; reuse the stable part while it is unchanged."""
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure
         self._last: tuple[tuple[object, ...], _Stable] | None = None
 
     def assemble(self, request: ContextRequest, materials: Materials) -> ContextAnswer:
-        """Put a context together that takes at most the tokens it may."""
+        """Assemble a context within the token limit of the request."""
         return _assemble(request, materials, self._stable(request, materials), self.measure)
 
     def _stable(self, request: ContextRequest, materials: Materials) -> _Stable:
-        # Nothing else decides what is in it.
+        # The stable part depends on these values only.
         given = (materials.identity, materials.summary, materials.pinned, request.max_tokens)
         last = self._last
         if last is None or last[0] != given:
@@ -152,7 +153,7 @@ def _assemble(
 
 
 def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _Stable:
-    """Fill identity files, the summary, and what is pinned, by importance; and nothing else."""
+    """Fill the stable part: identity files, the summary, and pinned memories by importance."""
     frame = measure.count(PREAMBLE)
     preamble = PREAMBLE if frame <= max_tokens else ""
     share = min(max_tokens - frame, int(max_tokens * STABLE_SHARE)) if preamble else 0
@@ -165,7 +166,7 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
         for entry in (identity_entry(file),)
     )
     summary = [] if materials.summary is None else [summary_entry(materials.summary)]
-    # Of those that matter as much the short ones first: so the most of them are there.
+    # Among equally important pins the short ones come first, so that more of them fit.
     by_worth = sorted(holds, key=lambda memory: (-memory.importance, len(memory.content)))
     pinned = [pinned_entry(memory) for memory in by_worth]
     superseded = tuple(
@@ -194,12 +195,12 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
 def _fill_rest(
     request: ContextRequest, materials: Materials, stable: _Stable, measure: Measure, room: int
 ) -> _Block:
-    """Fill what is retrieved and the recent messages; what one does not need the other gets."""
+    """Fill retrieved passages and recent messages; each may use the room the other leaves."""
     there = {entry.item.memory_id for entry in stable.entries}
     latest_first = [
         message_entry(memory)
         for memory in reversed(materials.recent)
-        # An empty turn says nothing: it is there for the transcript.
+        # An empty turn says nothing; it exists only for the transcript.
         if memory.memory_id not in there and memory.content.strip()
     ]
     for_recent = reserve(latest_first, int(room * RECENT_SHARE), measure)
@@ -237,13 +238,13 @@ def _fill_rest(
 
 
 def _stable_order(materials: Materials) -> Callable[[Entry], int]:
-    """Order the summary before what is pinned, and that as it was pinned."""
+    """Order the summary before the pins, and the pins in the order of pinning."""
     places = {memory.memory_id: place for place, memory in enumerate(materials.pinned)}
     return lambda entry: places.get(entry.item.memory_id, -1)
 
 
 def _there(materials: Materials, stable: _Stable, recent: Reserved) -> dict[str, LeftOutReason]:
-    """Name the memories that are in the prompt anyway, or would answer a question with itself."""
+    """Name the memories that the prompt already contains, and the question itself."""
     there: dict[str, LeftOutReason] = {}
     if materials.question_id is not None:
         there[materials.question_id] = "question"

@@ -1,12 +1,11 @@
-"""Control marks: what makes a model or its client take quoted text for something else.
+"""Break control marks: texts that a model or its client could mistake for instructions.
 
-A control mark is a special token (`<|im_start|>`, `[INST]`, `</s>`), a tag of a client or of ours
-(`<system-reminder>`, `</passage>`), a role line (`Human:`), or characters that nobody sees.
-`break_marks` puts a visible break into each, and `unquote` takes exactly those breaks out again.
+A control mark is a special token (`<|im_start|>`, `[INST]`, `</s>`), a tag of a client or of
+Byheart (`<system-reminder>`, `</passage>`), a role line (`Human:`), or invisible characters.
+`break_marks` puts a visible break into each mark, and `unquote` removes exactly those breaks.
 
-The rules see a text as a reader does: full-width letters and HTML entities count as the letters
-they stand for, and invisible characters are left out. The words that they look for are in
-`control_words`.
+The rules read a text as a person does: full-width letters and HTML entities count as the letters
+they represent, and invisible characters are ignored. `control_words` lists the words of the rules.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from byheart.conversation.prompt.control_words import (
     TAG_NAMES,
 )
 
-# A broken bar: visible, hardly ever used, and one token or two for every model.
+# A broken bar is visible, rarely used, and takes one or two tokens in every model.
 BREAK = "\u00a6"
 
 _ZERO_WIDTH = (
@@ -38,20 +37,21 @@ _ZERO_WIDTH = (
     r"\uffa0\ufff0-\ufff8"
 )
 _SELECTORS = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
-# Terminals obey control characters, editors show reordered text, and tags are letters to a model.
+# Terminals obey control characters, editors reorder text at bidirectional marks, and a model reads
+# invisible tag characters as letters.
 _NEVER_SHOWN = (
     r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u206f\ufff9-\ufffb"
     r"\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
 _UNSEEN = rf"{_NEVER_SHOWN}{_ZERO_WIDTH}{_SELECTORS}\u0300-\u036f"
-# Letters that are shown like plain ones: full-width, small, mathematical and enclosed.
+# Letters that look like plain ones: full-width, small, mathematical and enclosed.
 _STYLED = r"\uff01-\uff5e\ufe13\ufe47\ufe48\ufe50-\ufe6b\u24b6-\u24e9\U0001d400-\U0001d7ff"
 _LINE_ENDS = r"\n\r\v\f\x85\u2028\u2029"
 _MOST_NAMED = 64  # no control mark has a longer name
 
 
 class _Patterns(NamedTuple):
-    """Every expression, compiled on first use: that takes longer than importing this folder."""
+    """Hold all patterns, compiled on first use, because that takes longer than the imports."""
 
     control: re.Pattern[str]
     suspect: re.Pattern[str]
@@ -68,9 +68,9 @@ class _Patterns(NamedTuple):
 @cache
 def _patterns() -> _Patterns:
     name = rf"[^\W\d_][\w:.-]{{0,{_MOST_NAMED}}}+"
-    # The break goes behind the bracket that each of these begins with.
+    # The break goes after the bracket that each of these begins with.
     brackets = (
-        # A tag. Its name decides.
+        # A tag, which is judged by its name.
         r"(?P<angle>(?<=<))(?=(?P<gap>\s*+)(?P<slash>[/\\]*+)\s*+"
         rf"(?P<tag>{name})(?P<end>\s*+[/\\]*+\s*+>|[\s/\\]|\Z)?)",
         # A special token between bars: <|im_start|>, <｜User｜>, [|system|], and MiniMax's own.
@@ -84,10 +84,10 @@ def _patterns() -> _Patterns:
     )
     colons = r":\u2236\ua789\u02d0"
     lines = (
-        # Who speaks. The break goes before the colon.
+        # A role. The break goes before the colon.
         r"(?P<before>[ \t>#*_\[(]*+)"
         rf"(?P<who>[^\W\d_][^{_LINE_ENDS}{colons}*_\])`<>]{{0,24}}+)[ \t*_\])]*+(?=[{colons}])",
-        # A fence that says it shows what a tool or somebody else said. The break goes behind it.
+        # A fence that claims to show the words of a tool or a speaker. The break goes after it.
         rf"(?P<fence>[ \t>]*+(?:`{{3,}}+|~{{3,}}+))(?=[ \t]*+(?P<info>{name}))",
     )
     entity = r"(?<=&)(?:#\d{2,7}|#[xX][0-9a-fA-F]{2,6}|[a-zA-Z]{2,8});|(?<!&)"
@@ -102,7 +102,7 @@ def _patterns() -> _Patterns:
         styled=re.compile(f"[{_STYLED}]"),
         disguised=re.compile(rf"[{_UNSEEN}&](?:{entity})"),
         entity=re.compile(rf"[\x00-\x08\x0e-\x1f\x7f&](?:{entity})"),
-        # Beginning with a class of characters, an expression is searched for several times faster.
+        # A pattern that begins with a class of characters is searched several times faster.
         bracket=re.compile(rf"[<\[\]>](?:{'|'.join(brackets)})"),
         line=re.compile(rf"[{_LINE_ENDS}](?:{'|'.join(lines)})"),
         word=re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W_a-zA-Z\d]+"),
@@ -111,18 +111,18 @@ def _patterns() -> _Patterns:
 
 
 def break_marks(text: str) -> str:
-    """Break every control mark of a text; all else stays as it is."""
+    """Break every control mark of a text, and leave all other characters unchanged."""
     places = [0, *_find_marks(text), len(text)]
     return BREAK.join(_show_hidden(text[at:end]) for at, end in pairwise(places))
 
 
 def unquote(text: str) -> str:
-    """Give a text as it was before its control marks were broken."""
+    """Return a text as it was before its control marks were broken."""
     return _patterns().broken.sub(_restore, text) if BREAK in text else text
 
 
 def _show_hidden(text: str) -> str:
-    """Write characters that nobody sees, and the break itself, by their numbers."""
+    """Write invisible characters, and the break itself, as their code points."""
     patterns = _patterns()
     if text.isascii() and not patterns.control.search(text):
         return text
@@ -143,8 +143,8 @@ def _restore(match: re.Match[str]) -> str:
 
 
 def _find_marks(text: str) -> Iterator[int]:
-    """Find where breaks go, in order."""
-    # A text begins a line, as it does between our tags.
+    """Find the positions of the breaks, in order."""
+    # The text begins a line, as it does between Byheart's tags.
     plain, patterns = _Plain(f"\n{text}"), _patterns()
     found = set[int]()
     for match in patterns.bracket.finditer(plain.text):
@@ -164,7 +164,7 @@ def _find_marks(text: str) -> Iterator[int]:
 
 
 class _Plain:
-    """A text as a reader takes it, and where each of its characters comes from."""
+    """Hold a text as a person reads it, and the original position of each character."""
 
     def __init__(self, text: str) -> None:
         disguised = _patterns().disguised
@@ -173,7 +173,7 @@ class _Plain:
         else:
             text = _patterns().styled.sub(_show_plain, text)
         pieces: list[str] = []
-        # For each stretch: where it begins here, and from where to where it goes there.
+        # For each stretch: its start in this text, and its start and end in the original.
         self._here: list[int] = []
         self._there: list[tuple[int, int]] = []
         length = at = 0
@@ -196,11 +196,11 @@ class _Plain:
         self.text = "".join((*pieces, text[at:])) if at else text
 
     def start(self, at: int) -> int:
-        """Give where a character of this text begins in the original."""
+        """Return where a character of this text begins in the original."""
         return self._find(at)[0]
 
     def end(self, at: int) -> int:
-        """Give where a character of this text ends in the original."""
+        """Return where a character of this text ends in the original."""
         return self._find(at)[1]
 
     def _find(self, at: int) -> tuple[int, int]:
@@ -222,7 +222,7 @@ def _undisguise(found: str) -> str:
 
 
 def _show_plain(match: re.Match[str]) -> str:
-    """Give the plain letter for one that is shown like it."""
+    """Return the plain letter for a styled letter."""
     letter = unicodedata.normalize("NFKC", match[0])
     return letter if len(letter) == 1 else match[0]
 
@@ -233,7 +233,7 @@ def _is_role(who: str, before: str) -> bool:
 
 
 def _is_control_tag(match: re.Match[str]) -> bool:
-    """Judge a tag by its name, and by how it is written."""
+    """Return whether a tag is a control mark, by its name and its form."""
     name, closed = match["tag"].rstrip(":.-"), (match["end"] or "").rstrip().endswith(">")
     ours = name.rpartition(":")[2].casefold() in OUR_TAGS
     if ours:
@@ -268,7 +268,7 @@ def _is_control_name(name: str, words: list[str]) -> bool:
 
 
 def _is_control_token(match: re.Match[str]) -> bool:
-    """Judge a name in square brackets: as loud as a special token, or made of nothing else."""
+    """Return whether a name in square brackets is a special token, by its case and its words."""
     name = match["token"]
     words = _words(name)
     if not any(word in BRACKET_WORDS for word in words):

@@ -1,16 +1,16 @@
-"""Control words: the names that models and clients give to roles, tools and turns.
+"""List the names that models and clients give to roles, tools and turns.
 
-Special tokens and tags are made of few words: `tool_calls`, `system-reminder`, `start_of_turn`.
-The rules of `control_marks` combine these words, so that a new token of the same kind needs no
-entry of its own.
+Special tokens and tags consist of few words: `tool_calls`, `system-reminder`, `start_of_turn`.
+The rules of `control_marks` combine these words, so that a new token of the same kind needs no new
+entry.
 """
 
 from __future__ import annotations
 
-# The tags around what Byheart quotes.
+# The tags that Byheart puts around quoted texts.
 OUR_TAGS = ("identity", "summary", "pinned", "passage", "message")
-# Who speaks, at the beginning of a line and before a colon; in the languages that models are asked
-# to speak most.
+# Speakers, at the beginning of a line and before a colon, in the languages that users of models
+# speak most.
 ROLES = frozenset(
     (
         *("human", "user", "assistant", "system", "developer", "ai", "bot", "chatbot", "gpt"),
@@ -29,11 +29,11 @@ ROLES = frozenset(
         *("उपयोगकर्ता", "सहायक", "सिस्टम", "ผู้ใช้", "ผู้ช่วย", "ระบบ"),
     )
 )
-# How models that were tuned on instructions mark their parts: "### Instruction:".
+# Headings in the prompt format of instruction-tuned models: "### Instruction:".
 HEADING_WORDS = frozenset(
     ("instruction", "instructions", "input", "response", "output", "context", "prompt", "question")
 )
-# Tags that consist of one of these names alone.
+# A tag that consists of one of these names alone is a control mark.
 TAG_NAMES = frozenset(
     (
         *("system", "sys", "user", "assistant", "human", "ai", "bot", "developer", "tool"),
@@ -44,7 +44,7 @@ TAG_NAMES = frozenset(
         *("eod", "eot", "eoh", "eoa", "eom", "eosys", "suf", "mid"),
     )
 )
-# Tags of two words or more that have one of these.
+# A tag of two or more words that contains one of these is a control mark.
 COMPOUND_WORDS = frozenset(
     (
         *("system", "sys", "user", "assistant", "human", "developer", "agent", "agents", "bot"),
@@ -56,11 +56,11 @@ COMPOUND_WORDS = frozenset(
         *("messages", "header", "subagent", "guidelines", "notification"),
     )
 )
-# What a document leaves for its reader to fill in ends so: <user-id>, <token_type>.
+# A placeholder that the reader of a document fills in ends like this: <user-id>, <token_type>.
 PLACEHOLDER_TAILS = frozenset(
     ("id", "ids", "key", "type", "url", "uri", "path", "dir", "list", "count", "number", "size")
 )
-# Special tokens in square brackets.
+# Words of special tokens in square brackets.
 BRACKET_WORDS = frozenset(
     (
         *("inst", "sys", "system", "user", "assistant", "human", "tool", "tools", "prompt"),

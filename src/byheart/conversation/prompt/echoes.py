@@ -1,8 +1,9 @@
-"""Echoes: what a text only repeats of what was put into the prompt before it was written.
+"""Find echoes: sentences of a text that only repeat what the prompt contained before.
 
-A reply that quotes a memory is no second memory. It is looked at sentence by sentence: one whose
-words stand in the same order in what was put in, whole or in part, with a word or two changed, is
-an echo, unless it has a name, a number or a "not" of its own: then it says something else.
+A reply that quotes a memory is no second memory. The reply is compared sentence by sentence. A
+sentence is an echo if its words occur in the prompt in the same order, as a whole or in part, with
+a word or two changed. It is no echo if it has a name, a number or a "not" of its own, because then
+it says something else.
 """
 
 from __future__ import annotations
@@ -18,38 +19,41 @@ from byheart.conversation.prompt.control_marks import unquote
 from byheart.conversation.prompt.delimiting import PASSAGE, PINNED, PREAMBLE, TAGS
 from byheart.language import distinct_words as particulars
 
-# How much of a sentence must be known, by runs of so many words. Two people who say one fact in
-# their own words share a tenth of such runs; a quotation with one word in ten changed shares more
-# than two thirds.
+# The share of a sentence's runs of _RUN_WORDS words that the prompt must contain. Two people who
+# state one fact in their own words share a tenth of such runs. A quotation with one word in ten
+# changed shares more than two thirds.
 _RUN_WORDS, _ECHOED_SHARE = 3, 0.6
-# Fewer words are an echo only as a whole text or beside another one: "Sounds good!" is a formula.
+# A shorter sentence is an echo only as a whole text or next to another echo, because "Sounds good!"
+# is a common phrase.
 _LEAST_WORDS = 4
-# A sentence counts as the source of another with so many of the runs found. A run that more
-# sentences have than these, as the lines of a log do, says no more of where another is from.
+# A sentence counts as a source if it has this share of the best source's matching runs. At most
+# _MOST_HOLDERS sentences are recorded per run: a run that occurs in more of them, as in the lines
+# of a log, does not identify a source.
 _SOURCE_SHARE, _MOST_HOLDERS = 0.3, 32
-# What comes after so many characters of a text is not looked at.
+# Only this many characters of a text are examined.
 _LONGEST = 200_000
 
 _UNSPACED = "\u0e00-\u0eff\u1100-\u11ff\u2e80-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
-# Whatever may be long is taken as a whole, and from its beginning only: no text takes for ever.
+# Possessive repetitions that match only from their beginning keep this pattern linear.
 _SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
 )
-# How a passage is cited: its id, and what people put around one.
+# The citation of a passage: its id, and the brackets and labels around it.
 _ID = r"mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?"
 _CITATION = re.compile(
     r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
     rf"\"?{_ID}\"?\s{{0,2}}[\])】]?",
     re.IGNORECASE,
 )
-# Others have tags of these names too: ours stand behind our preamble, or have an id as we write it.
+# Other programs use tags of these names too. Byheart's tags follow its preamble, or have an id in
+# Byheart's format.
 _OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=\"[^\"\n]*\"){{0,12}}>(?=\n)")
 _BEGINS = re.compile(rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"{_ID}\")")
 
 
 class Span(NamedTuple):
-    """A stretch of a text, by its characters."""
+    """Mark a stretch of a text by its character offsets."""
 
     start: int
     end: int
@@ -62,7 +66,7 @@ class _Sentence(NamedTuple):
 
 
 def find_quotations(text: str) -> list[tuple[Span, str]]:
-    """Find what stands between our delimiters: where, with them, and the original text."""
+    """Find Byheart's quotations in a text: their spans with delimiters, and original texts."""
     found: list[tuple[Span, str]] = []
     unclosed: set[str] = set()
     at = 0
@@ -74,7 +78,7 @@ def find_quotations(text: str) -> list[tuple[Span, str]]:
             closes = f"\n</{opens[1]}>"
             end = -1 if closes in unclosed else text.find(closes, opens.end(), _LONGEST)
             if end < 0:
-                unclosed.add(closes)  # nor is there one further on
+                unclosed.add(closes)  # later opening tags have no closing tag either
                 break
             inside, after = text[opens.end() + 1 : end], end + len(closes)
             at = after + text.startswith("\n", after)
@@ -84,7 +88,7 @@ def find_quotations(text: str) -> list[tuple[Span, str]]:
 
 
 class Emitted:
-    """What was put into a prompt, sentence by sentence, by their runs of words."""
+    """Index the sentences that were put into a prompt by their runs of words."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._whole: set[tuple[str, ...]] = set()
@@ -95,7 +99,7 @@ class Emitted:
             self.add(text)
 
     def add(self, text: str) -> None:
-        """Take in another text that was put into it."""
+        """Add another text of the prompt."""
         sentences = list(_sentences(text))
         if len(sentences) == 1:
             self._alone.add(sentences[0].words)
@@ -109,7 +113,7 @@ class Emitted:
             self._particulars.append(particulars.words_of(sentence.text))
 
     def find_echoes(self, text: str) -> list[Span]:
-        """Find the sentences of a text that repeat it, and what is quoted as such."""
+        """Find the sentences of a text that repeat the prompt, and Byheart's quotations in it."""
         quoted = [span for span, _ in find_quotations(text)]
         sentences = _sentences(text[:_LONGEST]) if self._whole else ()
         said = list(_outside(quoted, sentences))
@@ -139,10 +143,10 @@ class Emitted:
 
 
 def _sentences(text: str) -> Iterator[_Sentence]:
-    """Cut a text after each sentence and each line; what has no words is none."""
+    """Cut a text after each sentence and each line; skip pieces without words."""
     ends = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
     for start, end in pairwise(ends):
-        # A reply may repeat a broken control mark as it was shown.
+        # A reply may repeat a control mark in its broken form.
         said = _CITATION.sub(" ", unquote(text[start:end]))
         words = tuple(word.casefold() for word in _WORD.findall(said))
         if words:
@@ -155,7 +159,7 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _outside(quoted: Sequence[Span], sentences: Iterable[_Sentence]) -> Iterator[_Sentence]:
-    """Leave out what lies in a quotation, even in part; those are in order, and apart."""
+    """Skip sentences that overlap a quotation; quotations are in order and do not overlap."""
     ends = [span.end for span in quoted]
     for sentence in sentences:
         at = bisect_right(ends, sentence.span.start)

@@ -1,4 +1,4 @@
-"""Entries: what may stand in a context, each as it would be written, and what it takes."""
+"""Make the entries of a context, with their written form and their number of tokens."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from byheart.model import (
 )
 
 CUT_MARK = " […]"
-# Less than so many tokens of a text say nothing.
+# Fewer tokens of a text say nothing.
 LEAST_TOKENS = 24
-# No more of a text is looked at than may be shown.
+# Only as much of a text is examined as may be shown.
 _CHARS_PER_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A text with its tag, and what the receipt says of it."""
+    """Hold a text with its tag, and its item in the receipt."""
 
     part: ContextPart
     tag: str
@@ -43,17 +43,17 @@ class Entry:
 
     @property
     def written(self) -> str:
-        """Give it as it stands in the context."""
+        """Return the entry as it is written in the context."""
         return quote(self.tag, self.text, self.attributes)
 
     def tokens(self, measure: Measure, most: int) -> int:
-        """Count its tokens, or more than `most` of a text that has more."""
+        """Count the tokens of the entry; for a very long text, return any number above `most`."""
         if len(self.text) <= most * _CHARS_PER_TOKEN:
             return measure.count(self.written)
         return self.measured(measure, most).item.tokens
 
     def measured(self, measure: Measure, most: int) -> Entry:
-        """Note its tokens; of a text that cannot fit only the beginning is looked at."""
+        """Record the tokens of the entry; read only the beginning of a text that cannot fit."""
         if len(self.text) <= most * _CHARS_PER_TOKEN:
             tokens = measure.count(self.written)
             return self if tokens == self.item.tokens else self._counted(tokens)
@@ -65,7 +65,7 @@ class Entry:
         return replace(self, item=replace(self.item, tokens=tokens))
 
     def shortened(self, measure: Measure, room: int) -> Entry | None:
-        """Cut it so that it fits, if enough of it is left then."""
+        """Cut the text so that the entry fits, or return None if too little of it would remain."""
         most = room - measure.count(replace(self, text=CUT_MARK).written)
         while most >= LEAST_TOKENS:
             text = measure.shorten(self.text, most).rstrip()
@@ -77,7 +77,7 @@ class Entry:
         return None
 
     def left_out(self, reason: LeftOutReason, tells: str) -> LeftOut:
-        """Say why it is not there."""
+        """Report why the entry is left out."""
         chunks = self.item.chunk_ids
         return LeftOut(
             self.part,
@@ -90,7 +90,7 @@ class Entry:
 
 
 def identity_entry(file: IdentityFile) -> Entry:
-    """Make an entry of an identity file; where it lies is the owner's alone to know."""
+    """Make an entry of an identity file, without its folder, which only the owner may know."""
     name = file.path.replace("\\", "/").rpartition("/")[2]
     item = ContextItem(
         part="identity",
@@ -140,7 +140,7 @@ def message_entry(memory: Memory) -> Entry:
 
 
 def passage_entry(passage: Passage) -> Entry:
-    """Make an entry of a retrieved passage, with all that is needed to cite it and open it."""
+    """Make an entry of a retrieved passage, with everything needed to cite and open it."""
     first, last, memory = passage.chunks[0], passage.chunks[-1], passage.memory
     lines = f"{first.start_line}-{last.end_line}"
     attributes = {

@@ -1,4 +1,4 @@
-"""Filling: as many entries as there is room for, the best first, and nothing behind a gap."""
+"""Fill the available room with entries, best first, and stop at the first that does not fit."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from byheart.model import LeftOut
 
 
 class Filled(NamedTuple):
-    """What fits, the best first, and what does not."""
+    """Hold the entries that fit, best first, and the entries that do not."""
 
     kept: tuple[Entry, ...]
     left_out: tuple[LeftOut, ...]
 
     @property
     def tokens(self) -> int:
-        """Give how many tokens it takes."""
+        """Return the number of tokens of the kept entries."""
         return sum(entry.item.tokens for entry in self.kept)
 
 
 def fill(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
-    """Keep entries, best first, until one does not fit; that one is cut, the rest is left out.
+    """Keep entries, best first, until one does not fit; cut that entry, leave out the rest.
 
-    Going on with smaller ones would bring what matters less in place of what matters more.
+    Continuing with smaller entries would prefer less important entries to more important ones.
     """
     kept: list[Entry] = []
     for at, entry in enumerate(entries):
@@ -44,10 +44,11 @@ def fill(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
 
 
 def fill_evenly(entries: Sequence[Entry], room: int, measure: Measure) -> Filled:
-    """Keep entries, best first; a long one is cut where those behind it would have no room.
+    """Keep entries, best first; cut a long entry if the entries after it would have no room.
 
-    They have up to half of what is left, as far as they fit whole. None is left out for one that
-    matters less: what cannot be cut so far has all that is left.
+    The following entries get up to half of the remaining room, as far as they fit uncut. No entry
+    is left out for a less important one: an entry that cannot be cut that short may use all the
+    remaining room.
     """
     kept: list[Entry] = []
     sized = cache(lambda at: entries[at].measured(measure, room))
@@ -67,7 +68,7 @@ def fill_evenly(entries: Sequence[Entry], room: int, measure: Measure) -> Filled
 
 
 def _sum_up_to(most: int, sizes: Iterable[int]) -> int:
-    """Add up sizes until the next would be too much."""
+    """Add up sizes until the next one would exceed `most`."""
     return max(takewhile(lambda total: total <= most, accumulate(sizes)), default=0)
 
 
@@ -77,16 +78,16 @@ def _without_room(entries: Sequence[Entry]) -> tuple[LeftOut, ...]:
 
 
 class Reserved(NamedTuple):
-    """Entries that will be there, and the tokens that are kept for them."""
+    """Hold the entries that will be included, and the tokens reserved for them."""
 
     entries: Sequence[Entry]
     tokens: int
 
 
 def reserve(entries: Sequence[Entry], room: int, measure: Measure) -> Reserved:
-    """Keep room for entries, best first: for all of them, or else all of the room.
+    """Reserve room for entries, best first: for all entries, or else the whole room.
 
-    The first that does not fit will be cut, if enough of it is left then.
+    The first entry that does not fit will be cut, if enough of it remains.
     """
     left = room
     for at, entry in enumerate(entries):

@@ -1,4 +1,4 @@
-"""Identity files: texts such as USER.md that say who speaks with whom, read for each context."""
+"""Read identity files: texts such as USER.md that describe user and agent, for each context."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 from byheart.settings import Settings
 
-# What comes after so many bytes is not read: it would not fit into any prompt.
+# Only this many bytes are read, since more would not fit into any prompt.
 LONGEST_BYTES = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class IdentityFile:
-    """A file as it is now, or why there is nothing to be had of it."""
+    """Hold the current text of a file, or the reason why it cannot be used."""
 
     path: str
     text: str
@@ -25,12 +25,12 @@ class IdentityFile:
 
 
 def read_identity_files(settings: Settings, space: str) -> Iterator[IdentityFile]:
-    """Read what the settings name, as far as it may be needed; it is of the owner's space alone."""
+    """Read the files that the settings name; they belong to the owner's space only."""
     for path in settings.identity_files if space == settings.space else ():
         try:
             found = Path(path).stat()
             changed = datetime.fromtimestamp(found.st_mtime, UTC)
-            # Whoever opens a pipe waits until somebody writes into it.
+            # Opening a pipe would wait for a writer, so open regular files only.
             text = _read(Path(path)) if stat.S_ISREG(found.st_mode) else "\0"
         except OSError as error:
             said = (error.strerror or "it cannot be read").lower()
@@ -43,5 +43,5 @@ def read_identity_files(settings: Settings, space: str) -> Iterator[IdentityFile
 def _read(path: Path) -> str:
     with path.open("rb") as file:
         data = file.read(LONGEST_BYTES)
-    # A character that was cut in two is no reason to refuse the rest.
+    # The limit may cut a character in two, so replace invalid bytes.
     return data.decode("utf-8-sig", errors="replace").strip()

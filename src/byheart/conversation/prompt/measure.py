@@ -1,4 +1,4 @@
-"""The measure of a context: how many tokens a text has, and where to cut it."""
+"""Measure the texts of a context: count their tokens, and cut them to a limit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from functools import lru_cache
 
 from byheart.contracts import TokenCounter
 
-# From turn to turn most of a context stays: what was counted is remembered, unless it is large.
+# Most of a context stays the same from turn to turn, so cache the counts of texts, except of large
+# ones.
 _REMEMBERED, _LONGEST_REMEMBERED = 1024, 10_000
-# So many characters have more tokens than that, whatever the text, or nearly always.
+# The average token has fewer than 16 characters in any text, and fewer than 6 in nearly every text.
 _CHARS_PER_TOKEN, _USUAL_CHARS_PER_TOKEN = 16, 6
 
 
 class Measure:
-    """Count tokens as one named counter does."""
+    """Count tokens with one named counter."""
 
     def __init__(self, tokens: TokenCounter, name: str, by_word: bool = False) -> None:
         self.name = name
@@ -23,13 +24,13 @@ class Measure:
         self._remembered = lru_cache(_REMEMBERED)(self._count)
 
     def count(self, text: str) -> int:
-        """Count the tokens of a text, or remember how many there were."""
+        """Count the tokens of a text, or return the cached count."""
         return self._remembered(text) if len(text) <= _LONGEST_REMEMBERED else self._count(text)
 
     def count_joined(self, text: Callable[[], str], parts: int) -> int:
-        """Count the tokens of whole lines put together that by themselves have so many.
+        """Count the tokens of joined lines that have `parts` tokens separately.
 
-        Only a strange counter finds more: one that counts word by word need not do it again.
+        A counter that works word by word gives the same sum, so the joined text is not counted.
         """
         return parts if self._by_word else max(parts, self._count(text()))
 
@@ -37,10 +38,10 @@ class Measure:
         return len(self._tokens.token_starts(text))
 
     def shorten(self, text: str, most: int) -> str:
-        """Give the beginning of a text in at most so many tokens, ended between words."""
+        """Return the beginning of a text, of at most `most` tokens, cut between words."""
         if most <= 0:
             return ""
-        # First what is enough of most texts: counting costs more than all else here.
+        # First try a length that is enough for most texts, since counting is the slowest step.
         for chars in (_USUAL_CHARS_PER_TOKEN, _CHARS_PER_TOKEN):
             head = text[: most * chars]
             starts = self._tokens.token_starts(head)

@@ -1,7 +1,8 @@
-"""Passages: which of the chunks that were found are worth their tokens.
+"""Choose the found chunks that are worth their tokens, and join them into passages.
 
-What is in the prompt anyway is not brought again, what says the same is brought once, what adds
-something comes before one more phrasing of the same, and neighbours become one passage.
+Chunks that the prompt already contains are left out. Chunks that say the same are included once.
+Chunks with new content come before another phrasing of the same content. Adjacent chunks become
+one passage.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from byheart.contracts import Candidate
 from byheart.language import distinct_words as particulars
 from byheart.model import Chunk, LeftOut, LeftOutReason, MemoryFields
 
-# Two texts so alike say the same, unless a name, a number or a "not" is in one of them only.
+# Two texts this similar say the same, unless only one has a certain name, number or "not".
 SAME = 0.85
-# How much being relevant counts against being new (Maximal Marginal Relevance).
+# The weight of relevance against novelty (Maximal Marginal Relevance).
 RELEVANCE_SHARE = 0.6
 
 Likeness = NDArray[np.float32]
@@ -27,7 +28,7 @@ Likeness = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """One or more chunks of a memory that follow on one another."""
+    """Hold one or more adjacent chunks of a memory."""
 
     memory: MemoryFields
     chunks: tuple[Chunk, ...]
@@ -35,18 +36,18 @@ class Passage:
 
     @property
     def text(self) -> str:
-        """Give the text: chunks are exact slices, so that joined they are the original."""
+        """Return the original text of the passage; the chunks are exact slices of it."""
         return "".join(chunk.content for chunk in self.chunks)
 
     @property
     def chunk_ids(self) -> tuple[str, ...]:
-        """Name the chunks."""
+        """Return the ids of the chunks."""
         return tuple(f"{self.memory.text_id}#{chunk.index}" for chunk in self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The passages to bring, best first, and what was left out although it ranked as high."""
+    """Hold the chosen passages, best first, and chunks left out although they ranked as high."""
 
     passages: tuple[Passage, ...]
     left_out: tuple[LeftOut, ...]
@@ -58,7 +59,7 @@ def choose(
     texts: Sequence[str],
     top_k: int,
 ) -> Chosen:
-    """Choose passages; `there` names memories that are in the prompt anyway, `texts` are theirs."""
+    """Choose passages; `there` names memories already in the prompt, `texts` are their texts."""
     likeness = liken(candidates)
     contents = [candidate.found.chunk.content.strip() for candidate in candidates]
     left_out: list[LeftOut] = []
@@ -68,7 +69,7 @@ def choose(
         if reason is not None:
             left_out.append(_left_out(candidate, reason, _TELLS[reason]))
             continue
-        # The same words under another title may lie apart for a model.
+        # The same words under another title may get quite different vectors.
         alike = (o for o in able if likeness[at, o] >= SAME or contents[at] == contents[o])
         same = next((o for o in alike if _say_the_same(contents[at], contents[o])), None)
         if same is not None or any(contents[at] in text for text in texts):
@@ -99,12 +100,12 @@ _TELLS: Mapping[LeftOutReason, str] = {
 
 
 def liken(candidates: Sequence[Candidate]) -> Likeness:
-    """Give how alike any two are: the cosine of their nearest windows, or the words they share."""
+    """Compare all pairs: by the cosine of their nearest windows, or by their common words."""
     vectors = [each.vectors for each in candidates if each.vectors is not None]
     if vectors and len(vectors) == len(candidates):
         windows = np.concatenate(vectors)
         starts = np.cumsum([0, *(len(each) for each in vectors[:-1])])
-        # Not `windows @ windows.T`: BLAS starts threads for it, which wait for a busy core.
+        # Not `windows @ windows.T`: BLAS would start threads, which wait if a core is busy.
         cosines = np.einsum("id,jd->ij", windows, windows)
         nearest = np.maximum.reduceat(cosines, starts, axis=0)
         return np.maximum.reduceat(nearest, starts, axis=1)
@@ -123,9 +124,9 @@ def _say_the_same(some: str, other: str) -> bool:
 
 
 def diversify(able: Sequence[int], likeness: Likeness, top_k: int) -> list[int]:
-    """Pick, one after the other, what is relevant and unlike what was picked before."""
+    """Pick candidates one by one that are relevant and differ from those already picked."""
     left, chosen = list(able), list[int]()
-    # By rank, because fused scores hardly differ: half as much for the first that is too many.
+    # Use ranks, because fused scores hardly differ. Rank `top_k` has half the value of the first.
     relevance = {at: top_k / (top_k + rank) for rank, at in enumerate(able)}
     nearest = dict.fromkeys(able, 0.0)
     while left and len(chosen) < top_k:
@@ -141,7 +142,7 @@ def diversify(able: Sequence[int], likeness: Likeness, top_k: int) -> list[int]:
 
 
 def _join(chosen: Iterable[Candidate]) -> Iterator[Passage]:
-    """Make one passage of chunks that follow on one another."""
+    """Join adjacent chunks into one passage."""
     found = sorted(chosen, key=lambda each: (each.found.memory.text_id, each.found.chunk.index))
     places = enumerate(found)
     for _, run in groupby(

@@ -1,4 +1,4 @@
-"""Pleasantries: turns that ask for nothing, such as "Thanks!" or "ok, go on"."""
+"""Recognize turns that ask for nothing, such as "Thanks!" or "ok, go on"."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SAY_NOTHING = frozenset(
 
 
 def says_nothing(text: str) -> bool:
-    """Say whether a turn has no words but those that ask for nothing by themselves."""
+    """Return whether a turn consists only of words that ask for nothing."""
     if len(text) > _LONGEST_CHARS:
         return False
     return all(word.casefold() in _SAY_NOTHING for word in _WORD.findall(text))

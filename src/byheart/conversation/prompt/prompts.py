@@ -1,4 +1,4 @@
-"""Prompts: a context as the messages that the APIs of language models take."""
+"""Write a context as messages for the APIs of language models."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from byheart.conversation.prompt.delimiting import broken
 from byheart.conversation.prompt.entries import Entry
 from byheart.model import AnthropicPrompt, PromptMessage, SystemBlock
 
-# A turn says who spoke, and whoever can log one can say anything: none speaks as the system.
+# Anybody who can log a turn can claim any role, so no turn may speak as the system.
 _SPEAKERS = ("user", "assistant")
-# A conversation must begin with the user; this is shorter than the tags that are left out here.
+# A conversation must begin with the user. This text always fits into the budget, because it is
+# shorter than the tags of a message, which are counted but not written here.
 _LEFT_OUT = "(…)"
 _REMEMBER = {"type": "ephemeral"}
 
@@ -19,7 +20,7 @@ _REMEMBER = {"type": "ephemeral"}
 def openai_messages(
     stable: str, retrieved: Sequence[Entry], recent: Sequence[Entry]
 ) -> tuple[PromptMessage, ...]:
-    """Make messages as OpenAI's API takes them: what stays first, the conversation last."""
+    """Make messages for OpenAI's API: the stable part first, the conversation last."""
     system = [PromptMessage("system", stable.rstrip())] if stable.strip() else []
     return (*system, *_brought(retrieved), *_said(recent))
 
@@ -27,7 +28,7 @@ def openai_messages(
 def anthropic_prompt(
     stable: str, retrieved: Sequence[Entry], recent: Sequence[Entry]
 ) -> AnthropicPrompt:
-    """Make a prompt as Anthropic's API takes it: speakers take turns, and the user begins."""
+    """Make a prompt for Anthropic's API: speakers take turns, and the user begins."""
     turns = [
         PromptMessage(role, "\n\n".join(message.content for message in group))
         for role, group in groupby(
@@ -41,14 +42,14 @@ def anthropic_prompt(
 
 
 def _brought(retrieved: Iterable[Entry]) -> Iterator[PromptMessage]:
-    """Quote what was retrieved to the user's side: it may be a tool's words, or a web page's."""
+    """Quote retrieved passages in a user message, since they may come from tools or web pages."""
     text = "".join(entry.written for entry in retrieved).rstrip()
-    if text:  # APIs refuse empty ones
+    if text:  # the APIs refuse empty messages
         yield PromptMessage("user", text)
 
 
 def _said(recent: Iterable[Entry]) -> Iterator[PromptMessage]:
-    """Let user and assistant speak for themselves; all others are quoted to the user's side."""
+    """Write turns of user and assistant as their own messages; quote others as the user's."""
     for entry in recent:
         role = entry.item.role
         if not entry.text.strip():

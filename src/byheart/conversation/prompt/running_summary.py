@@ -1,4 +1,4 @@
-"""The running summary of a session that no agent has summed up: what mattered most, in order."""
+"""Summarize a session that no agent has summarized: the most important turns, in order."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from byheart.contracts import SaidTurn
 
 
 def extract_summary(turns: Iterable[SaidTurn]) -> str:
-    """List what was said, a sentence each; what was said again stands once."""
+    """List the summaries of turns, one line each, without repetitions."""
     lines = dict.fromkeys(f"- {turn.role}: {turn.summary}" for turn in turns)
     return "\n".join(lines)
