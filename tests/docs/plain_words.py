@@ -1,0 +1,151 @@
+"""Find docstrings and comments in `src` that a machine can tell are not plain English.
+
+    python -m tests.docs.plain_words          list every such sentence, with its file and line
+    python -m tests.docs.plain_words --lower  lower the allowance of each folder to its count
+
+Two rules are checked. The first line of a public function's docstring begins with a verb in the
+imperative. No sentence of a docstring or comment begins with "What", "Whoever", "Those that",
+"One that", "Of" or "Nor"; a question may.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import re
+import sys
+import tokenize
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+SOURCE = Path(__file__).parents[2] / "src" / "byheart"
+# The number of sentences in each folder that still have to be rewritten.
+ALLOWANCE = Path(__file__).with_name("plain_words_allowance.json")
+
+_ODD_BEGINNING = re.compile(r"(?:What|Whoever|Those that|One that|Of|Nor)\b")
+# A sentence ends at a full stop, an exclamation mark or a question mark before a capital letter.
+_SENTENCE = re.compile(r"""(?s).+?(?:[.!?]['")\]]*(?=\s+[A-Z`'"(])|\Z)""")
+_PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?=[-*] )")
+_DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:|ruff:|!)")
+
+_ENDS_LIKE_NO_VERB = re.compile(r".*(?:[^s]s|ing)")
+_VERBS_ALL_THE_SAME = {"Bring", "Focus", "Ping", "Bias"}
+_NO_VERBS = re.compile(
+    "A|All|An|And|Another|Any|As|At|Because|Before|Behind|Both|But|By|Each|Either|Every|Everything"
+    "|False|For|From|He|Her|How|I|If|In|It|Neither|No|Nobody|None|Nor|Not|Nothing|Of|On|One|Only"
+    "|Or|She|Some|Such|That|The|Their|Them|There|These|They|This|Those|To|True|Until|We|What"
+    "|Whatever|When|Where|Whether|Which|While|Who|Whoever|Whose|Why|With|Without|You"
+)
+
+
+class Odd(NamedTuple):
+    """A sentence that has to be rewritten."""
+
+    path: str
+    line: int
+    sentence: str
+
+
+def find_odd(path: str, source: str) -> Iterator[Odd]:
+    """Find the sentences of a file that break one of the two rules, each sentence once."""
+    found: dict[tuple[int, str], Odd] = {}
+    for line, text in (*_docstrings(source), *_comments(source)):
+        for sentence in _sentences(text):
+            if _ODD_BEGINNING.match(sentence) and not sentence.endswith("?"):
+                found[line, sentence] = Odd(path, line, sentence)
+    for line, text in _docstrings(source, public_functions=True):
+        sentence = next(_sentences(text), "")
+        if not is_imperative(text):
+            found[line, sentence] = Odd(path, line, sentence)
+    yield from found.values()
+
+
+def is_imperative(docstring: str) -> bool:
+    """Tell whether a docstring begins with a word that looks like a verb in the imperative."""
+    word = re.split(r"[\s,:;.]", docstring, maxsplit=1)[0]
+    return word in _VERBS_ALL_THE_SAME or bool(
+        re.fullmatch(r"[A-Z][a-z]+(?:-[a-z]+)*", word)
+        and not _NO_VERBS.fullmatch(word)
+        and not _ENDS_LIKE_NO_VERB.fullmatch(word)
+    )
+
+
+def _docstrings(source: str, *, public_functions: bool = False) -> Iterator[tuple[int, str]]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, (*functions, ast.ClassDef, ast.Module)):
+            continue
+        if public_functions and (not isinstance(node, functions) or node.name.startswith("_")):
+            continue
+        text = ast.get_docstring(node)
+        if text:
+            yield node.body[0].lineno, text
+
+
+def _comments(source: str) -> Iterator[tuple[int, str]]:
+    """Find the comments; lines without code below one another in one column are one comment."""
+    begins, ends, column, text = 0, -1, -1, ""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT or _DIRECTIVE.match(token.string):
+            continue
+        line, at = token.start
+        beside_code = bool(token.line[:at].strip())
+        if beside_code or (line, at) != (ends + 1, column):
+            if text:
+                yield begins, text
+            begins, column, text = line, at, ""
+        text += token.string.lstrip("#").removeprefix(" ") + "\n"
+        ends = line
+    if text:
+        yield begins, text
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for paragraph in _PARAGRAPH.split(text):
+        words = " ".join(paragraph.split()).removeprefix("- ").removeprefix("* ")
+        for sentence in _SENTENCE.findall(words):
+            yield sentence.strip()
+
+
+def find_all() -> list[Odd]:
+    """Find every sentence of `src` that has to be rewritten."""
+    found: list[Odd] = []
+    for file in sorted(SOURCE.rglob("*.py")):
+        path = file.relative_to(SOURCE).as_posix()
+        found.extend(find_odd(path, file.read_text(encoding="utf-8")))
+    return found
+
+
+def count_by_folder(found: list[Odd]) -> Counter[str]:
+    """Count sentences by the first folder below `src/byheart`; files at the top are under "."."""
+    return Counter(each.path.split("/")[0] if "/" in each.path else "." for each in found)
+
+
+def read_allowance() -> dict[str, int]:
+    """Read how many sentences each folder may still have."""
+    allowed: dict[str, int] = json.loads(ALLOWANCE.read_text(encoding="utf-8"))
+    return allowed
+
+
+def lower(allowed: dict[str, int], counts: Counter[str]) -> dict[str, int]:
+    """Lower each allowance to the present count; never raise one."""
+    lowered = {folder: min(most, counts[folder]) for folder, most in sorted(allowed.items())}
+    return {folder: most for folder, most in lowered.items() if most}
+
+
+def main() -> None:
+    """List the sentences, or lower the allowance."""
+    found = find_all()
+    if "--lower" in sys.argv[1:]:
+        lowered = lower(read_allowance(), count_by_folder(found))
+        ALLOWANCE.write_text(json.dumps(lowered, indent=2) + "\n", encoding="utf-8")
+    else:
+        for each in found:
+            sys.stdout.write(f"src/byheart/{each.path}:{each.line}: {each.sentence}\n")
+
+
+if __name__ == "__main__":
+    main()

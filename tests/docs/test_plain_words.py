@@ -1,0 +1,91 @@
+"""Check as much of plain English as a machine can; `plain_words.py` has the rules."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.docs.plain_words import (
+    Odd,
+    count_by_folder,
+    find_all,
+    find_odd,
+    is_imperative,
+    lower,
+    read_allowance,
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> list[Odd]:
+    return find_all()
+
+
+def test_no_folder_has_more_odd_sentences_than_it_is_allowed(found: list[Odd]) -> None:
+    counts, allowed = count_by_folder(found), read_allowance()
+    over = {folder for folder in counts if counts[folder] > allowed.get(folder, 0)}
+    listed = [each for each in found if count_by_folder([each]).keys() & over]
+    assert not over, "rewrite at least one of these in plain English:\n" + "\n".join(
+        f"{each.path}:{each.line}: {each.sentence}" for each in listed
+    )
+
+
+def test_the_allowance_is_not_larger_than_needed(found: list[Odd]) -> None:
+    allowed = read_allowance()
+    assert lower(allowed, count_by_folder(found)) == allowed, (
+        "fewer odd sentences are left than allowed. Run `python -m tests.docs.plain_words --lower`"
+    )
+
+
+def test_lowering_never_raises_an_allowance() -> None:
+    counts = Counter({"search": 9, "index": 1})
+    assert lower({"search": 3, "index": 2, "model": 1}, counts) == {"search": 3, "index": 1}
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    ["Return the ids.", "Bring it up.", "Pass over it.", "Stop, at once.", "Re-embed all texts."],
+)
+def test_a_verb_in_the_imperative_is_recognised(docstring: str) -> None:
+    assert is_imperative(docstring)
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    ["Returns the ids.", "Returning ids.", "What is left.", "The ids.", "return ids.", "`x` is 1."],
+)
+def test_a_docstring_without_an_imperative_is_noticed(docstring: str) -> None:
+    assert not is_imperative(docstring)
+
+
+def test_odd_sentences_are_found_in_docstrings_and_comments() -> None:
+    source = '''"""Keep ids. What is kept is unique."""
+
+class Ids:
+    """Those that are kept. Those are fine. What is an id? Whatever you like."""
+
+    def first(self):
+        """The first id."""  # Nor is this one.
+
+    def _last(self):
+        """The last id may be described like this.
+
+        - Of all ids it is the last.
+        """
+        # The comment goes on. What is
+        # more, it has two lines.
+        x = 1  # the first
+        y = 2  # What comes next
+        return x  # noqa: RET
+'''
+    found = [(each.line, each.sentence) for each in find_odd("ids.py", source)]
+    assert sorted(found) == [
+        (1, "What is kept is unique."),
+        (4, "Those that are kept."),
+        (7, "Nor is this one."),
+        (7, "The first id."),
+        (10, "Of all ids it is the last."),
+        (14, "What is more, it has two lines."),
+        (17, "What comes next"),
+    ]
