@@ -9,12 +9,14 @@ import functools
 import inspect
 import io
 import math
+import os
 import random
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,25 @@ class Caller:
         return stop
 
 
+@contextmanager
+def _confined(folder: Path) -> Iterator[None]:
+    """Have every relative path and every home directory lie within a folder.
+
+    Any text may be taken for a path: "../.." must still lead to a place inside.
+    """
+    inside = folder / "a" / "b" / "c"
+    inside.mkdir(parents=True)
+    before, kept = Path.cwd(), {name: os.environ.get(name) for name in ("HOME", "USERPROFILE")}
+    os.environ.update(dict.fromkeys(kept, str(inside)))
+    try:
+        os.chdir(inside)
+        yield
+    finally:
+        os.chdir(before)
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def run(seconds: float, seed: int) -> Report:
     """Call verbs until the time is up, and say which calls ended in anything but an answer."""
     chance = random.Random(seed)
@@ -200,7 +221,10 @@ def run(seconds: float, seed: int) -> Report:
             (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
             (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
             path = Path(name) / "memory.db"
-            with byheart.open(path, embedding_provider="hash") as store:
+            with (
+                _confined(Path(name)),
+                byheart.open(path, embedding_provider="hash") as store,
+            ):
                 caller = Caller(chance, folder)
                 verbs = public_verbs()
                 until = time.monotonic() + seconds
