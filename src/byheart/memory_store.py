@@ -1276,9 +1276,10 @@ class MemoryStore:
         self, fix: bool = False, rebuild: bool = False, optimize: bool = False
     ) -> tuple[Finding, ...]:
         """Check the store and what it needs; mend what can be derived when asked to."""
-        if rebuild:
+        check.check_bool("fix", fix)
+        if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
-        if optimize:
+        if check.check_bool("optimize", optimize):
             self._storage.optimize()
         return doctor.examine(
             self._storage,

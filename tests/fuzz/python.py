@@ -27,6 +27,9 @@ from tests.fuzz.report import Report
 
 # Ends the store, or works for a long time at its best.
 LEFT_OUT = {"close", "prepare", "bench"}
+# A store that grows makes every call slower.
+_CALLS_PER_STORE = 3_000
+_TOO_LONG_SECONDS = 60
 _WORDS = (
     "tea",
     "deploy",
@@ -212,35 +215,42 @@ def _confined(folder: Path) -> Iterator[None]:
 def run(seconds: float, seed: int) -> Report:
     """Call verbs until the time is up, and say which calls ended in anything but an answer."""
     chance = random.Random(seed)
-    tried, failures = 0, dict[str, str]()
+    report, failures = Report(), dict[str, str]()
+    until = time.monotonic() + seconds
     waits, file_opening.PIPE_SECONDS = file_opening.PIPE_SECONDS, 0.05
     try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-            folder = Path(name) / "files"
-            (folder / "d").mkdir(parents=True)
-            (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
-            (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
-            path = Path(name) / "memory.db"
-            with (
-                _confined(Path(name)),
-                byheart.open(path, embedding_provider="hash") as store,
-            ):
-                caller = Caller(chance, folder)
-                verbs = public_verbs()
-                until = time.monotonic() + seconds
-                while time.monotonic() < until:
-                    verb = chance.choice(verbs)
-                    tried += 1
-                    try:
-                        caller.call(verb, getattr(store, verb))
-                    except ByheartError as error:
-                        _check_words(verb, error, failures)
-                    except Exception as error:  # noqa: BLE001 - these are what is looked for
-                        _note(verb, error, caller.last, failures)
-                _check_health(store, failures)
+        while time.monotonic() < until:
+            report.tried += _try_store(chance, until, failures)
     finally:
         file_opening.PIPE_SECONDS = waits
-    return Report(tried, list(failures.values()))
+    report.failures = list(failures.values())
+    return report
+
+
+def _try_store(chance: random.Random, until: float, failures: dict[str, str]) -> int:
+    """Call verbs of a new store, then have it examined; count the calls."""
+    tried, verbs = 0, public_verbs()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, _confined(Path(name)):
+        folder = Path(name) / "files"
+        (folder / "d").mkdir(parents=True)
+        (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
+        (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
+        with byheart.open(Path(name) / "memory.db", embedding_provider="hash") as store:
+            caller = Caller(chance, folder)
+            while tried < _CALLS_PER_STORE and time.monotonic() < until:
+                verb = chance.choice(verbs)
+                tried += 1
+                started = time.monotonic()
+                try:
+                    caller.call(verb, getattr(store, verb))
+                except ByheartError as error:
+                    _check_words(verb, error, failures)
+                except Exception as error:  # noqa: BLE001 - these are what is looked for
+                    _note(verb, error, caller.last, failures)
+                if time.monotonic() - started > _TOO_LONG_SECONDS:
+                    failures.setdefault(f"{verb} slow", f"{verb}: took too long, {caller.last}")
+            _check_health(store, failures)
+    return tried
 
 
 def public_verbs() -> list[str]:
