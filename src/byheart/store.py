@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -213,7 +214,8 @@ class MemoryStore:
         What the embedder refused once is passed over; `doctor(fix=True)` asks again and names it.
         """
         show = check.check_callback("on_progress", on_progress)
-        made, reason = self._saver.make_up_all(at_once, on_made=show)
+        count = check.check_int("at_once", at_once, 1, check.LARGEST_LIMIT)
+        made, reason = self._saver.make_up_all(count, on_made=show)
         if reason is not None:
             raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
         self._storage.refresh()
@@ -1144,6 +1146,8 @@ class MemoryStore:
 
     def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
         """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
+        if isinstance(path_or_file, io.TextIOBase):
+            raise InvalidInput("a stream of text was given", "open the file in binary mode")
         if not hasattr(path_or_file, "read") and not hasattr(path_or_file, "write"):
             path, store = check.check_path("path", path_or_file), Path(self._storage.location)
             if path.exists() and store.exists() and path.samefile(store):
@@ -1291,9 +1295,10 @@ class MemoryStore:
         self, fix: bool = False, rebuild: bool = False, optimize: bool = False
     ) -> tuple[Finding, ...]:
         """Check the store and what it needs; mend what can be derived when asked to."""
-        if rebuild:
+        check.check_bool("fix", fix)
+        if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
-        if optimize:
+        if check.check_bool("optimize", optimize):
             self._storage.optimize()
         return doctor.examine(
             self._storage,

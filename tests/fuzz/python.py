@@ -5,17 +5,18 @@ Only a ByheartError may come out, and the store must pass `doctor` at the end.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import io
 import math
+import os
 import random
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,9 @@ from tests.fuzz.report import Report
 
 # Ends the store, or works for a long time at its best.
 LEFT_OUT = {"close", "prepare", "bench"}
+# A store that grows makes every call slower.
+_CALLS_PER_STORE = 3_000
+_TOO_LONG_SECONDS = 60
 _WORDS = (
     "tea",
     "deploy",
@@ -190,40 +194,64 @@ class Caller:
         return stop
 
 
+@contextmanager
+def _confined(folder: Path) -> Iterator[None]:
+    """Have every relative path and every home directory lie within a folder.
+
+    Any text may be taken for a path: "../.." must still lead to a place inside.
+    """
+    inside = folder / "a" / "b" / "c"
+    inside.mkdir(parents=True)
+    before, kept = Path.cwd(), {name: os.environ.get(name) for name in ("HOME", "USERPROFILE")}
+    os.environ.update(dict.fromkeys(kept, str(inside)))
+    try:
+        os.chdir(inside)
+        yield
+    finally:
+        os.chdir(before)
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def run(seconds: float, seed: int) -> Report:
     """Call verbs until the time is up, and say which calls ended in anything but an answer."""
     chance = random.Random(seed)
-    tried, failures = 0, dict[str, str]()
+    report, failures = Report(), dict[str, str]()
+    until = time.monotonic() + seconds
     waits, file_opening.PIPE_SECONDS = file_opening.PIPE_SECONDS, 0.05
     try:
-        with (
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name,
-            contextlib.ExitStack() as stack,
-        ):
-            folder = Path(name) / "files"
-            (folder / "d").mkdir(parents=True)
-            # A made-up relative path is written to as well: not into the folder of this project.
-            stack.enter_context(contextlib.chdir(folder))
-            (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
-            (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
-            path = Path(name) / "memory.db"
-            with byheart.open(path, embedding_provider="hash") as store:
-                caller = Caller(chance, folder)
-                verbs = public_verbs()
-                until = time.monotonic() + seconds
-                while time.monotonic() < until:
-                    verb = chance.choice(verbs)
-                    tried += 1
-                    try:
-                        caller.call(verb, getattr(store, verb))
-                    except ByheartError as error:
-                        _check_words(verb, error, failures)
-                    except Exception as error:  # noqa: BLE001 - these are what is looked for
-                        _note(verb, error, caller.last, failures)
-                _check_health(store, failures)
+        while time.monotonic() < until:
+            report.tried += _try_store(chance, until, failures)
     finally:
         file_opening.PIPE_SECONDS = waits
-    return Report(tried, list(failures.values()))
+    report.failures = list(failures.values())
+    return report
+
+
+def _try_store(chance: random.Random, until: float, failures: dict[str, str]) -> int:
+    """Call verbs of a new store, then have it examined; count the calls."""
+    tried, verbs = 0, public_verbs()
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name, _confined(Path(name)):
+        folder = Path(name) / "files"
+        (folder / "d").mkdir(parents=True)
+        (folder / "a.md").write_text("# Tea\n\nAnna drinks tea.\n")
+        (folder / "b.jsonl").write_text('{"content": "tea"}\nno json\n')
+        with byheart.open(Path(name) / "memory.db", embedding_provider="hash") as store:
+            caller = Caller(chance, folder)
+            while tried < _CALLS_PER_STORE and time.monotonic() < until:
+                verb = chance.choice(verbs)
+                tried += 1
+                started = time.monotonic()
+                try:
+                    caller.call(verb, getattr(store, verb))
+                except ByheartError as error:
+                    _check_words(verb, error, failures)
+                except Exception as error:  # noqa: BLE001 - these are what is looked for
+                    _note(verb, error, caller.last, failures)
+                if time.monotonic() - started > _TOO_LONG_SECONDS:
+                    failures.setdefault(f"{verb} slow", f"{verb}: took too long, {caller.last}")
+            _check_health(store, failures)
+    return tried
 
 
 def public_verbs() -> list[str]:

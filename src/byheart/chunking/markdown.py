@@ -59,7 +59,7 @@ _FENCE_MARK = re.compile(r"\n {0,3}(?:```|~~~)")
 
 # The size of one piece to parse. A piece grows while it contains only the start of one block.
 _PIECE_LINES, _MOST_LINES, _LONG_LINE_CHARS = 4_000, 32_000, 64
-_MOST_TOKENS = 100_000
+_MOST_TOKENS, _LONG_PARAGRAPH_LINES = 100_000, 4_000
 # Ten megabytes of `- a` are 12 million tokens, which take two minutes and five gigabytes. Documents
 # have 35 characters per token, the densest of 315 had 6; a token and a line take about 8 µs each.
 _LEAST_WORK, _CHARS_PER_WORK = 100_000, 4
@@ -206,7 +206,9 @@ class _Outline:
             return self._table(last)
         if self.tokens[last].type.endswith("_list_open"):
             return self._list(last)
-        return None
+        # So long a paragraph is cut anyway, and reading it again to find its end takes as long.
+        is_long = self.end_line - self.first_line >= _LONG_PARAGRAPH_LINES
+        return self.everything() if self.tokens[last].type == "paragraph_open" and is_long else None
 
     def _up_to(self, last: int, end_line: int) -> list[Block]:
         return self.divide(0, last, (self.first_line, end_line), "text")
