@@ -33,7 +33,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from byheart import Indexed, MemoryStore
+    from byheart import MemoryStore
+    from byheart.model import Indexed
 
 Row = dict[str, Any]
 

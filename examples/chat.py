@@ -25,7 +25,8 @@ from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 import byheart
-from byheart import MemoryStore, PromptMessage
+from byheart import MemoryStore
+from byheart.model import PromptMessage
 
 FACTS = (
     "The deploy key is kept in the vault under ci/deploy.",

@@ -37,7 +37,7 @@ class Judged:
     right: bool
     verdict: str
     confidence: float
-    grounds: byheart.VerdictExplanation | None
+    grounds: byheart.model.VerdictExplanation | None
 
 
 def family(name: str) -> str:
@@ -178,7 +178,7 @@ def fit_again(judged: Sequence[Judged], mode: str) -> str:
     return "\n".join(lines)
 
 
-def _signs(grounds: byheart.VerdictExplanation | None, mode: str) -> list[float]:
+def _signs(grounds: byheart.model.VerdictExplanation | None, mode: str) -> list[float]:
     coverage = weight = similarity = size = 0.0
     if grounds is not None:
         coverage, weight = grounds.coverage or 0.0, min(grounds.weight or 0.0, 3.0)

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from byheart.contracts import EmbedderSpec
-from byheart.embedding import LazyEmbedder, Progress, open_embedder
+from byheart.embedding import LazyEmbedder, Progress, SimpleEmbedder, check_embedder, open_embedder
 from byheart.errors import InvalidInput, SettingsError, StoreUnreachable
 from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
@@ -21,11 +21,13 @@ def open(  # noqa: A001 - callers write `byheart.open`
     *,
     space: str | None = None,
     settings: Settings | None = None,
+    embedder: SimpleEmbedder | None = None,
     **overrides: object,
 ) -> MemoryStore:
     """Open a store, and create it if needed; the default is in the platform's data folder.
 
-    Keywords are settings (docs/settings.md). They override the environment and the config file.
+    Other keywords are settings (docs/settings.md). They override the environment and the config
+    file. An `embedder` of your own takes the place of the one that the settings name.
     """
     if not isinstance(path_or_url, str | Path | None):
         raise InvalidInput(
@@ -42,11 +44,12 @@ def open(  # noqa: A001 - callers write `byheart.open`
         raise SettingsError(
             "the memory is switched off", "switch it on with: byheart config set enabled true"
         )
+    own = None if embedder is None else check_embedder(embedder)
     path = _file_path(chosen.db_path)
     if path.parent == data_folder():
         close_to_others(path.parent)
     storage = SqliteStorage(path, busy_timeout_seconds=chosen.busy_timeout_seconds)
-    return MemoryStore(storage, embedder_for(chosen), chosen, partial(_reopen, chosen))
+    return MemoryStore(storage, own or embedder_for(chosen), chosen, partial(_reopen, chosen))
 
 
 def _reopen(settings: Settings, spec: EmbedderSpec) -> LazyEmbedder:

@@ -359,5 +359,5 @@ def test_a_store_of_before_gets_room_for_tokens(open_store: OpenStore, path: Pat
 
 
 def test_the_names_are_public() -> None:
-    assert byheart.Token.__name__ in byheart.__all__
-    assert byheart.CreatedToken.__name__ in byheart.__all__
+    assert byheart.model.Token.__name__ in byheart.__all__
+    assert byheart.model.CreatedToken.__name__ in byheart.__all__

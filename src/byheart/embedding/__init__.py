@@ -3,6 +3,7 @@
 from byheart.embedding.directions import to_unit_length
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.lazy_embedder import LazyEmbedder
+from byheart.embedding.own_embedder import SimpleEmbedder, check_embedder
 from byheart.embedding.progress import Progress
 from byheart.embedding.providers import open_embedder
 from byheart.embedding.unrelated import measure_unrelated
@@ -12,6 +13,8 @@ __all__ = [
     "EstimatedTokens",
     "LazyEmbedder",
     "Progress",
+    "SimpleEmbedder",
+    "check_embedder",
     "measure_unrelated",
     "open_embedder",
     "to_unit_length",

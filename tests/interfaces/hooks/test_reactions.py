@@ -13,8 +13,8 @@ import apsw
 import pytest
 
 import byheart
-from byheart import StoreBusy
 from byheart.conversation.agent_events import project_of
+from byheart.errors import StoreBusy
 from byheart.interfaces.cli.hook import EVENTS
 from byheart.interfaces.hooks import journal
 from byheart.interfaces.hooks.answers import LONGEST_ANSWER_CHARS

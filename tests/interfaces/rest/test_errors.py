@@ -45,13 +45,13 @@ def test_every_error_has_a_status() -> None:
 def test_only_the_callers_own_doing_is_a_4xx() -> None:
     for kind, status in STATUSES.items():
         own = (byheart.InvalidInput, byheart.NotFound, byheart.Conflict, Forbidden)
-        is_own = issubclass(kind, own) and not issubclass(kind, byheart.SettingsError)
+        is_own = issubclass(kind, own) and not issubclass(kind, byheart.errors.SettingsError)
         assert (status < 500) == is_own, kind
 
 
 def test_what_passes_by_itself_says_when_to_ask_again() -> None:
-    assert problem_of(byheart.StoreBusy("busy")).headers == {"Retry-After": "1"}
-    assert "Retry-After" not in problem_of(byheart.StoreFull("full")).headers
+    assert problem_of(byheart.errors.StoreBusy("busy")).headers == {"Retry-After": "1"}
+    assert "Retry-After" not in problem_of(byheart.errors.StoreFull("full")).headers
 
 
 def test_a_path_that_does_not_exist_is_404(client: httpx2.Client) -> None:
