@@ -33,7 +33,7 @@ def test_a_store_searches_with_the_embedder_that_it_was_given(tmp_path: Path) ->
         for colour in Simple._COLOURS:
             store.save(f"A {colour} thing.")
         hits = store.search("something blue", mode="vector").results
-        assert hits[0].snippet.startswith("A blue thing")
+        assert hits[0].snippet == "A **blue** thing."
         assert hits[0].similarity == pytest.approx(1.0, abs=1e-3)
         assert store.status().index.model == "colours"
 
