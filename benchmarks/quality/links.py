@@ -17,7 +17,7 @@ from typing import NamedTuple
 from sections import Asked, Span, make_set
 from sets import Document, RetrievalSet
 
-from byheart.chunking.markdown import find_markdown_blocks
+from byheart.chunking.markdown import Titles, find_markdown_blocks
 from byheart.chunking.ruler import Ruler
 from byheart.contracts import TokenCounter
 
@@ -159,9 +159,11 @@ def _read(text: str, span: Span, links: Sequence[Link], hidden: set[Span]) -> st
 def find_sections(text: str, name: str) -> list[Span]:
     """Find the section of a page with some name, with what stands below it."""
     wanted = _plain(name.rpartition("#")[2])
-    blocks = find_markdown_blocks(Ruler(text, ()))
+    titles = Titles()
+    blocks = list(find_markdown_blocks(Ruler(text, ()), titles))
     for heading in dict.fromkeys(each for block in blocks for each in block.headings):
-        if _plain(heading.title) == wanted:
+        [shown] = titles.read([heading])
+        if _plain(shown.title) == wanted:
             inside = [number for number, each in enumerate(blocks) if heading in each.headings]
             after = blocks[inside[-1] + 1 :]
             return [(heading.start_char, after[0].start if after else len(text))]

@@ -382,11 +382,11 @@ def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
     )
     with storage.searching() as reader:
         states = [
-            reader.state("space"),
-            reader.state("space", "s1"),
-            reader.state("space", "s1", include_global=False),
-            reader.state("space", "s2"),
-            reader.state("space", "none"),
+            reader.index.state("space"),
+            reader.index.state("space", "s1"),
+            reader.index.state("space", "s1", include_global=False),
+            reader.index.state("space", "s2"),
+            reader.index.state("space", "none"),
         ]
     assert [(each.memories, each.chunks, each.pending_vectors) for each in states] == [
         *((4, 4, 2), (2, 2, 1), (1, 1, 0), (3, 3, 2), (1, 1, 1))

@@ -11,7 +11,7 @@ import pytest
 
 from byheart.store import MemoryStore
 
-CHAT = Path(__file__).parents[1] / "examples" / "chat.py"
+CHAT = Path(__file__).parents[2] / "examples" / "chat.py"
 
 
 @pytest.fixture(scope="module")

@@ -136,7 +136,7 @@ def test_an_upgrade_marks_texts_that_were_damaged_before(open_store: OpenStore, 
     store.close()
     damage(path, b"Annabel Strand", b"Annabel Strend")
     connection = apsw.Connection(str(path))
-    connection.execute("ALTER TABLE chunks DROP COLUMN checksum; PRAGMA user_version = 8")
+    connection.execute("ALTER TABLE chunks DROP COLUMN checksum; PRAGMA user_version = 9")
     connection.close()
     found = open_store().search("lighthouse").results
     assert {hit.memory_id: hit.damaged for hit in found} == {bad: True, good: False}

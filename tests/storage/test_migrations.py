@@ -261,7 +261,6 @@ def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
     connection = apsw.Connection(str(path))
     connection.execute("DELETE FROM chunk_words")
     connection.execute("INSERT INTO chunk_words (rowid, content) VALUES (1, 'Release🧠done')")
-    connection.execute("ALTER TABLE chunks DROP COLUMN checksum")
     connection.execute("PRAGMA user_version = 7")
     connection.close()
     with open_store() as store:
