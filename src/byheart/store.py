@@ -32,7 +32,7 @@ from byheart.errors import (
 from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.references import find_passage, find_text, identify, locate
-from byheart.memory.saving import SAVE_FIELDS, Saver, check_saved
+from byheart.memory.saving import Saver, check_saved
 from byheart.memory.updating import ChangedFields, Changer
 from byheart.model import (
     FUSIONS,
@@ -79,6 +79,7 @@ from byheart.model import (
     WrittenFile,
 )
 from byheart.model import checks as check
+from byheart.model.fields import SAVE_FIELDS
 from byheart.model.filters import ContextFilters, FilterFields, filter_fields, make_filter
 from byheart.model.ids import parse_chunk_id, parse_text_id
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall

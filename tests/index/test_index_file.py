@@ -113,6 +113,17 @@ def test_garbage_in_place_of_the_index_file_is_not_used(
     assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
 
 
+def test_an_index_file_that_lacks_an_array_is_not_used(
+    index: Path, path: Path, open_store: OpenStore, tmp_path: Path
+) -> None:
+    written = file.read(index)
+    assert written is not None
+    arrays = {name: rows for name, rows in written.arrays.items() if name != "memory.origin"}
+    file.write(index, file.IndexFile(written.header, arrays), 0o600, lambda: False)
+    assert file.read(index) is not None
+    assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
+
+
 def test_doctor_notices_damage_inside_the_index_file_and_a_rebuild_mends_it(
     index: Path, path: Path, open_store: OpenStore, tmp_path: Path
 ) -> None:

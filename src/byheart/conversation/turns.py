@@ -21,7 +21,6 @@ from byheart.conversation.prompt import (
 )
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.memory.saving import (
-    SAVE_FIELDS,
     OnEmbedded,
     Saver,
     SaveRequest,
@@ -31,14 +30,12 @@ from byheart.memory.saving import (
 )
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
 from byheart.model import checks as check
+from byheart.model.fields import BY_NAME, LOG_FIELDS, SAVE_FIELDS
 from byheart.model.filters import of_session
 from byheart.settings import Settings
 
-TURN_FIELDS = (
-    *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
-    *("task_code", "title", "path", "tags", "importance", "metadata", "created_at", "space"),
-    "origin",
-)
+# What a turn has besides the fields of a save.
+_OWN_FIELDS = tuple(BY_NAME[name] for name in LOG_FIELDS if name not in SAVE_FIELDS)
 SUMMARY_KIND = "session_summary"
 # What the running summary is named in its session: no caller can name a turn so.
 _RUNNING = ""
@@ -55,16 +52,16 @@ def check_turn(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
             f"an item must be an object with the fields of log, not {type(given).__name__}",
             'give {"session_id": "…", "role": "user", "content": "…"}',
         )
-    check.check_names(given, TURN_FIELDS, "field")
+    check.check_names(given, LOG_FIELDS, "field")
     fields = {name: value for name, value in given.items() if name in SAVE_FIELDS}
     check.check_label("session_id", fields.get("session_id"))
     request = check_request({"kind": "message", **fields, "source": "log"}, settings, blank=True)
-    return replace(
-        request,
-        role=check.check_role(given.get("role")),
-        client_id=check.check_optional_label("client_id", given.get("client_id")),
-        created_at=check.check_moment("created_at", given.get("created_at")),
-    )
+    own = {
+        field.name: field.check(field.name, given.get(field.name))
+        for field in _OWN_FIELDS
+        if field.check is not None
+    }
+    return replace(request, **own)
 
 
 def check_logged(given: Mapping[str, Any], settings: Settings) -> SaveRequest:

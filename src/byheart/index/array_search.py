@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import MOST_TERMS, Ranked
-from byheart.index.columns import NEVER, NONE, ChunkColumns, Codes, MemoryColumns
+from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
+from byheart.index.masks import Mask, compare_columns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
 from byheart.language.rarity import rarity
 from byheart.model import Filter
@@ -52,7 +53,6 @@ Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 # As a segment holds them: of a long question most are only counted.
 Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
-Mask = NDArray[np.bool_]
 
 
 class Weighed(NamedTuple):
@@ -229,27 +229,7 @@ class View:
 
     def _conditions(self, where: Filter, space: Space) -> Iterator[Mask]:
         rows = self.memories
-        if where.session_id is not None:
-            inside = rows.session == self.codes["session"].find(where.session_id)
-            yield inside | (rows.session == NONE) if where.include_global else inside
-        if where.kind:
-            wanted = [rows.kind == self.codes["kind"].find(kind) for kind in where.kind]
-            yield np.logical_or.reduce(wanted)
-        if where.origin:
-            wanted = [rows.origin == self.codes["origin"].find(each) for each in where.origin]
-            yield np.logical_or.reduce(wanted)
-        if where.agent_id is not None:
-            yield rows.agent == self.codes["agent"].find(where.agent_id)
-        if where.task_code is not None:
-            yield rows.task == self.codes["task"].find(where.task_code)
-        if where.session_iter is not None:
-            yield rows.iteration == where.session_iter
-        if where.min_importance is not None:
-            yield rows.importance >= where.min_importance
-        if where.created_after is not None:
-            yield rows.created >= to_micros(where.created_after)
-        if where.created_before is not None:
-            yield rows.created < to_micros(where.created_before)
+        yield from compare_columns(rows, self.codes, where)
         at = NEVER if where.as_of is None else to_micros(where.as_of)
         if where.as_of is not None:
             yield (rows.since <= at) & (rows.replaced > at)

@@ -6,12 +6,14 @@ behind what a view can see, and a change to a row is made in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from byheart.model.fields import FIELDS
 
 NEVER = np.iinfo(np.int64).max
 NONE = -1
@@ -74,26 +76,57 @@ class Codes:
         return self.numbers.get(name, -2)
 
 
-@dataclass(frozen=True, slots=True)
+_INDEXED = {field.array: field for field in FIELDS if field.array}
+# The numbers that the database writes for a field; a text is written as its code.
+_TYPES: Mapping[str, type] = {
+    "text": np.int32,
+    "whole": np.int64,
+    "number": np.float64,
+    "moment": np.int64,
+}
+MEMORY_TYPES: Mapping[str, type] = {
+    "memory_nos": np.int64,
+    "present": np.bool_,
+    **{name: _TYPES[field.codec] for name, field in _INDEXED.items()},
+    "turn": np.int64,
+}
+CODED = tuple(name for name, field in _INDEXED.items() if field.codec == "text")
+# Moments that may never come.
+OPEN_ENDED = tuple(
+    name for name, field in _INDEXED.items() if field.codec == "moment" and field.nullable
+)
+# The number that stands for none, in each array that can lack a value.
+MISSING: Mapping[str, int] = {
+    **{name: NONE for name, field in _INDEXED.items() if field.codec == "whole" and field.nullable},
+    **dict.fromkeys(OPEN_ENDED, NEVER),
+    "turn": NO_TURN,
+}
+
+
 class MemoryColumns:
-    """One row per memory, in the order of `memory_nos`; one that is gone for good has no space."""
+    """One row per memory, in the order of `memory_nos`; one that is gone for good has no space.
+
+    It has an attribute for each of `MEMORY_TYPES`. The arrays below are used by name; the others
+    only by filters.
+    """
+
+    __slots__ = tuple(MEMORY_TYPES)
 
     memory_nos: NDArray[np.int64]
     present: NDArray[np.bool_]
     space: NDArray[np.int32]
     session: NDArray[np.int32]
     kind: NDArray[np.int32]
-    origin: NDArray[np.int32]
-    agent: NDArray[np.int32]
-    task: NDArray[np.int32]
-    iteration: NDArray[np.int64]
-    importance: NDArray[np.float64]
     created: NDArray[np.int64]
     expires: NDArray[np.int64]
     since: NDArray[np.int64]
     replaced: NDArray[np.int64]
     superseded: NDArray[np.int64]
     turn: NDArray[np.int64]
+
+    def __init__(self, **arrays: Array) -> None:
+        for name in MEMORY_TYPES:
+            setattr(self, name, arrays[name])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,24 +140,6 @@ class ChunkColumns:
     embedded: NDArray[np.bool_]
 
 
-MEMORY_TYPES: dict[str, type] = {
-    "memory_nos": np.int64,
-    "present": np.bool_,
-    "space": np.int32,
-    "session": np.int32,
-    "kind": np.int32,
-    "origin": np.int32,
-    "agent": np.int32,
-    "task": np.int32,
-    "iteration": np.int64,
-    "importance": np.float64,
-    "created": np.int64,
-    "expires": np.int64,
-    "since": np.int64,
-    "replaced": np.int64,
-    "superseded": np.int64,
-    "turn": np.int64,
-}
 CHUNK_TYPES: dict[str, type] = {
     "chunk_nos": np.int64,
     "owner": np.int32,
@@ -132,9 +147,5 @@ CHUNK_TYPES: dict[str, type] = {
     "alive": np.bool_,
     "embedded": np.bool_,
 }
-CODED = ("space", "session", "kind", "origin", "agent", "task")
-# Moments that may never come.
-OPEN_ENDED = ("expires", "replaced", "superseded")
 
-assert tuple(MEMORY_TYPES) == tuple(each.name for each in fields(MemoryColumns))
 assert tuple(CHUNK_TYPES) == tuple(each.name for each in fields(ChunkColumns))

@@ -26,10 +26,8 @@ from byheart.index.columns import (
     CHUNK_TYPES,
     CODED,
     MEMORY_TYPES,
-    NEVER,
-    NO_TURN,
+    MISSING,
     NONE,
-    OPEN_ENDED,
     ChunkColumns,
     Codes,
     Growing,
@@ -61,6 +59,7 @@ _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
 _MOST_ATTEMPTS = 50
 # How long nobody tries again after the file could not be written: twice as long each time.
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
+_ARRAYS = {f"memory.{name}" for name in MEMORY_TYPES} | {f"chunk.{name}" for name in CHUNK_TYPES}
 
 
 class Index:
@@ -173,7 +172,10 @@ class Index:
 
     def _read_file(self) -> _Contents | None:
         written = file.read(self.path)
-        return None if written is None else _Contents.from_file(written)
+        # A file without one of the arrays is of an earlier version: everything is read again.
+        if written is None or not written.arrays.keys() >= _ARRAYS:
+            return None
+        return _Contents.from_file(written)
 
     def _is_as_new(self, header: dict[str, Any] | None, contents: _Contents) -> bool:
         """Say whether a file, as when another process wrote it, leaves nothing to be written."""
@@ -352,10 +354,8 @@ class _Contents:
         named: dict[str, Any] = dict(zip(MEMORY_TYPES, columns, strict=True))
         for name in CODED:
             named[name] = [self._codes[name].encode(each) for each in named[name]]
-        named["iteration"] = [NONE if each is None else each for each in named["iteration"]]
-        named["turn"] = [NO_TURN if each is None else each for each in named["turn"]]
-        for name in OPEN_ENDED:
-            named[name] = [NEVER if each is None else each for each in named[name]]
+        for name, none in MISSING.items():
+            named[name] = [none if each is None else each for each in named[name]]
         return {name: np.array(named[name], kind) for name, kind in MEMORY_TYPES.items()}
 
     def _read_segments(self, source: IndexSource) -> Iterator[Segment]:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.index.array_search import EXACT_VECTORS, Mask, View, count_differences
+from byheart.index.array_search import EXACT_VECTORS, View, count_differences
 from byheart.index.columns import NEVER, NONE
+from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT, pack_signs
 
 # Of a long memory so many vectors are asked about when it is saved; one scan takes half a

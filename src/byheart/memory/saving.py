@@ -32,6 +32,7 @@ from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
+from byheart.model.fields import BY_NAME, SAVE_FIELDS
 from byheart.model.ids import new_memory_id
 from byheart.settings import Settings
 from byheart.system import clock
@@ -129,10 +130,11 @@ def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict
     )
 
 
-SAVE_FIELDS = (
-    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
-    *("task_code", "tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "space"),
-    *("path", "origin"),
+# The fields that are checked by themselves; the others need the settings or one another.
+_CHECKED_ALONE = tuple(
+    field
+    for field in map(BY_NAME.__getitem__, SAVE_FIELDS)
+    if field.check is not None and field.name not in ("expires_at", "space")
 )
 
 
@@ -146,35 +148,23 @@ def check_request(
             'give {"content": "…"}',
         )
     check.check_names(given, SAVE_FIELDS, "field")
-    value = given.get
     at = clock.now()
     content = check.check_text(
-        "content", value("content"), longest=settings.max_content_bytes, blank=blank
+        "content", given.get("content"), longest=settings.max_content_bytes, blank=blank
     )
+    said = {
+        field.name: field.check(field.name, given.get(field.name, field.default))
+        for field in _CHECKED_ALONE
+        if field.check is not None
+    }
+    space = settings.space if given.get("space") is None else given["space"]
     return SaveRequest(
         content=content,
         content_hash=sha256(content.encode()).hexdigest(),
-        kind=check.check_kind(given.get("kind", "note")),
-        title=check.check_optional_text("title", value("title"), check.LONGEST_TITLE),
-        summary=check.check_optional_text("summary", value("summary"), check.LONGEST_SUMMARY),
-        source=check.check_label("source", given.get("source", "manual")),
-        session_id=check.check_optional_label("session_id", value("session_id")),
-        agent_id=check.check_optional_label("agent_id", value("agent_id")),
-        session_iter=check.check_session_iter(value("session_iter")),
-        task_code=check.check_optional_label("task_code", value("task_code")),
-        path=check.check_optional_text("path", value("path"), check.LONGEST_PATH),
-        tags=check.check_labels("tags", value("tags")),
-        entities=None
-        if value("entities") is None
-        else check.check_labels("entities", value("entities")),
-        importance=check.check_importance("importance", value("importance")),
-        expires_at=check.check_expiry(value("ttl_days"), value("expires_at"), at),
-        metadata=check.check_metadata(value("metadata")),
-        space=check.check_label(
-            "space", settings.space if value("space") is None else value("space")
-        ),
+        expires_at=check.check_expiry(given.get("ttl_days"), given.get("expires_at"), at),
+        space=check.check_label("space", space),
         at=at,
-        origin=check.check_origin(value("origin")),
+        **said,
     )
 
 

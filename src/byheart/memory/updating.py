@@ -25,14 +25,13 @@ from byheart.memory.saving import (
 )
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.model import checks as check
+from byheart.model.fields import UPDATE_FIELDS
 from byheart.settings import Settings
 
 # What is derived from the text when it is not given.
 _DERIVED = ("summary", "entities", "importance")
-_COMPARED = (
-    *("content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter"),
-    *("task_code", "path", "tags", "entities", "importance", "metadata", "expires_at", "origin"),
-)
+# A time to live is compared as the moment that it leads to.
+_COMPARED = tuple(name for name in UPDATE_FIELDS if name != "ttl_days")
 _MOST_ATTEMPTS = 20
 
 
@@ -82,7 +81,7 @@ class Changer:
         Who names the version they saw is told if it is no longer the last one. Otherwise a change
         that somebody else makes at the same moment is taken in, and both stand in the history.
         """
-        check.check_names(given, tuple(ChangedFields.__annotations__), "field")
+        check.check_names(given, UPDATE_FIELDS, "field")
         if not given:
             raise InvalidInput("nothing to change was given", "name at least one field")
         for attempt in range(_MOST_ATTEMPTS):

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, TypedDict
 
 from byheart.model import checks as check
-from byheart.model.memories import Filter, Match
-
-_MATCHES: tuple[Match, ...] = ("any", "all")
+from byheart.model.fields import FILTER_FIELDS as FILTER_FIELDS
+from byheart.model.fields import FILTERS
+from byheart.model.memories import Filter
 
 
 class ContextFilters(TypedDict, total=False):
@@ -39,12 +39,6 @@ class FilterFields(ContextFilters, total=False):
     include_global: bool
 
 
-FILTER_FIELDS: tuple[str, ...] = (
-    *ContextFilters.__annotations__,
-    *("session_id", "include_global"),
-)
-
-
 def of_session(session_id: str | None, space: str) -> Filter:
     """Mean what belongs to a session itself, and nothing global."""
     return Filter(space, session_id=session_id, include_global=False)
@@ -53,25 +47,13 @@ def of_session(session_id: str | None, space: str) -> Filter:
 def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:
     """Build a filter from the fields given; a field that does not exist is refused."""
     check.check_names(given, FILTER_FIELDS, "filter")
-    space = given.get("space")
+    if given.get("space") is None:
+        given = {**given, "space": default_space}
     return Filter(
-        space=default_space if space is None else check.check_label("space", space),
-        session_id=check.check_optional_label("session_id", given.get("session_id")),
-        include_global=check.check_bool("include_global", given.get("include_global", True)),
-        kind=check.check_kinds(given.get("kind")),
-        origin=check.check_origins(given.get("origin")),
-        agent_id=check.check_optional_label("agent_id", given.get("agent_id")),
-        session_iter=check.check_session_iter(given.get("session_iter")),
-        task_code=check.check_optional_label("task_code", given.get("task_code")),
-        tags=check.check_labels("tags", given.get("tags")),
-        entities=check.check_labels("entities", given.get("entities")),
-        match=check.check_choice("match", given.get("match", "any"), _MATCHES),
-        path=check.check_optional_text("path", given.get("path"), check.LONGEST_PATH),
-        min_importance=check.check_importance("min_importance", given.get("min_importance")),
-        created_after=check.check_moment("created_after", given.get("created_after")),
-        created_before=check.check_moment("created_before", given.get("created_before")),
-        as_of=check.check_moment("as_of", given.get("as_of")),
-        include_expired=check.check_bool("include_expired", given.get("include_expired", False)),
+        **{
+            name: asked.check(name, given.get(name, asked.default))
+            for name, (asked, _) in FILTERS.items()
+        }
     )
 
 

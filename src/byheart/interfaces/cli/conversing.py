@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from byheart.errors import InvalidInput
-from byheart.interfaces.cli import options
 from byheart.interfaces.cli.changing import who
 from byheart.interfaces.cli.importing import (
     LOGGING,
@@ -19,7 +18,14 @@ from byheart.interfaces.cli.importing import (
     warn_of_secrets,
 )
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
+from byheart.interfaces.cli.options import (
+    complete_kind,
+    flag,
+    name_list,
+    page,
+    together,
+    turn_flag,
+)
 from byheart.interfaces.cli.saving import given_fields, read_content
 from byheart.interfaces.cli.screen import (
     Part,
@@ -34,38 +40,18 @@ from byheart.interfaces.cli.screen import (
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Memory, Turn
+from byheart.model.fields import BY_NAME, LOG_FIELDS
 
 if TYPE_CHECKING:  # keeps numpy out of the import of the help
     from byheart.store import MemoryStore
 
 ABOUT = "About the turn"
 
+# The session is an argument.
+_NAMED = [name for name in LOG_FIELDS if BY_NAME[name].flag and name not in ("session_id", "kind")]
 _about = together(
-    flag(
-        *("--kind", "-k"),
-        section=ABOUT,
-        metavar="KIND",
-        default="message",
-        show_default=True,
-        shell_complete=complete_kind,
-        help="What it is: message, tool_output, file, … or a slug of your own.",
-    ),
-    flag(
-        "--client-id",
-        section=ABOUT,
-        metavar="ID",
-        help="What you name it: logged under the same name again, it stays one turn.",
-    ),
-    flag("--agent-id", "-a", section=ABOUT, metavar="ID", help="The agent who logs it."),
-    flag("--session-iter", section=ABOUT, metavar="N", help="The iteration: 2 or v2."),
-    flag("--task-code", section=ABOUT, metavar="CODE", help="The task it belongs to."),
-    flag("--title", section=ABOUT, metavar="TEXT", help="Its title, such as the tool's name."),
-    flag("--path", section=ABOUT, metavar="PATH", help="The path of a file."),
-    name_list("--tags", "-t", section=ABOUT, help="Its tags."),
-    options.importance(ABOUT),
-    options.metadata(ABOUT),
-    flag("--created-at", section=ABOUT, metavar="DATE", help="When it was said, if not now."),
-    options.origin(ABOUT),
+    turn_flag("kind", ABOUT, default="message", show_default=True),
+    *(turn_flag(name, ABOUT) for name in _NAMED),
 )
 
 

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
-from byheart.model import ORIGINS
+from byheart.model.field_types import Flag as Described
+from byheart.model.fields import BY_NAME, FILTERS, KINDS, arrange
 from byheart.transfer.decoding import decode
 
-FILTERS = "Filters"
+FILTERS_SECTION = "Filters"
 Function = TypeVar("Function", bound=Callable[..., Any])
 Decorator = Callable[[Function], Function]
 
-KINDS = (
-    *("note", "fact", "entity", "relationship", "self", "session_context", "input_prompt"),
-    *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
-    *("message", "tool_output", "file", "session_summary"),
-)
+Complete = Callable[[click.Context, click.Parameter, str], list[str]]
 
 
-def complete_kind(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the usual kinds; any other slug is allowed too."""
-    return [kind for kind in KINDS if kind.startswith(incomplete)]
+def complete_with(words: Sequence[str]) -> Complete:
+    """Have a shell offer words; a value may still be another one."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete
 
 
-def complete_origin(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Offer the existing origins."""
-    return [origin for origin in ORIGINS if origin.startswith(incomplete)]
+complete_kind = complete_with(KINDS)
 
 
 def flag(*names: str, section: str = OPTIONS, **settings: Any) -> Decorator[Any]:
@@ -68,33 +67,53 @@ def _split(
     return [name for name in names if name] or None
 
 
-def origin(section: str) -> Decorator[Any]:
-    """Add `--origin` to a verb."""
-    return flag(
-        "--origin",
-        section=section,
-        metavar="ORIGIN",
-        shell_complete=complete_origin,
-        help="Whose words: user, agent, tool, file or import; told by role and kind if not given.",
-    )
+def described_flag(
+    name: str, described: Described, section: str, **settings: Any
+) -> Decorator[Any]:
+    """Give a verb the flag that the table of fields describes."""
+    long = f"--{name.replace('_', '-')}"
+    names = [long] if described.short is None else [long, described.short]
+    settings = {"section": section, "help": described.help, **settings}
+    if described.usual and described.takes != "choice":
+        settings["shell_complete"] = complete_with(described.usual)
+    if described.takes == "names":
+        return name_list(*names, **settings)
+    if described.takes == "number":
+        settings["type"] = float
+    elif described.takes == "choice":
+        settings |= {"type": click.Choice(list(described.usual)), "show_default": True}
+    elif described.takes == "switch":
+        settings["is_flag"] = True
+    elif described.takes == "either":
+        names = [f"{long}/--no-{long.removeprefix('--')}"]
+    return flag(*names, metavar=described.metavar, **settings)
 
 
-def importance(section: str) -> Decorator[Any]:
-    """Add `--importance` to a verb."""
-    return flag(
-        *("--importance", "-i"),
-        section=section,
-        type=float,
-        metavar="0-10",
-        help="How much it matters; reckoned if not given.",
-    )
+def field_flag(name: str, section: str, **settings: Any) -> Decorator[Any]:
+    """Give a verb the flag of a field of a memory."""
+    described = BY_NAME[name].flag
+    assert described is not None, f"{name} has no flag"
+    return described_flag(name, described, section, **settings)
 
 
-def metadata(section: str) -> Decorator[Any]:
-    """Add `--metadata` to a verb."""
-    return flag(
-        "--metadata", section=section, metavar="JSON", help="Anything else, as a JSON object."
-    )
+def turn_flag(name: str, section: str, **settings: Any) -> Decorator[Any]:
+    """Give a verb the flag of a field, worded for a turn that is logged."""
+    described = BY_NAME[name].flag
+    help_ = {} if described is None or described.log_help is None else {"help": described.log_help}
+    return field_flag(name, section, **help_, **settings)
+
+
+def _filter_flags(left_out: Collection[str], **helps: str) -> Decorator[Any]:
+    """Make the flags of all filters but some; `helps` says what differs in this verb."""
+    flags = []
+    for name in _FILTER_ORDER:
+        asked, _ = FILTERS[name]
+        if asked.flag is not None and name not in left_out:
+            settings: dict[str, Any] = {"help": helps[name]} if name in helps else {}
+            if asked.flag.takes in ("choice", "either"):
+                settings["default"] = asked.default
+            flags.append(described_flag(name, asked.flag, FILTERS_SECTION, **settings))
+    return together(*flags)
 
 
 def page(limit: int) -> Decorator[Any]:
@@ -112,67 +131,13 @@ def page(limit: int) -> Decorator[Any]:
     )
 
 
-_origins = name_list(
-    "--origin",
-    section=FILTERS,
-    shell_complete=complete_origin,
-    help="Only of these origins: user, agent, tool, file, import.",
-)
-_kinds = name_list(
-    "--kind", "-k", section=FILTERS, shell_complete=complete_kind, help="Only these kinds."
-)
-_details = (
-    _origins,
-    flag("--agent-id", "-a", section=FILTERS, metavar="ID", help="Only of this agent."),
-    flag("--session-iter", section=FILTERS, metavar="N", help="Only of this iteration: 2 or v2."),
-    flag("--task-code", section=FILTERS, metavar="CODE", help="Only of this task."),
-    name_list("--tags", "-t", section=FILTERS, help="Only with these tags."),
-    name_list("--entities", "-e", section=FILTERS, help="Only about these entities."),
-    flag(
-        "--match",
-        section=FILTERS,
-        type=click.Choice(["any", "all"]),
-        default="any",
-        show_default=True,
-        help="Whether one of the tags and entities is enough.",
-    ),
-    flag("--path", section=FILTERS, metavar="GLOB", help="Only saved under such a path."),
-    flag("--min-importance", section=FILTERS, type=float, metavar="0-10", help="At least this."),
-    flag("--created-after", section=FILTERS, metavar="DATE", help="Saved at or after this time."),
-    flag("--created-before", section=FILTERS, metavar="DATE", help="Saved before this time."),
-    flag("--include-expired", section=FILTERS, is_flag=True, help="Also what has expired."),
-)
-
-_as_of = flag("--as-of", section=FILTERS, metavar="DATE", help="With the texts of this time.")
+_FILTER_ORDER = arrange(tuple(FILTERS), {"origin": "include_global", "as_of": "include_expired"})
 
 # Filters for reading: a session also sees global memories.
-filters = together(
-    _kinds,
-    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="This session, and global."),
-    flag(
-        "--include-global/--no-include-global",
-        section=FILTERS,
-        default=True,
-        help="With --session-id: also what belongs to no session (the default).",
-    ),
-    *_details,
-    _as_of,
-)
+filters = _filter_flags(())
 # Filters for reading in a session that is already named.
-session_filters = together(
-    _kinds,
-    flag(
-        "--include-global/--no-include-global",
-        section=FILTERS,
-        default=True,
-        help="Also what belongs to no session (the default).",
-    ),
-    *_details,
-    _as_of,
+session_filters = _filter_flags(
+    ("session_id",), include_global="Also what belongs to no session (the default)."
 )
 # Filters for changes: a session's own memories, in their current version.
-own_filters = together(
-    _kinds,
-    flag("--session-id", "-s", section=FILTERS, metavar="ID", help="Only this session's own."),
-    *_details,
-)
+own_filters = _filter_flags(("include_global", "as_of"), session_id="Only this session's own.")

@@ -11,7 +11,6 @@ from typing import Any, BinaryIO
 import click
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.interfaces.cli import options
 from byheart.interfaces.cli.importing import (
     Watched,
     import_lines,
@@ -19,41 +18,19 @@ from byheart.interfaces.cli.importing import (
     warn_of_secrets,
 )
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import complete_kind, flag, name_list, together
+from byheart.interfaces.cli.options import field_flag, flag, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
+from byheart.model.fields import BY_NAME, SAVE_FIELDS
 from byheart.settings import load_settings
 from byheart.system.file_opening import open_to_read
 from byheart.transfer.decoding import decode
 
 ABOUT = "About the text"
 
-fields = together(
-    flag(
-        *("--kind", "-k"),
-        section=ABOUT,
-        metavar="KIND",
-        shell_complete=complete_kind,
-        help="What it is: note (the default), fact, report, … or a slug of your own.",
-    ),
-    flag("--title", section=ABOUT, metavar="TEXT", help="Its title; a file's is its name."),
-    flag("--summary", section=ABOUT, metavar="TEXT", help="Its summary; made if not given."),
-    flag("--source", section=ABOUT, metavar="NAME", help="Where it comes from  [default: manual]"),
-    flag("--session-id", "-s", section=ABOUT, metavar="ID", help="The session it belongs to."),
-    flag("--agent-id", "-a", section=ABOUT, metavar="ID", help="The agent who saves it."),
-    flag("--session-iter", section=ABOUT, metavar="N", help="The iteration: 2 or v2."),
-    flag("--task-code", section=ABOUT, metavar="CODE", help="The task it belongs to."),
-    name_list("--tags", "-t", section=ABOUT, help="Its tags."),
-    name_list("--entities", "-e", section=ABOUT, help="Whom it is about; found if not given."),
-    options.importance(ABOUT),
-    flag("--ttl-days", section=ABOUT, type=float, metavar="DAYS", help="Forget it after so long."),
-    flag("--expires-at", section=ABOUT, metavar="DATE", help="Forget it at this time."),
-    options.metadata(ABOUT),
-    flag("--path", section=ABOUT, metavar="PATH", help="Its path; a file's is its own."),
-    options.origin(ABOUT),
-)
+fields = together(*(field_flag(name, ABOUT) for name in SAVE_FIELDS if BY_NAME[name].flag))
 
 
 @click.command(

@@ -34,7 +34,8 @@ class ToolText:
     verb: str
     title: str
     description: str
-    parameters: Sequence[str] = ()
+    # In order. The names of several fields of a memory are written as one group.
+    groups: Sequence[str] = ()
     reads_only: bool = True
     destroys: bool = False
     repeatable: bool = True
@@ -44,16 +45,23 @@ class ToolText:
     # Fields of the verb's answer that a model has no use for.
     leaves_out: Sequence[str] = ()
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Name the parameters, each once."""
+        # Imported here, so that listing the tools does not wait for it.
+        from byheart.model.fields import FILTER_FIELDS, LOG_FIELDS, SAVE_FIELDS
 
-_FILTERS = (
-    *("kind", "session_id", "include_global", "agent_id", "session_iter", "task_code", "tags"),
-    *("entities", "match", "path", "min_importance", "created_after", "created_before", "as_of"),
-    *("include_expired", "origin"),
-)
-_FIELDS = (
-    *("kind", "title", "summary", "source", "session_id", "agent_id", "session_iter", "task_code"),
-    *("tags", "entities", "importance", "ttl_days", "expires_at", "metadata", "path", "origin"),
-)
+        # The server decides the space, and a turn's origin follows from its role.
+        members = {
+            "*filters": [name for name in FILTER_FIELDS if name != "space"],
+            "*fields": [name for name in SAVE_FIELDS if name not in ("content", "space")],
+            "*turn": [name for name in LOG_FIELDS if name not in ("origin", "space")],
+        }
+        named = [name for group in self.groups for name in members.get(group, [group])]
+        return tuple(dict.fromkeys(named))
+
+
+_FILTERS, _FIELDS, _TURN = ("*filters",), ("*fields",), ("*turn",)
 
 TOOLS: tuple[ToolText, ...] = (
     ToolText(
@@ -154,7 +162,7 @@ TOOLS: tuple[ToolText, ...] = (
         "memory_search. Without query, the last user turn is the question.",
         (
             *("session_id", "query", "max_tokens", "recent", "top_k", "include_global", "mode"),
-            *(name for name in _FILTERS if name not in ("session_id", "include_global")),
+            *_FILTERS,
         ),
         # These fields repeat the text in the forms of two providers, or are only for programs. A
         # model does not need the receipt: every passage names its source in the text.
@@ -167,10 +175,7 @@ TOOLS: tuple[ToolText, ...] = (
         "Record one turn of a conversation, a tool's output or a file in its session, in order. "
         "Call it when your host does not record turns by itself. Not for lasting facts: use "
         "memory_save. With client_id, logging a turn twice changes nothing.",
-        (
-            *("session_id", "role", "content", "kind", "client_id", "agent_id", "session_iter"),
-            *("task_code", "title", "path", "tags", "importance", "metadata", "created_at"),
-        ),
+        ("session_id", "role", "content", *_TURN),
         reads_only=False,
         repeatable=False,
     ),

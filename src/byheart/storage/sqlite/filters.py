@@ -1,35 +1,28 @@
-"""A filter as SQL: the same meaning as `View.allowed`, for listings and for what columns lack."""
+"""A filter as SQL: it lets through the same memories as `View.select` does with arrays."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
 
 from byheart.model import Filter
+from byheart.model.fields import FILTERS
 from byheart.model.times import to_micros
+
+_Part = tuple[str, list[object]]
+_Query = tuple[str, tuple[object, ...]]
+_Writer = Callable[[str, Any, Filter], _Part]
 
 _GLOB_SIGNS = re.compile(r"[*?\[]")
 
 
 def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
     """Say which rows of `memories m` a filter lets through."""
-    clauses = [f"m.forgotten_at IS {'NOT ' if where.forgotten else ''}NULL", "m.space = ?"]
-    values: list[object] = [where.space]
-    parts: list[tuple[str, list[object]]] = []
-    if where.session_id is not None:
-        glob = " OR m.session_id IS NULL" if where.include_global else ""
-        parts.append((f"(m.session_id = ?{glob})", [where.session_id]))
-    if where.kind:
-        parts.append((f"m.kind IN ({_marks(where.kind)})", list(where.kind)))
-    if where.origin:
-        parts.append((f"m.origin IN ({_marks(where.origin)})", list(where.origin)))
-    parts.extend(
-        (f"m.{column} = ?", [getattr(where, column)])
-        for column in ("agent_id", "session_iter", "task_code")
-        if getattr(where, column) is not None
-    )
-    if where.min_importance is not None:
-        parts.append(("m.importance >= ?", [where.min_importance]))
-    parts.extend(_times(where, now))
+    clauses = [f"m.forgotten_at IS {'NOT ' if where.forgotten else ''}NULL"]
+    values: list[object] = []
+    parts = [*_comparisons(where), *_times(where, now)]
     parts.extend((f"m.memory_no IN ({query})", list(each)) for query, each in subqueries(where))
     for clause, each in parts:
         clauses.append(clause)
@@ -37,12 +30,49 @@ def where_clause(where: Filter, now: int) -> tuple[str, list[object]]:
     return " AND ".join(clauses), values
 
 
-def _times(where: Filter, now: int) -> list[tuple[str, list[object]]]:
-    parts: list[tuple[str, list[object]]] = []
-    if where.created_after is not None:
-        parts.append(("m.created_at >= ?", [to_micros(where.created_after)]))
-    if where.created_before is not None:
-        parts.append(("m.created_at < ?", [to_micros(where.created_before)]))
+def _comparisons(where: Filter) -> Iterator[_Part]:
+    """Compile the filters that compare one column with what was given."""
+    for name, column, write in _COMPARED:
+        given = getattr(where, name)
+        if given is not None and given != ():
+            yield write(f"m.{column}", given, where)
+
+
+def _session(column: str, given: object, where: Filter) -> _Part:
+    glob = f" OR {column} IS NULL" if where.include_global else ""
+    return f"({column} = ?{glob})", [given]
+
+
+def _any_of(column: str, given: Any, _where: Filter) -> _Part:
+    return f"{column} IN ({_marks(given)})", list(given)
+
+
+def _compared_by(sign: str) -> _Writer:
+    def write(column: str, given: object, _where: Filter) -> _Part:
+        value = to_micros(given) if isinstance(given, datetime) else given
+        return f"{column} {sign} ?", [value]
+
+    return write
+
+
+_WRITERS: Mapping[str, _Writer] = {
+    "equals": _compared_by("="),
+    "at_least": _compared_by(">="),
+    "below": _compared_by("<"),
+    "any_of": _any_of,
+    "session": _session,
+}
+# The space comes first: most indexes of the database begin with it.
+_COMPARED = [
+    (name, field.name, _WRITERS[asked.operator])
+    for name, (asked, field) in sorted(FILTERS.items(), key=lambda item: not item[1][0].always)
+    if asked.operator in _WRITERS
+]
+
+
+def _times(where: Filter, now: int) -> list[_Part]:
+    """Compile what decides whether a text is valid: replaced, superseded, expired."""
+    parts: list[_Part] = []
     if where.as_of is not None:
         now = to_micros(where.as_of)
         parts.append(
@@ -58,25 +88,26 @@ def _times(where: Filter, now: int) -> list[tuple[str, list[object]]]:
     return parts
 
 
-def subqueries(where: Filter) -> list[tuple[str, tuple[object, ...]]]:
+def subqueries(where: Filter) -> list[_Query]:
     """List the queries whose memories must all contain a hit: tags, entities, path."""
-    queries: list[tuple[str, tuple[object, ...]]] = []
-    if where.tags:
-        names = tuple(dict.fromkeys(where.tags))
-        query = f"SELECT memory_no FROM tags WHERE tag IN ({_marks(names)})"
-        queries.append((query + _having(where, len(names)), names))
-    if where.entities:
-        queries.append(_about(where))
-    if where.path is not None:
-        patterns = _path_patterns(where.path)
-        globs = " OR ".join(["path GLOB ?"] * len(patterns))
-        queries.append(
-            (
-                f"SELECT memory_no FROM memories WHERE space = ? AND ({globs})",
-                (where.space, *patterns),
-            )
-        )
-    return queries
+    return [
+        write(getattr(where, name), where)
+        for name, write in _SUBQUERIES
+        if getattr(where, name) not in (None, ())
+    ]
+
+
+def _tagged(given: Sequence[str], where: Filter) -> _Query:
+    names = tuple(dict.fromkeys(given))
+    query = f"SELECT memory_no FROM tags WHERE tag IN ({_marks(names)})"
+    return query + _having(where, len(names)), names
+
+
+def _under_path(given: str, where: Filter) -> _Query:
+    patterns = _path_patterns(given)
+    globs = " OR ".join(["path GLOB ?"] * len(patterns))
+    query = f"SELECT memory_no FROM memories WHERE space = ? AND ({globs})"
+    return query, (where.space, *patterns)
 
 
 def _path_patterns(path: str) -> list[str]:
@@ -95,9 +126,9 @@ def _path_patterns(path: str) -> list[str]:
     return patterns if anchored else [*patterns, *(f"*/{each}" for each in patterns)]
 
 
-def _about(where: Filter) -> tuple[str, tuple[object, ...]]:
+def _about(given: Sequence[str], where: Filter) -> _Query:
     """Ask for the memories about entities, each under any of its spellings."""
-    keys = tuple(dict.fromkeys(name.casefold() for name in where.entities))
+    keys = tuple(dict.fromkeys(name.casefold() for name in given))
     query = (
         "WITH named AS MATERIALIZED ("
         f"SELECT key, entity_no FROM entities WHERE space = ? AND key IN ({_marks(keys)}) UNION "
@@ -119,3 +150,16 @@ def _having(where: Filter, count: int) -> str:
 
 def _marks(values: tuple[object, ...]) -> str:
     return ", ".join("?" * len(values))
+
+
+# Labels are in tables of their own, and a path is a pattern.
+_TABLES: Mapping[str, Callable[[Any, Filter], _Query]] = {
+    "tags": _tagged,
+    "entities": _about,
+    "path": _under_path,
+}
+_SUBQUERIES = [
+    (name, _TABLES[field.name])
+    for name, (asked, field) in FILTERS.items()
+    if asked.operator in ("labels", "path")
+]

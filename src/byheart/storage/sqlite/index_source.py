@@ -9,16 +9,20 @@ from typing import Any
 import apsw
 
 from byheart.contracts import ActiveModel, Change, ChangedMemories, ChunkText, IndexSource
+from byheart.index.columns import MEMORY_TYPES
 from byheart.model import UNEMBEDDED
+from byheart.model.fields import FIELDS
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 
-_MEMORIES = """
-    SELECT memory_no, forgotten_at IS NULL, space, session_id, kind, origin, agent_id,
-           task_code, session_iter, importance, created_at, expires_at, since_at, replaced_at,
-           superseded_at,
-           iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)
-    FROM memories"""
+# One value for each array of the index, in the order of `index/columns.py`.
+_OWN_VALUES = {
+    "memory_nos": "memory_no",
+    "present": "forgotten_at IS NULL",
+    "turn": "iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)",
+}
+_VALUES = _OWN_VALUES | {field.array: field.name for field in FIELDS if field.array}
+_MEMORIES = f"SELECT {', '.join(_VALUES[name] for name in MEMORY_TYPES)} FROM memories"
 _CHUNKS = """
     SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
            chunk_type

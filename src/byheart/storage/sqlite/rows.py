@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from byheart.contracts import FoundChunk
+from byheart.contracts import FoundChunk, StoredText
 from byheart.model import Chunk, Heading, Memory, MemoryFields
 from byheart.model.damage import DamagedRow
-from byheart.model.times import from_micros
+from byheart.model.field_types import Codec
+from byheart.model.fields import BY_NAME, FIELDS
+from byheart.model.times import from_micros, to_micros
 from byheart.storage.sqlite.checksums import checksum_of, hash_of
 
 _TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
@@ -22,33 +25,127 @@ _CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
 CONTENT = """ifnull((SELECT group_concat(content, '') FROM
     (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index)), '')"""
 
-MEMORY = f"""
-    ifnull(m.version_of, m.memory_id), m.space, m.kind, {CONTENT},
-    lower(hex(m.content_hash)), m.title, m.summary, m.source, m.session_id, m.agent_id,
-    m.session_iter, m.task_code, m.path, {_TAGS}, {_ENTITIES},
-    m.importance, m.metadata, m.format, {_CHUNK_COUNT}, m.created_at, m.updated_at, m.expires_at,
-    m.accessed_at, m.access_count, m.version, m.replaced_at, m.superseded_by, m.forgotten_at,
-    m.derived, m.role, m.client_id, m.pinned_at, m.origin"""
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
-FIELDS = f"""
-    ifnull(m.version_of, m.memory_id), m.kind, m.title, m.summary, m.session_id, m.agent_id,
-    m.session_iter, m.task_code, m.path, {_TAGS}, m.importance, m.created_at, m.updated_at,
-    m.expires_at, m.version, m.replaced_at, m.superseded_by, m.role, m.origin"""
-FOUND = f"{CHUNK}, {FIELDS}, c.checksum"
+
+
+# --- What a memory's fields are in SQL ------------------------------------------------------------
+
+# Fields that are no plain column.
+_EXPRESSIONS = {
+    # The row of an earlier text has a name of its own.
+    "memory_id": "ifnull(m.version_of, m.memory_id)",
+    "content": CONTENT,
+    "content_hash": "lower(hex(m.content_hash))",
+    "tags": _TAGS,
+    "entities": _ENTITIES,
+    "chunks": _CHUNK_COUNT,
+}
+
+
+def _names(text: str) -> tuple[str, ...]:
+    # Most lists are empty: a context reads some eighty of them.
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)
+
+
+def _object(text: str) -> Any:
+    return {} if text == "{}" else json.loads(text)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, text.split(",")))
+
+
+# Values of the other codecs are read as they are.
+_DECODERS: Mapping[Codec, Callable[[Any], Any]] = {
+    "labels": _names,
+    "moment": _moment,
+    "json": _object,
+    "words": _words,
+}
+
+
+def _select(noun: type[Memory] | type[MemoryFields]) -> tuple[str, ...]:
+    """Name the fields of a noun that a row holds; `damaged` is found out when it is read."""
+    names = tuple(each.name for each in fields(noun))
+    assert names[-1] == "damaged"
+    return names[:-1]
+
+
+def _columns(names: Sequence[str]) -> str:
+    return ", ".join(_EXPRESSIONS.get(name, f"m.{name}") for name in names)
+
+
+def _decoders(names: Sequence[str]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+    """Say which values of a row have to be decoded, and by what."""
+    return tuple(
+        (at, _DECODERS[BY_NAME[name].codec])
+        for at, name in enumerate(names)
+        if BY_NAME[name].codec in _DECODERS
+    )
+
+
+_MEMORY_NAMES, _FOUND_NAMES = _select(Memory), _select(MemoryFields)
+_MEMORY_DECODERS, _FOUND_DECODERS = _decoders(_MEMORY_NAMES), _decoders(_FOUND_NAMES)
+_CONTENT_AT = _MEMORY_NAMES.index("content")
+_HASH_AT = _MEMORY_NAMES.index("content_hash")
+
+MEMORY = _columns(_MEMORY_NAMES)
+FOUND = f"{CHUNK}, {_columns(_FOUND_NAMES)}, c.checksum"
+
+_ENCODERS: Mapping[Codec, Callable[[Any], Any]] = {
+    "hash": bytes.fromhex,
+    "json": lambda value: json.dumps(value, ensure_ascii=False, sort_keys=True),
+    "moment": lambda value: None if value is None else to_micros(value),
+    "words": ",".join,
+}
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _stored(*, written: bool, owner: str) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
+    return tuple(
+        (field.name, _ENCODERS.get(field.codec, _as_it_is))
+        for field in FIELDS
+        if field.column and field.written == written and field.owner == owner
+    )
+
+
+_WRITTEN = _stored(written=True, owner="memory")
+_OF_LIFE, _OF_TEXT = _stored(written=False, owner="memory"), _stored(written=False, owner="text")
+
+
+def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
+    """Give the columns of a memory that a save or an update writes."""
+    columns = {name: encode(getattr(memory, name)) for name, encode in _WRITTEN}
+    columns["derived"] = ",".join(derived)
+    return columns
+
+
+def life_of(text: StoredText) -> dict[str, Any]:
+    """Give the columns that change in the life of a memory: what an import brings with it."""
+    return {
+        **{name: encode(getattr(text.memory, name)) for name, encode in _OF_LIFE},
+        **{name: encode(getattr(text, name)) for name, encode in _OF_TEXT},
+    }
+
+
+# --- Reading ------------------------------------------------------------------------------------
 
 
 def to_memory(row: Any) -> Memory:
     """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
     values: Any = list(row)
-    values[13], values[14] = _names(row[13]), _names(row[14])
-    values[16] = {} if row[16] == "{}" else json.loads(row[16])
-    # created, updated, expires, accessed, replaced, forgotten, pinned
-    for at in (19, 20, 21, 22, 25, 27, 31):
-        values[at] = _moment(row[at])
-    values[28] = tuple(filter(None, row[28].split(",")))
-    values.append(hash_of(row[3]) != row[4])
+    for at, decode in _MEMORY_DECODERS:
+        values[at] = decode(values[at])
+    values.append(hash_of(row[_CONTENT_AT]) != row[_HASH_AT])
     return Memory(*values)
 
 
@@ -69,21 +166,11 @@ def to_headings(text: Any) -> tuple[Heading, ...]:
 
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
-    fields: Any = list(row[10:-1])
-    fields[9] = _names(fields[9])
-    for at in (11, 12, 13, 15):  # created, updated, expires, replaced
-        fields[at] = _moment(fields[at])
-    fields.append(checksum_of(row[2]) != row[-1])
-    return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*fields))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    # Most lists are empty: a context reads some eighty of them.
-    return () if text == "[]" else tuple(json.loads(text))
-
-
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
+    values: Any = list(row[10:-1])
+    for at, decode in _FOUND_DECODERS:
+        values[at] = decode(values[at])
+    values.append(checksum_of(row[2]) != row[-1])
+    return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*values))
 
 
 def headings_json(headings: Iterable[Heading]) -> str:

@@ -27,7 +27,14 @@ from byheart.model import UNEMBEDDED, HistoryEntry, Memory, text_id, to_wire
 from byheart.model.ids import new_memory_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite import turn_order, versions, writing
-from byheart.storage.sqlite.rows import CHUNK, MEMORY, to_chunk, to_memory
+from byheart.storage.sqlite.rows import (
+    CHUNK,
+    MEMORY,
+    columns_of,
+    life_of,
+    to_chunk,
+    to_memory,
+)
 
 _TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, {MEMORY} FROM memories m"
 _CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (?1 IS NULL OR m.space = ?1) ORDER BY memory_no"
@@ -289,22 +296,11 @@ def _fits(windows: Sequence[Window], dimensions: int) -> bool:
 def _columns(text: StoredText) -> dict[str, Any]:
     memory = text.memory
     earlier = memory.replaced_at is not None
-    moments = {
-        "since_at": text.since_at,
-        "replaced_at": memory.replaced_at,
-        "superseded_at": text.superseded_at,
-        "forgotten_at": memory.forgotten_at,
-        "accessed_at": memory.accessed_at,
-        "pinned_at": memory.pinned_at,
-    }
     return {
-        **writing.columns_of(memory, memory.derived),
+        **columns_of(memory, memory.derived),
+        **life_of(text),
         "memory_id": text_id(memory.memory_id, memory.version if earlier else None),
         "version_of": memory.memory_id if earlier else None,
-        "version": memory.version,
-        "access_count": memory.access_count,
-        "superseded_by": memory.superseded_by,
-        **{name: None if at is None else to_micros(at) for name, at in moments.items()},
     }
 
 

@@ -18,7 +18,7 @@ from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite import turn_order, writing
-from byheart.storage.sqlite.rows import CHUNK, CONTENT, to_chunk
+from byheart.storage.sqlite.rows import CHUNK, CONTENT, columns_of, to_chunk
 
 # Changing these changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
@@ -138,7 +138,7 @@ def amend(
     connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None = None
 ) -> None:
     """Change a memory's fields in place; its text stays."""
-    columns = writing.columns_of(revision.memory, revision.derived)
+    columns = columns_of(revision.memory, revision.derived)
     columns["turn_no"] = _place(connection, memory_no, revision.memory)
     columns["lapsed_at"] = None  # whoever changes a memory wants it kept for a while
     connection.execute(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from byheart.storage.sqlite import turn_order
 from byheart.storage.sqlite.changes import record_change as record_change
 from byheart.storage.sqlite.changes import record_switch as record_switch
 from byheart.storage.sqlite.checksums import checksum_of
-from byheart.storage.sqlite.rows import headings_json
+from byheart.storage.sqlite.rows import columns_of, headings_json
 
 _FOUND = """
     SELECT memory_id, lower(hex(content_hash)), created_at, version,
@@ -132,34 +131,6 @@ def insert_text(
     insert_labels(connection, memory_no, memory)
     record_change(connection, [memory_no])
     return memory_no, pending
-
-
-def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
-    """Give a memory's own columns."""
-    return {
-        "memory_id": memory.memory_id,
-        "space": memory.space,
-        "session_id": memory.session_id,
-        "kind": memory.kind,
-        "content_hash": bytes.fromhex(memory.content_hash),
-        "title": memory.title,
-        "summary": memory.summary,
-        "source": memory.source,
-        "agent_id": memory.agent_id,
-        "session_iter": memory.session_iter,
-        "task_code": memory.task_code,
-        "path": memory.path,
-        "importance": memory.importance,
-        "metadata": json.dumps(memory.metadata, ensure_ascii=False, sort_keys=True),
-        "format": memory.format,
-        "derived": ",".join(derived),
-        "created_at": to_micros(memory.created_at),
-        "updated_at": to_micros(memory.updated_at),
-        "expires_at": None if memory.expires_at is None else to_micros(memory.expires_at),
-        "role": memory.role,
-        "client_id": memory.client_id,
-        "origin": memory.origin,
-    }
 
 
 def insert_chunk(

@@ -1,0 +1,67 @@
+"""Filters as masks over the arrays of the index: which memories does each one let through?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.index.columns import NONE, Array, Codes, MemoryColumns
+from byheart.model import Filter
+from byheart.model.fields import FILTERS
+from byheart.model.times import to_micros
+
+Mask = NDArray[np.bool_]
+
+
+def compare_columns(
+    rows: MemoryColumns, codes: Mapping[str, Codes], where: Filter
+) -> Iterator[Mask]:
+    """Give a mask for each filter that compares one array with what was given."""
+    for name, array, compare in _COMPARED:
+        given = getattr(where, name)
+        if given is not None and given != ():
+            yield compare(getattr(rows, array), given, codes.get(array), where)
+
+
+def _is_session(column: Array, given: str, codes: Codes, where: Filter) -> Mask:
+    inside = _equals(column, given, codes, where)
+    return inside | (column == NONE) if where.include_global else inside
+
+
+def _is_any_of(column: Array, given: Sequence[str], codes: Codes, where: Filter) -> Mask:
+    found: Mask = np.logical_or.reduce([_equals(column, each, codes, where) for each in given])
+    return found
+
+
+def _equals(column: Array, given: Any, codes: Codes | None, _where: Filter) -> Mask:
+    found: Mask = column == (given if codes is None else codes.find(given))
+    return found
+
+
+def _at_least(column: Array, given: Any, _codes: object, _where: Filter) -> Mask:
+    found: Mask = column >= (to_micros(given) if isinstance(given, datetime) else given)
+    return found
+
+
+def _below(column: Array, given: Any, _codes: object, _where: Filter) -> Mask:
+    found: Mask = column < (to_micros(given) if isinstance(given, datetime) else given)
+    return found
+
+
+_MASKS: Mapping[str, Callable[..., Mask]] = {
+    "equals": _equals,
+    "at_least": _at_least,
+    "below": _below,
+    "any_of": _is_any_of,
+    "session": _is_session,
+}
+# The space is compared once for all searches of it.
+_COMPARED = [
+    (name, about.array, _MASKS[asked.operator])
+    for name, (asked, about) in FILTERS.items()
+    if about.array is not None and asked.operator in _MASKS and not asked.always
+]

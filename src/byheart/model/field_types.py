@@ -1,0 +1,82 @@
+"""What the table of a memory's fields can say of a field."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from byheart.model.schemas import Schema
+
+Check = Callable[[str, Any], Any]
+# How a value is stored: a moment as microseconds, a hash as bytes, words with commas between them.
+# The labels of a memory are rows of tables of their own.
+Codec = Literal["text", "whole", "number", "moment", "json", "hash", "words", "labels"]
+# The object that has the field: a memory; one of its stored texts; or only a caller's request.
+Owner = Literal["memory", "text", "request"]
+# How a filter compares its value with the field. A modifier only changes what other filters mean.
+Operator = Literal["equals", "any_of", "at_least", "below", "session", "labels", "path", "modifier"]
+Verb = Literal["save", "update", "log"]
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How the command line names a value; `usual` are the words that shells complete.
+
+    A flag for names can be repeated. `switch` takes no value, `either` has a `--no-` form as well.
+    """
+
+    help: str
+    metavar: str | None = None
+    short: str | None = None
+    takes: Literal["text", "number", "names", "choice", "switch", "either"] = "text"
+    usual: Sequence[str] = ()
+    # The help for a turn that is logged, where it differs.
+    log_help: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One filter over a field: the name that callers give it, and how it compares."""
+
+    name: str
+    operator: Operator
+    check: Check
+    flag: Flag | None = None
+    # The schema of the field, unless it differs.
+    schema: Schema | None = None
+    default: Any = None
+    # Whether a value is always compared with, even if the caller gives none.
+    always: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One field of a memory."""
+
+    name: str
+    codec: Codec
+    owner: Owner = "memory"
+    nullable: bool = False
+    # The column of `memories`; a field without one is put together by the database.
+    column: bool = True
+    # Whether a save writes the column; the others change in the life of a memory.
+    written: bool = False
+    # The array of the index that has one value for each memory.
+    array: str | None = None
+    # The verbs that accept the field, and how its value is checked there.
+    verbs: tuple[Verb, ...] = ()
+    check: Check | None = None
+    default: Any = None
+    filters: tuple[Asked, ...] = ()
+    schema: Schema | None = None
+    flag: Flag | None = None
+    # Whether every hit shows it.
+    shown: bool = False
+    # Whether an export says it of each text, or only where there is something to say.
+    exported: Literal["always", "if given"] | None = None
+    # Whether an import runs `check` as well, and the least whole number that it takes.
+    checked_in_imports: bool = False
+    least: int = 0
+    # The name in the front matter of an exported file.
+    front_matter: str | None = None

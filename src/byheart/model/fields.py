@@ -1,0 +1,564 @@
+"""The table of a memory's fields: each field is described once, here.
+
+Everything else is derived from it: which fields `save`, `update` and `log` accept and how they are
+checked, the filters of every verb, the columns of the database and the arrays of the index, JSON
+Schemas, command-line flags and export formats. `Memory`, `Filter` and the signatures of the verbs
+stay spelled out for readers and type checkers; `tests/model/test_fields.py` compares them with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from byheart.model import checks as check
+from byheart.model import schemas as schema
+from byheart.model.field_types import Asked, Check, Field, Flag, Verb
+from byheart.model.memories import ORIGINS, Match
+from byheart.model.schemas import Schema
+
+MATCHES: tuple[Match, ...] = ("any", "all")
+KINDS = (
+    *("note", "fact", "entity", "relationship", "self", "session_context", "input_prompt"),
+    *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
+    *("message", "tool_output", "file", "session_summary"),
+)
+
+
+def _unnamed(checked: Callable[[Any], Any]) -> Check:
+    return lambda _name, value: checked(value)
+
+
+def _at_most(longest: int) -> Check:
+    return lambda name, value: check.check_optional_text(name, value, longest)
+
+
+def _optional_labels(name: str, value: Any) -> tuple[str, ...] | None:
+    return None if value is None else check.check_labels(name, value)
+
+
+def _match(name: str, value: Any) -> Match:
+    return check.check_choice(name, value, MATCHES)
+
+
+_ALL: tuple[Verb, ...] = ("save", "update", "log")
+_SLUG: Schema = {"type": "string", "pattern": schema.SLUG, "maxLength": check.LONGEST_LABEL}
+KINDS_SCHEMA = schema.one_or_more("Only this kind, or these.", _SLUG)
+
+FIELDS: tuple[Field, ...] = (
+    Field(name="memory_id", codec="text", written=True, shown=True),
+    Field(
+        name="content",
+        codec="text",
+        column=False,
+        verbs=_ALL,
+        schema=schema.text("The text, kept exactly as it is.", minLength=1),
+    ),
+    Field(name="content_hash", codec="hash", written=True),
+    Field(name="chunks", codec="whole", column=False),
+    Field(name="damaged", codec="whole", column=False, shown=True),
+    Field(
+        name="kind",
+        codec="text",
+        written=True,
+        array="kind",
+        verbs=_ALL,
+        check=_unnamed(check.check_kind),
+        default="note",
+        filters=(
+            Asked(
+                name="kind",
+                operator="any_of",
+                check=_unnamed(check.check_kinds),
+                schema=KINDS_SCHEMA,
+                flag=Flag("Only these kinds.", short="-k", takes="names", usual=KINDS),
+            ),
+        ),
+        schema={"description": "What it is: note, fact, report, message, file, …", **_SLUG},
+        flag=Flag(
+            "What it is: note (the default), fact, report, … or a slug of your own.",
+            "KIND",
+            "-k",
+            usual=KINDS,
+            log_help="What it is: message, tool_output, file, … or a slug of your own.",
+        ),
+        shown=True,
+        exported="always",
+        checked_in_imports=True,
+        front_matter="kind",
+    ),
+    Field(
+        name="title",
+        codec="text",
+        nullable=True,
+        written=True,
+        verbs=_ALL,
+        check=_at_most(check.LONGEST_TITLE),
+        schema=schema.text("A title.", minLength=1, maxLength=check.LONGEST_TITLE),
+        flag=Flag(
+            "Its title; a file's is its name.",
+            "TEXT",
+            log_help="Its title, such as the tool's name.",
+        ),
+        shown=True,
+        exported="always",
+        front_matter="title",
+    ),
+    Field(
+        name="summary",
+        codec="text",
+        written=True,
+        verbs=("save", "update"),
+        check=_at_most(check.LONGEST_SUMMARY),
+        schema=schema.text(
+            "One sentence; made from the text if not given.",
+            minLength=1,
+            maxLength=check.LONGEST_SUMMARY,
+        ),
+        flag=Flag("Its summary; made if not given.", "TEXT"),
+        shown=True,
+        exported="always",
+        front_matter="summary",
+    ),
+    Field(
+        name="source",
+        codec="text",
+        written=True,
+        verbs=("save", "update"),
+        check=check.check_label,
+        default="manual",
+        schema=schema.label("Where it comes from."),
+        flag=Flag("Where it comes from  [default: manual]", "NAME"),
+        exported="always",
+        front_matter="source",
+    ),
+    Field(
+        name="session_id",
+        codec="text",
+        nullable=True,
+        written=True,
+        array="session",
+        verbs=_ALL,
+        check=check.check_optional_label,
+        filters=(
+            Asked(
+                name="session_id",
+                operator="session",
+                check=check.check_optional_label,
+                flag=Flag("This session, and global.", "ID", "-s"),
+            ),
+            Asked(
+                name="include_global",
+                operator="modifier",
+                check=check.check_bool,
+                default=True,
+                schema=schema.flag("With session_id: also what belongs to no session."),
+                flag=Flag(
+                    "With --session-id: also what belongs to no session (the default).",
+                    takes="either",
+                ),
+            ),
+        ),
+        schema=schema.label(
+            "A session: a search sees it and what is global, a save belongs to it."
+        ),
+        flag=Flag("The session it belongs to.", "ID", "-s"),
+        shown=True,
+        exported="always",
+        front_matter="session_id",
+    ),
+    Field(
+        name="agent_id",
+        codec="text",
+        nullable=True,
+        written=True,
+        array="agent",
+        verbs=_ALL,
+        check=check.check_optional_label,
+        filters=(
+            Asked(
+                name="agent_id",
+                operator="equals",
+                check=check.check_optional_label,
+                flag=Flag("Only of this agent.", "ID", "-a"),
+            ),
+        ),
+        schema=schema.label("The agent it is of."),
+        flag=Flag("The agent who saves it.", "ID", "-a", log_help="The agent who logs it."),
+        shown=True,
+        exported="always",
+        front_matter="agent_id",
+    ),
+    Field(
+        name="session_iter",
+        codec="whole",
+        nullable=True,
+        written=True,
+        array="iteration",
+        verbs=_ALL,
+        check=_unnamed(check.check_session_iter),
+        filters=(
+            Asked(
+                name="session_iter",
+                operator="equals",
+                check=_unnamed(check.check_session_iter),
+                flag=Flag("Only of this iteration: 2 or v2.", "N"),
+            ),
+        ),
+        schema={
+            "anyOf": [
+                {"type": "integer", "minimum": 0, "maximum": 10**9 - 1},
+                {"type": "string", "pattern": r"^[vV]?[0-9]{1,9}$"},
+            ],
+            "description": "The iteration of the session: 2 or v2.",
+        },
+        flag=Flag("The iteration: 2 or v2.", "N"),
+        shown=True,
+        exported="always",
+        checked_in_imports=True,
+        front_matter="session_iter",
+    ),
+    Field(
+        name="task_code",
+        codec="text",
+        nullable=True,
+        written=True,
+        array="task",
+        verbs=_ALL,
+        check=check.check_optional_label,
+        filters=(
+            Asked(
+                name="task_code",
+                operator="equals",
+                check=check.check_optional_label,
+                flag=Flag("Only of this task.", "CODE"),
+            ),
+        ),
+        schema=schema.label("The task it is of."),
+        flag=Flag("The task it belongs to.", "CODE"),
+        shown=True,
+        exported="always",
+        front_matter="task_code",
+    ),
+    Field(
+        name="tags",
+        codec="labels",
+        column=False,
+        verbs=_ALL,
+        check=check.check_labels,
+        filters=(
+            Asked(
+                name="tags",
+                operator="labels",
+                check=check.check_labels,
+                flag=Flag("Only with these tags.", short="-t", takes="names"),
+            ),
+        ),
+        schema=schema.labels("Tags."),
+        flag=Flag("Its tags.", short="-t", takes="names"),
+        shown=True,
+        exported="always",
+        front_matter="tags",
+    ),
+    Field(
+        name="entities",
+        codec="labels",
+        column=False,
+        verbs=("save", "update"),
+        check=_optional_labels,
+        filters=(
+            Asked(
+                name="entities",
+                operator="labels",
+                check=check.check_labels,
+                flag=Flag("Only about these entities.", short="-e", takes="names"),
+            ),
+            Asked(
+                name="match",
+                operator="modifier",
+                check=_match,
+                default="any",
+                schema=schema.text(
+                    "Whether one of the tags and entities is enough.", enum=list(MATCHES)
+                ),
+                flag=Flag(
+                    "Whether one of the tags and entities is enough.",
+                    takes="choice",
+                    usual=MATCHES,
+                ),
+            ),
+        ),
+        schema=schema.labels("What it is about: names of people, projects, things."),
+        flag=Flag("Whom it is about; found if not given.", short="-e", takes="names"),
+        exported="always",
+        front_matter="entities",
+    ),
+    Field(
+        name="path",
+        codec="text",
+        nullable=True,
+        written=True,
+        verbs=_ALL,
+        check=_at_most(check.LONGEST_PATH),
+        filters=(
+            Asked(
+                name="path",
+                operator="path",
+                check=_at_most(check.LONGEST_PATH),
+                flag=Flag("Only saved under such a path.", "GLOB"),
+            ),
+        ),
+        schema=schema.place("The path it has; when looking for it, a glob such as src/*.py."),
+        flag=Flag("Its path; a file's is its own.", "PATH", log_help="The path of a file."),
+        shown=True,
+        exported="always",
+        front_matter="path",
+    ),
+    Field(
+        name="importance",
+        codec="number",
+        written=True,
+        array="importance",
+        verbs=_ALL,
+        check=check.check_importance,
+        filters=(
+            Asked(
+                name="min_importance",
+                operator="at_least",
+                check=check.check_importance,
+                schema=schema.number("At least this important.", 0, 10),
+                flag=Flag("At least this.", "0-10", takes="number"),
+            ),
+        ),
+        schema=schema.number("From 0 to 10; worked out from the text if not given.", 0, 10),
+        flag=Flag("How much it matters; reckoned if not given.", "0-10", "-i", "number"),
+        shown=True,
+        exported="always",
+        checked_in_imports=True,
+        front_matter="importance",
+    ),
+    Field(
+        name="metadata",
+        codec="json",
+        written=True,
+        verbs=_ALL,
+        check=_unnamed(check.check_metadata),
+        schema={"type": "object", "description": "Anything else that JSON can carry."},
+        flag=Flag("Anything else, as a JSON object.", "JSON"),
+        exported="always",
+        front_matter="metadata",
+    ),
+    Field(name="format", codec="text", written=True, exported="always"),
+    Field(name="derived", codec="words", written=True, exported="always"),
+    Field(
+        name="version",
+        codec="whole",
+        shown=True,
+        exported="always",
+        least=1,
+        front_matter="version",
+    ),
+    Field(
+        name="created_at",
+        codec="moment",
+        written=True,
+        array="created",
+        verbs=("log",),
+        check=check.check_moment,
+        filters=(
+            Asked(
+                name="created_after",
+                operator="at_least",
+                check=check.check_moment,
+                schema=schema.moment("Saved at or after this time."),
+                flag=Flag("Saved at or after this time.", "DATE"),
+            ),
+            Asked(
+                name="created_before",
+                operator="below",
+                check=check.check_moment,
+                schema=schema.moment("Saved before this time."),
+                flag=Flag("Saved before this time.", "DATE"),
+            ),
+        ),
+        schema=schema.moment("When it was said; not given, now."),
+        flag=Flag("When it was said, if not now.", "DATE"),
+        shown=True,
+        exported="always",
+        front_matter="created",
+    ),
+    Field(
+        name="updated_at",
+        codec="moment",
+        written=True,
+        shown=True,
+        exported="always",
+        front_matter="updated",
+    ),
+    Field(name="since_at", codec="moment", owner="text", array="since", exported="always"),
+    Field(
+        name="replaced_at",
+        codec="moment",
+        nullable=True,
+        array="replaced",
+        filters=(
+            Asked(
+                name="as_of",
+                operator="modifier",
+                check=check.check_moment,
+                schema=schema.moment("With the texts that were current at this time."),
+                flag=Flag("With the texts of this time.", "DATE"),
+            ),
+        ),
+        shown=True,
+        exported="always",
+    ),
+    Field(
+        name="ttl_days",
+        codec="number",
+        owner="request",
+        nullable=True,
+        column=False,
+        verbs=("save", "update"),
+        schema=schema.number("Days until it expires; not given, never.", 0, check.LONGEST_TTL_DAYS),
+        flag=Flag("Forget it after so long.", "DAYS", takes="number"),
+    ),
+    Field(
+        name="expires_at",
+        codec="moment",
+        nullable=True,
+        written=True,
+        array="expires",
+        verbs=("save", "update"),
+        check=check.check_moment,
+        filters=(
+            Asked(
+                name="include_expired",
+                operator="modifier",
+                check=check.check_bool,
+                default=False,
+                schema=schema.flag("Also what has expired."),
+                flag=Flag("Also what has expired.", takes="switch"),
+            ),
+        ),
+        schema=schema.moment("When it expires; not given, never."),
+        flag=Flag("Forget it at this time.", "DATE"),
+        shown=True,
+        exported="always",
+        front_matter="expires",
+    ),
+    Field(name="forgotten_at", codec="moment", nullable=True, exported="always"),
+    Field(name="superseded_by", codec="text", nullable=True, shown=True, exported="always"),
+    Field(
+        name="superseded_at",
+        codec="moment",
+        owner="text",
+        nullable=True,
+        array="superseded",
+        exported="always",
+    ),
+    Field(name="accessed_at", codec="moment", nullable=True, exported="always"),
+    Field(name="access_count", codec="whole", exported="always"),
+    Field(
+        name="role",
+        codec="text",
+        nullable=True,
+        written=True,
+        verbs=("log",),
+        check=_unnamed(check.check_role),
+        schema=schema.text(
+            "Who said it: user, assistant, system, tool, …", pattern=schema.SLUG, maxLength=200
+        ),
+        shown=True,
+        exported="if given",
+        front_matter="role",
+    ),
+    Field(
+        name="client_id",
+        codec="text",
+        nullable=True,
+        written=True,
+        verbs=("log",),
+        check=check.check_optional_label,
+        schema=schema.label("Your own id of the turn: logging it again changes nothing."),
+        flag=Flag("What you name it: logged under the same name again, it stays one turn.", "ID"),
+        exported="if given",
+        front_matter="client_id",
+    ),
+    Field(name="pinned_at", codec="moment", nullable=True, exported="if given"),
+    Field(name="turn_no", codec="whole", owner="text", nullable=True, exported="if given"),
+    Field(
+        name="origin",
+        codec="text",
+        written=True,
+        array="origin",
+        verbs=_ALL,
+        check=_unnamed(check.check_origin),
+        filters=(
+            Asked(
+                name="origin",
+                operator="any_of",
+                check=_unnamed(check.check_origins),
+                # The description names the origins already: an enum would name them twice.
+                schema=schema.one_or_more(
+                    f"Only of these origins: {', '.join(ORIGINS)}.", {"type": "string"}
+                ),
+                flag=Flag(
+                    f"Only of these origins: {', '.join(ORIGINS)}.", takes="names", usual=ORIGINS
+                ),
+            ),
+        ),
+        schema=schema.text(
+            "Whose words they are; not given, told by role and kind.", enum=list(ORIGINS)
+        ),
+        flag=Flag(
+            "Whose words: user, agent, tool, file or import; told by role and kind if not given.",
+            "ORIGIN",
+            usual=ORIGINS,
+        ),
+        shown=True,
+        exported="always",
+        front_matter="origin",
+    ),
+    Field(
+        name="space",
+        codec="text",
+        written=True,
+        array="space",
+        verbs=("save", "log"),
+        check=check.check_label,
+        filters=(Asked(name="space", operator="equals", check=check.check_label, always=True),),
+        schema=schema.label("The space; nothing is seen of any other."),
+        front_matter="space",
+    ),
+)
+
+BY_NAME: Mapping[str, Field] = {field.name: field for field in FIELDS}
+# Every filter with the field that it is about.
+FILTERS: Mapping[str, tuple[Asked, Field]] = {
+    asked.name: (asked, field) for field in FIELDS for asked in field.filters
+}
+FILTER_FIELDS: tuple[str, ...] = tuple(FILTERS)
+
+
+def arrange(names: Sequence[str], behind: Mapping[str, str]) -> tuple[str, ...]:
+    """Move some names behind others; the rest keeps the order of the table."""
+    arranged = list(names)
+    for name, before in behind.items():
+        if name in arranged:
+            arranged.remove(name)
+            arranged.insert(arranged.index(before) + 1, name)
+    return tuple(arranged)
+
+
+def accepted_by(verb: Verb) -> tuple[str, ...]:
+    """Name the fields that a verb accepts."""
+    return tuple(field.name for field in FIELDS if verb in field.verbs)
+
+
+# In the order in which help and tools show them.
+SAVE_FIELDS = arrange(accepted_by("save"), {"metadata": "expires_at", "path": "metadata"})
+UPDATE_FIELDS = arrange(accepted_by("update"), {"metadata": "expires_at", "path": "metadata"})
+LOG_FIELDS = arrange(
+    accepted_by("log"), {"client_id": "kind", "title": "task_code", "path": "title"}
+)

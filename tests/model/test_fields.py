@@ -1,0 +1,112 @@
+"""The table of fields agrees with everything that is spelled out beside it."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from byheart.contracts import StoredText
+from byheart.memory.updating import ChangedFields
+from byheart.model import Filter, Memory, MemoryFields
+from byheart.model.fields import (
+    BY_NAME,
+    FIELDS,
+    FILTERS,
+    LOG_FIELDS,
+    SAVE_FIELDS,
+    UPDATE_FIELDS,
+    arrange,
+)
+from byheart.model.filters import ContextFilters, FilterFields
+from byheart.store import MemoryStore
+
+# Names that verbs have besides the fields of a memory.
+_OF_SEARCH = {
+    *("self", "query", "limit", "mode", "granularity", "offset", "raw", "explain", "fusion"),
+    *("similarity_threshold", "source", "topK", "forgotten"),
+}
+
+
+def names_of(noun: Any) -> list[str]:
+    return [each.name for each in fields(noun)]
+
+
+def test_each_field_is_in_the_table_once() -> None:
+    assert len(BY_NAME) == len(FIELDS)
+    assert len(FILTERS) == sum(len(field.filters) for field in FIELDS)
+
+
+def test_the_table_has_the_fields_of_a_memory() -> None:
+    assert {field.name for field in FIELDS if field.owner == "memory"} == set(names_of(Memory))
+
+
+def test_the_fields_of_a_stored_text_are_its_own() -> None:
+    texts = {field.name for field in FIELDS if field.owner == "text"}
+    assert texts == set(names_of(StoredText)) - {"memory", "chunks", "vectors"}
+
+
+def test_a_field_is_nullable_exactly_where_a_memory_may_lack_it() -> None:
+    for each in fields(Memory):
+        assert BY_NAME[each.name].nullable == ("None" in str(each.type)), each.name
+
+
+def test_hits_carry_the_fields_that_are_shown() -> None:
+    assert {field.name for field in FIELDS if field.shown} == set(names_of(MemoryFields))
+
+
+def test_a_filter_has_each_filter_of_the_table() -> None:
+    assert set(names_of(Filter)) - {"superseded", "forgotten"} == set(FILTERS)
+
+
+def test_defaults_of_a_filter_are_those_of_the_table() -> None:
+    nothing = Filter(space="home")
+    for name, (asked, _) in FILTERS.items():
+        if not asked.always:
+            assert asked.check(name, asked.default) == getattr(nothing, name), name
+
+
+def test_typed_filters_name_each_filter() -> None:
+    assert set(FilterFields.__annotations__) == set(FILTERS)
+    assert set(ContextFilters.__annotations__) == set(FILTERS) - {"session_id", "include_global"}
+
+
+@pytest.mark.parametrize("verb", ["search", "list"])
+def test_verbs_that_filter_have_each_filter_as_a_parameter(verb: str) -> None:
+    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
+    assert set(parameters) - _OF_SEARCH == set(FILTERS)
+    for name, (asked, _) in FILTERS.items():
+        assert parameters[name].default == asked.default, name
+
+
+@pytest.mark.parametrize(
+    ("verb", "accepted", "own"),
+    [("save", SAVE_FIELDS, {"self", "on_progress"}), ("log", LOG_FIELDS, {"self"})],
+)
+def test_verbs_that_write_have_each_field_as_a_parameter(
+    verb: str, accepted: tuple[str, ...], own: set[str]
+) -> None:
+    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
+    assert set(parameters) - own == set(accepted)
+    for name in accepted:
+        default = "message" if (verb, name) == ("log", "kind") else BY_NAME[name].default
+        assert parameters[name].default in (default, inspect.Parameter.empty), name
+
+
+def test_update_can_change_each_field_that_it_accepts() -> None:
+    assert set(ChangedFields.__annotations__) == set(UPDATE_FIELDS)
+
+
+def test_each_field_that_callers_give_is_checked_and_described() -> None:
+    for field in FIELDS:
+        if field.verbs:
+            assert field.schema is not None, field.name
+        for asked in field.filters:
+            assert asked.schema is not None or field.schema is not None, asked.name
+
+
+def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
+    assert arrange("abcd", {"a": "c", "d": "a"}) == ("b", "c", "a", "d")
+    assert arrange("abc", {"z": "a"}) == ("a", "b", "c")
