@@ -34,12 +34,12 @@ from byheart.model.fields import BY_NAME, LOG_FIELDS, SAVE_FIELDS
 from byheart.model.filters import of_session
 from byheart.settings import Settings
 
-# What a turn has besides the fields of a save.
+# The fields of a turn that a save does not have.
 _OWN_FIELDS = tuple(BY_NAME[name] for name in LOG_FIELDS if name not in SAVE_FIELDS)
 SUMMARY_KIND = "session_summary"
-# What the running summary is named in its session: no caller can name a turn so.
+# The client id of the running summary: no caller can give a turn an empty one.
 _RUNNING = ""
-# Whose turns a summary is made of, and how many at most; what tools put out is not what was said.
+# The roles that a summary is made of, and how many turns at most; tool outputs are left out.
 _SUMMARIZED_ROLES, _SUMMARIZED_TURNS = ("user", "assistant"), 12
 
 Update = Callable[[str, str, Mapping[str, Any], int | None, str], SaveResult]
@@ -110,10 +110,10 @@ class Recorder:
         return next((at for at, conflict in enumerate(conflicts) if conflict), 0)
 
     def _hear(self, turns: Sequence[SaveRequest]) -> Sequence[SaveRequest]:
-        """Find what turns only repeat of what was put into their session's prompts.
+        """Find the parts of turns that only repeat what their session's prompts contained.
 
-        What a user says counts as said, in whatever words: of theirs only what stands between our
-        delimiters is known to be ours.
+        A user's own words always count. In a user's turn, only text between our delimiters is
+        known to be ours.
         """
         if not self._settings.notice_echoes:
             return turns
@@ -195,7 +195,7 @@ class Recorder:
             current = reader.running_summary(session_id, space)
         given = current is not None and not current.metadata.get("extracted")
         forgotten = current is not None and current.forgotten_at is not None
-        # What an agent wrote stays until an agent writes again; what was forgotten stays so.
+        # A summary that an agent wrote stays until an agent writes again; a forgotten one stays hidden.
         if not given and not forgotten:
             with contextlib.suppress(NotFound):  # nobody but tools has said anything yet
                 self.summarize(session_id, None, space, "byheart")

@@ -1,7 +1,7 @@
-"""A view of the index at one moment: which chunks does a filter allow, and which rank best?
+"""Select and rank chunks on a view of the index at one moment.
 
-What a mask picks out is taken by `flatnonzero` and `take`: indexing with the mask itself takes ten
-times as long when it picks few of many.
+Masks are applied by `flatnonzero` and `take`: indexing with the mask itself takes ten times as long
+when the mask picks few of many.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ K1, B = 1.2, 0.75
 LONGEST = 3.0
 # Up to this many vectors every one is compared; above, their signs choose which.
 EXACT_VECTORS = 4096
-# How many vectors the signs let through for each one asked for, and the least number. Of the true
-# first 10 of 100,000 real passages 8 in 10,000 are lost, of the first 30 one in 250, of the first
-# 100 one in 43 (docs/decisions/0001).
+# How many vectors the signs let through for each one asked for, and the least number. With 100,000
+# real passages this loses 8 in 10,000 of the true first 10, one in 250 of the first 30, and one in
+# 43 of the first 100 (docs/decisions/0001).
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
-# Among how many vectors it is looked up how far that reaches, and among how many chunks how high
-# the best scores are.
+# The Hamming radius is estimated from so many distances, the lowest score of the best chunks from
+# so many scores.
 _SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
-# Bits of so many words can be counted in a byte, which is added faster than anything wider.
+# The bit counts of three 64-bit words fit into one byte, and bytes are added fastest.
 _WORDS_IN_A_BYTE = 3
-# So many at a time, what is made on the way stays in the processor's cache.
+# Arrays of this length stay in the processor's cache.
 _BLOCK = 1 << 15
 # How many vectors are taken out of the index at a time to be compared.
 _COMPARED = 256
-# What a space holds takes some 13 bytes a chunk of the whole store: enough for those in use.
+# A kept space takes about 13 bytes for each chunk of the whole store; eight cover those in use.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
@@ -124,7 +124,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a space holds, valid from the last expiry until the next."""
+    """Hold what a space contains, valid from the last expiry until the next."""
 
     memories: Mask
     selection: Selection
@@ -256,7 +256,7 @@ class View:
         """Rank chunks by what `score_words` gave them."""
         slots = np.flatnonzero(scores >= _guess_least(scores, limit))
         if len(slots) < limit:
-            # Of the comparison, because of floats themselves it takes eight times as long.
+            # `flatnonzero` of the comparison: on the floats themselves it takes eight times as long.
             slots = np.flatnonzero(scores > 0)
         return self._best(slots, scores.take(slots), limit)
 
@@ -508,7 +508,7 @@ def count_differences(
     segment: Segment, bits: NDArray[np.uint64], rows: Slots
 ) -> NDArray[np.uint16]:
     """Tell in how many signs each row of a segment differs from a vector."""
-    # Of more than a third, picking them out takes longer than comparing all.
+    # For more than a third of the rows, picking them out takes longer than comparing all.
     few = 3 * len(rows) < len(segment.vector_slots)
     differences = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
     for at in range(0, len(differences), _BLOCK):

@@ -1,4 +1,4 @@
-"""What filters ask about, one array per question: any filter costs well under a millisecond.
+"""Hold one array for each field that can be filtered: a filter takes well under a millisecond.
 
 Texts are kept as small numbers (`Codes`). A view of a column never changes: rows are appended
 behind what a view can see, and a change to a row is made in a copy.

@@ -1,4 +1,4 @@
-"""Turns: what was said right before and after something, in the same session."""
+"""Find the turns right before and after a turn, in the same session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from byheart.index.array_search import Selection, Slots, View
 
 # How many turns count on each side.
 NEIGHBOURS = 2
-# What was said so much later is another conversation.
+# After a pause of an hour (in microseconds) another conversation begins.
 _LONGEST_PAUSE = 3_600_000_000
 
 
@@ -37,7 +37,7 @@ def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int6
     """Take the turns of the same session around each; all by their places in the order."""
     at = np.searchsorted(said, mine)
     last = len(said) - 1
-    # One that is not selected itself stands before the next that is.
+    # A turn that is not selected itself is located before the next one that is.
     is_said = said.take(np.minimum(at, last)) == mine
     steps = np.arange(NEIGHBOURS)
     around = np.concatenate(

@@ -1,8 +1,6 @@
-"""Saving: the one path of a memory, from what a caller gave to what the store holds.
+"""Save memories: check → known already? → chunk → extract → embed → write, all or nothing.
 
-check → known already? → chunk → notice → embed → write, all of it or nothing
-
-What would take long to embed is written first, and found by its words meanwhile.
+A text that takes long to embed is written first, and found by its words meanwhile.
 """
 
 from __future__ import annotations
@@ -38,18 +36,18 @@ from byheart.settings import Settings
 from byheart.system import clock
 from byheart.system.forking import renew_after_fork
 
-# So many chunks of a text are embedded before they are written, which takes seconds. Of a longer
-# one the vectors are made afterwards, a few seconds' worth at a time, each kept whatever happens.
+# A text of up to so many chunks is embedded before it is written, which takes seconds. The vectors
+# of a longer text are made afterwards, in batches of a few seconds; each finished batch is kept.
 _EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
-# How many waiting chunks a save embeds besides its own, once the provider is back.
+# How many waiting chunks a save embeds besides its own, once the provider is available again.
 _MADE_UP_PER_SAVE = 8
-# How many memories that have run out a save takes out.
+# How many expired memories a save erases.
 _PRUNED_PER_SAVE = 16
 
 
 @dataclass(frozen=True, slots=True)
 class SaveRequest:
-    """What a caller wants kept, checked; `None` stands for what was not given."""
+    """Hold the checked fields of a save; `None` stands for a field that was not given."""
 
     content: str
     content_hash: str
@@ -69,7 +67,7 @@ class SaveRequest:
     metadata: Mapping[str, Any]
     space: str
     at: datetime
-    # What comes back from where it was exported to keeps its name and its age.
+    # A memory that comes back from an export keeps its id and its age.
     memory_id: str | None = None
     created_at: datetime | None = None
     # The time that decides its place in the session, if that is not `created_at`.
@@ -77,10 +75,10 @@ class SaveRequest:
     role: str | None = None
     client_id: str | None = None
     origin: Origin | None = None
-    # What was made readable is no longer of the format that its path names.
+    # Text that was extracted from a file no longer has the format that its path names.
     format: str | None = None
     who: str | None = None
-    # The stretches of the text that only repeat what was put into the prompt.
+    # The spans of the text that only repeat what a prompt contained.
     echoes: tuple[tuple[int, int], ...] = ()
     # How many secrets of each kind were found in it, and whether they were replaced.
     secrets_found: Mapping[str, int] = field(default_factory=dict)
@@ -267,7 +265,7 @@ class Saver:
     def embed(self, *wanted: Sequence[Passage]) -> Made:
         """Embed the texts that are to be written, except for those that would take long."""
         short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
-        # Whoever only notes a short turn need not wait for the model.
+        # A short turn gets no vectors, so it does not wait for the model.
         made = self._vectorizer.windows(short) if short else Made([], None, None)
         windows = iter(made.windows)
         return made._replace(
@@ -317,7 +315,7 @@ class Saver:
                 ]
             except StoreError as error:
                 reason = reason or str(error)
-        # Whoever needed no vectors need not wait for the model.
+        # A save that needed no vectors does not wait for the model.
         if wanted and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
                 self.make_up_meanwhile(_MADE_UP_PER_SAVE)

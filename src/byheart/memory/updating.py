@@ -28,7 +28,7 @@ from byheart.model import checks as check
 from byheart.model.fields import UPDATE_FIELDS
 from byheart.settings import Settings
 
-# What is derived from the text when it is not given.
+# Fields that are derived from the text when they are not given.
 _DERIVED = ("summary", "entities", "importance")
 # A time to live is compared as the moment that it leads to.
 _COMPARED = tuple(name for name in UPDATE_FIELDS if name != "ttl_days")
@@ -36,7 +36,7 @@ _MOST_ATTEMPTS = 20
 
 
 class ChangedFields(TypedDict, total=False):
-    """What `update` can change; a field that is not named stays as it is."""
+    """List the fields that `update` can change; a field that is not given stays as it is."""
 
     content: str
     kind: str
@@ -228,9 +228,10 @@ def _noticed(
 def _changes(
     current: Memory, changed: Memory, derived: tuple[str, ...]
 ) -> dict[str, tuple[Any, Any]]:
-    """Say what differs; a text by its hash, since both texts are kept elsewhere.
+    """Return the fields that differ; a text by its hash, since both texts are kept elsewhere.
 
-    What was derived and is now given alike counts too: it is not made anew with the next text.
+    A derived field that is now given with the same value counts too: the next text does not derive
+    it again.
     """
     differences = {
         name: (to_wire(getattr(current, name)), to_wire(getattr(changed, name)))

@@ -1,4 +1,4 @@
-"""What the table of a memory's fields can say of a field."""
+"""Define the columns of the table of a memory's fields."""
 
 from __future__ import annotations
 

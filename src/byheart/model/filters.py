@@ -13,7 +13,7 @@ from byheart.model.memories import Filter
 
 
 class ContextFilters(TypedDict, total=False):
-    """What a caller may say about memories that a session sees; left out means no restriction."""
+    """List the filters for memories that a session sees; a missing one restricts nothing."""
 
     kind: str | Sequence[str] | None
     origin: str | Sequence[str] | None
@@ -33,7 +33,7 @@ class ContextFilters(TypedDict, total=False):
 
 
 class FilterFields(ContextFilters, total=False):
-    """What a caller may say about the memories meant; left out means no restriction."""
+    """List all filters; a missing one restricts nothing."""
 
     session_id: str | None
     include_global: bool

@@ -111,9 +111,10 @@ def _under_path(given: str, where: Filter) -> _Query:
 
 
 def _path_patterns(path: str) -> list[str]:
-    """Read a path filter: a relative one is looked for below any folder, a folder is all in it.
+    """Return the globs of a path filter: a relative path matches below any folder.
 
-    What looks like a pattern may be the name of a file as it stands: `draft [1].md`.
+    A path that ends in a slash matches everything in that folder. A path that looks like a glob
+    may also be a file's own name: `draft [1].md`.
     """
     path = path.removeprefix("./")
     spellings = dict.fromkeys((path, _GLOB_SIGNS.sub(r"[\g<0>]", path)))

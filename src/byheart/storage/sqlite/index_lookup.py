@@ -1,4 +1,4 @@
-"""What the array index asks SQLite while it answers: filters without a column, raw queries."""
+"""Answer the array index from SQLite: filters without a column, raw queries."""
 
 from __future__ import annotations
 

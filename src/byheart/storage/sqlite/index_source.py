@@ -1,4 +1,4 @@
-"""What the array index reads of SQLite."""
+"""Read SQLite for the array index."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ def insert_text(
     model: Model | None,
 ) -> tuple[int, int]:
     """Write a memory's row and its text; give its number and how many chunks lack vectors."""
-    # Whoever says a text again wants it, even if it was once forgotten for good.
+    # A text that is saved again is wanted, even if it was once forgotten for good.
     connection.execute(
         "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
         (memory.space, bytes.fromhex(memory.content_hash)),
