@@ -195,7 +195,7 @@ class Recorder:
             current = reader.running_summary(session_id, space)
         given = current is not None and not current.metadata.get("extracted")
         forgotten = current is not None and current.forgotten_at is not None
-        # A summary that an agent wrote stays until an agent writes again; a forgotten one stays hidden.
+        # An agent's own summary stays until an agent writes again; a forgotten one stays hidden.
         if not given and not forgotten:
             with contextlib.suppress(NotFound):  # nobody but tools has said anything yet
                 self.summarize(session_id, None, space, "byheart")

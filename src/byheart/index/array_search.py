@@ -256,7 +256,7 @@ class View:
         """Rank chunks by what `score_words` gave them."""
         slots = np.flatnonzero(scores >= _guess_least(scores, limit))
         if len(slots) < limit:
-            # `flatnonzero` of the comparison: on the floats themselves it takes eight times as long.
+            # `flatnonzero` of the comparison: on the floats it takes eight times as long.
             slots = np.flatnonzero(scores > 0)
         return self._best(slots, scores.take(slots), limit)
 
