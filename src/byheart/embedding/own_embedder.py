@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-import numpy as np
-
 from byheart.contracts import Embedder, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import InvalidInput
@@ -71,8 +69,14 @@ class _Completed(EstimatedTokens):
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in the order given."""
-        return np.asarray(self._given.embed(texts), np.float32)
+        return _to_float32(self._given.embed(texts))
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question."""
-        return np.asarray(self._given.embed_query(text), np.float32).reshape(-1)
+        return _to_float32(self._given.embed_query(text)).reshape(-1)
+
+
+def _to_float32(vectors: Any) -> Vectors:
+    import numpy as np  # imported here: `byheart --help` does without
+
+    return np.asarray(vectors, np.float32)

@@ -85,7 +85,7 @@ def is_secret(name: str, rest: str, sign: str, quote: str, value: str) -> bool:
     if _PLACEHOLDER.fullmatch(value) or (rest and _ABOUT.search(rest)) or MARK in value:
         return False
     if name.lower().startswith(_PASSWORDS):
-        # `password=password` passes a variable on; `DB_PASSWORD=correcthorse` sets a password.
+        # `password=password` passes a variable on; a name in capitals sets a password.
         is_set = bool(quote) or sign == ">" or (name.isupper() and "=" in sign)
         told = " " in value and "pass" in value.lower()  # a label: "enter your password"
         return not told and not value.startswith(_PATHS) and (is_set or not _is_name(value))
