@@ -75,8 +75,10 @@ class Field:
     shown: bool = False
     # Whether an export says it of each text, or only where there is something to say.
     exported: Literal["always", "if given"] | None = None
-    # Whether an import runs `check` as well, and the least whole number that it takes.
+    # Whether an import runs `check` as well, and whether exports of earlier versions lack it.
     checked_in_imports: bool = False
+    new_in_imports: bool = False
+    # The least whole number that an import takes.
     least: int = 0
     # The name in the front matter of an exported file.
     front_matter: str | None = None

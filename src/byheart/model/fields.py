@@ -46,7 +46,7 @@ _SLUG: Schema = {"type": "string", "pattern": schema.SLUG, "maxLength": check.LO
 KINDS_SCHEMA = schema.one_or_more("Only this kind, or these.", _SLUG)
 
 FIELDS: tuple[Field, ...] = (
-    Field(name="memory_id", codec="text", written=True, shown=True),
+    Field(name="memory_id", codec="text", written=True, shown=True, front_matter="id"),
     Field(
         name="content",
         codec="text",
@@ -54,7 +54,7 @@ FIELDS: tuple[Field, ...] = (
         verbs=_ALL,
         schema=schema.text("The text, kept exactly as it is.", minLength=1),
     ),
-    Field(name="content_hash", codec="hash", written=True),
+    Field(name="content_hash", codec="hash", written=True, front_matter="content_hash"),
     Field(name="chunks", codec="whole", column=False),
     Field(name="damaged", codec="whole", column=False, shown=True),
     Field(
@@ -518,6 +518,8 @@ FIELDS: tuple[Field, ...] = (
         ),
         shown=True,
         exported="always",
+        checked_in_imports=True,
+        new_in_imports=True,
         front_matter="origin",
     ),
     Field(

@@ -41,19 +41,20 @@ from byheart.model import (
     usual_origin,
 )
 from byheart.model import checks as check
+from byheart.model.field_types import Codec, Field
+from byheart.model.fields import BY_NAME, FIELDS, arrange
 
 FORMAT, VERSION = "byheart-export", 1
-# The fields of a memory's line besides its text, chunks and vectors, in this order. `memory_id` and
-# `space` occur once, also for earlier texts.
-_COLUMNS = (
-    *("kind", "title", "summary", "source", "origin", "session_id", "agent_id", "session_iter"),
-    *("task_code", "path", "tags", "entities", "importance", "metadata", "format", "derived"),
-    *("version", "created_at", "updated_at", "since_at", "replaced_at", "expires_at"),
-    *("forgotten_at", "superseded_by", "superseded_at", "accessed_at", "access_count"),
+# A memory's line has these besides its text, chunks and vectors, in this order. `memory_id` and
+# `space` are in it once, also for earlier texts.
+_COLUMNS = arrange(
+    [field.name for field in FIELDS if field.exported == "always"],
+    {"origin": "source", "path": "task_code"},
 )
 # Only turns, the running summary, pinned memories and memories of a session have these.
-_SELDOM = ("role", "client_id", "pinned_at", "turn_no")
-# Only times need to be converted for JSON.
+_SELDOM = tuple(field.name for field in FIELDS if field.exported == "if given")
+_EXPORTED = tuple(BY_NAME[name] for name in (*_COLUMNS, *_SELDOM))
+# Only times need to be made into what JSON can carry.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=to_wire)
 _MOST = 2**53  # not every JSON reader represents larger integers exactly
 _LONGEST_VECTOR = 1.01  # unit length within float32 precision
@@ -126,17 +127,11 @@ def _write_entry(entry: HistoryEntry) -> dict[str, Any]:
 
 def _write_text(text: StoredText) -> dict[str, Any]:
     memory = text.memory
-    own = {
-        "since_at": text.since_at,
-        "superseded_at": text.superseded_at,
-        "turn_no": text.turn_no,
-    }
     return {
-        **{name: own.get(name) or getattr(memory, name, None) for name in _COLUMNS},
         **{
-            name: value
-            for name in _SELDOM
-            if (value := own[name] if name in own else getattr(memory, name)) is not None
+            field.name: value
+            for field in _EXPORTED
+            if (value := _value(text, field)) is not None or field.exported == "always"
         },
         "content_hash": memory.content_hash,
         "content": memory.content,
@@ -145,6 +140,10 @@ def _write_text(text: StoredText) -> dict[str, Any]:
             for chunk, vectors in zip(text.chunks, text.vectors, strict=True)
         ],
     }
+
+
+def _value(text: StoredText, field: Field) -> Any:
+    return getattr(text if field.owner == "text" else text.memory, field.name)
 
 
 def _write_chunk(chunk: Chunk, vectors: Mapping[str, Sequence[Window]]) -> dict[str, Any]:
@@ -286,53 +285,48 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
         vectors.append(_read_vectors(part, header))
         part.finish()
     _check_boundaries(chunks, content, fields)
-    said = {
-        "kind": check.check_kind(fields.take("kind", str)),
-        "role": fields.optional("role", str),
-        "path": fields.optional("path", str),
-        "agent_id": fields.optional("agent_id", str),
-        "client_id": fields.optional("client_id", str),
-    }
+    values = {field.name: _take(fields, field) for field in _EXPORTED}
+    own = {field.name: values.pop(field.name) for field in _OF_TEXT}
+    if values["origin"] is None:
+        values["origin"] = usual_origin(**{name: values[name] for name in _TELLING})
     memory = Memory(
-        **said,
-        # Exports of earlier versions have no origin.
-        origin=check.check_origin(fields.optional("origin", str)) or usual_origin(**said),
         memory_id=memory_id,
         space=space,
         content=content,
         content_hash=content_hash,
         chunks=len(chunks),
-        title=fields.optional("title", str),
-        summary=fields.take("summary", str),
-        source=fields.take("source", str),
-        session_id=fields.optional("session_id", str),
-        session_iter=check.check_session_iter(fields.optional("session_iter", int)),
-        task_code=fields.optional("task_code", str),
-        tags=fields.texts("tags"),
-        entities=fields.texts("entities"),
-        importance=check.check_number("importance", fields.take("importance", int, float), 0, 10),
-        metadata=fields.take("metadata", dict),
-        format=fields.take("format", str),
-        derived=fields.texts("derived"),
-        version=fields.whole("version", low=1),
-        created_at=fields.moment("created_at"),
-        updated_at=fields.moment("updated_at"),
-        replaced_at=fields.optional_moment("replaced_at"),
-        expires_at=fields.optional_moment("expires_at"),
-        forgotten_at=fields.optional_moment("forgotten_at"),
-        superseded_by=fields.optional("superseded_by", str),
-        accessed_at=fields.optional_moment("accessed_at"),
-        access_count=fields.whole("access_count"),
-        pinned_at=fields.optional_moment("pinned_at"),
+        **values,
     )
-    return StoredText(
-        memory=memory,
-        since_at=fields.moment("since_at"),
-        superseded_at=fields.optional_moment("superseded_at"),
-        chunks=tuple(chunks),
-        vectors=tuple(vectors),
-        turn_no=fields.optional_whole("turn_no"),
-    )
+    return StoredText(memory=memory, chunks=tuple(chunks), vectors=tuple(vectors), **own)
+
+
+# An origin that is not given follows from these.
+_TELLING = ("kind", "role", "path", "agent_id", "client_id")
+_OF_TEXT = tuple(field for field in _EXPORTED if field.owner == "text")
+
+
+def _take(fields: _Fields, field: Field) -> Any:
+    """Take a field of a memory in the form that its codec has in JSON."""
+    name, may_lack = field.name, field.nullable or field.new_in_imports
+    if field.codec == "moment":
+        return fields.optional_moment(name) if may_lack else fields.moment(name)
+    if field.codec in ("labels", "words"):
+        return fields.texts(name)
+    if field.codec == "whole" and not field.checked_in_imports:
+        return fields.optional_whole(name) if may_lack else fields.whole(name, low=field.least)
+    kinds = _JSON_KINDS[field.codec]
+    value = fields.optional(name, *kinds) if may_lack else fields.take(name, *kinds)
+    if field.checked_in_imports and field.check is not None and value is not None:
+        return field.check(name, value)
+    return value
+
+
+_JSON_KINDS: Mapping[Codec, tuple[type, ...]] = {
+    "text": (str,),
+    "whole": (int,),
+    "number": (int, float),
+    "json": (dict,),
+}
 
 
 def _read_chunk(fields: _Fields, index: int, content: str) -> Chunk:
@@ -467,12 +461,12 @@ class _Fields:
             raise self.wrong(field, f"must be {wanted}, not {_kind(value)}")
         return value
 
-    def optional(self, field: str, kind: type) -> Any:
-        """Take a field that may be `null` or absent."""
+    def optional(self, field: str, *kinds: type) -> Any:
+        """Take a field that may be `null` or left out."""
         if self._left.get(field) is None:
             self._left.pop(field, None)
             return None
-        return self.take(field, kind)
+        return self.take(field, *kinds)
 
     def whole(self, field: str, low: int = 0) -> int:
         """Take an integer."""

@@ -10,10 +10,9 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,6 +20,7 @@ from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
 from byheart.model import ORIGINS, Memory, to_wire
 from byheart.model import checks as check
+from byheart.model.fields import BY_NAME, FIELDS, arrange
 from byheart.system import clock
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import make_private_folder, open_private
@@ -42,40 +42,37 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(.+?)[ \t]*#*[ \t]*\r?$", re.MULTILINE)
 _TOO_STRANGE_FOR_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 # The name in front matter → the field of `save`. In other files, any other name is metadata.
 _FIELDS = {
-    "kind": "kind",
-    "title": "title",
-    "summary": "summary",
-    "source": "source",
-    "session_id": "session_id",
-    "agent_id": "agent_id",
-    "session_iter": "session_iter",
-    "task_code": "task_code",
-    "tags": "tags",
-    "entities": "entities",
-    "importance": "importance",
-    "expires": "expires_at",
-    "path": "path",
-    "origin": "origin",
-    "space": "space",
-    "metadata": "metadata",
+    field.front_matter: field.name
+    for field in FIELDS
+    if field.front_matter and "save" in field.verbs
 }
-# Checks whether a value written by others fits the field of the same name.
-_CHECKS: Mapping[str, Callable[[Any], object]] = {
-    "kind": check.check_kind,
-    "title": partial(check.check_optional_text, "title", longest=check.LONGEST_TITLE),
-    "summary": partial(check.check_optional_text, "summary", longest=check.LONGEST_SUMMARY),
-    "path": partial(check.check_optional_text, "path", longest=check.LONGEST_PATH),
-    "tags": partial(check.check_labels, "tags"),
-    "entities": partial(check.check_labels, "entities"),
-    "importance": partial(check.check_importance, "importance"),
-    "expires_at": partial(check.check_moment, "expires"),
-    "session_iter": check.check_session_iter,
-    "origin": check.check_origin,
-    **{
-        name: partial(check.check_label, name)
-        for name in ("source", "session_id", "agent_id", "task_code", "space")
-    },
-}
+# Texts in which any word may be: `title: 2026` is a title.
+_FREE_TEXTS = tuple(
+    name
+    for name in _FIELDS.values()
+    if BY_NAME[name].codec == "text" and name not in ("kind", "origin", "space")
+)
+# The front matter begins with what people look for.
+_SHOWN = tuple(
+    BY_NAME[name]
+    for name in arrange(
+        [field.name for field in FIELDS if field.front_matter],
+        {
+            "tags": "summary",
+            "entities": "tags",
+            "importance": "entities",
+            "source": "task_code",
+            "origin": "source",
+            "role": "origin",
+            "client_id": "role",
+            "path": "client_id",
+            "space": "path",
+            "metadata": "expires_at",
+            "version": "metadata",
+            "content_hash": "version",
+        },
+    )
+)
 AS_TEXT, AS_METADATA = "front matter kept as text", "field kept as metadata"
 
 
@@ -184,35 +181,15 @@ def _slug(text: str) -> str:
 
 
 def _front_matter(memory: Memory, by_space: bool) -> str:
-    values = {
-        "id": memory.memory_id,
-        "kind": memory.kind,
-        "title": memory.title,
-        "summary": None if "summary" in memory.derived else memory.summary,
-        "tags": memory.tags,
-        "entities": memory.entities,
-        "importance": memory.importance,
-        "session_id": memory.session_id,
-        "agent_id": memory.agent_id,
-        "session_iter": memory.session_iter,
-        "task_code": memory.task_code,
-        "source": memory.source,
-        "origin": memory.origin,
-        "role": memory.role,
-        "client_id": memory.client_id,
-        "path": memory.path,
-        "space": memory.space if by_space else None,
-        "created": memory.created_at,
-        "updated": memory.updated_at,
-        "expires": memory.expires_at,
-        "metadata": memory.metadata or None,
-        "version": memory.version,
-        "content_hash": memory.content_hash,
-    }
+    values = {field.front_matter or "": getattr(memory, field.name) for field in _SHOWN}
+    if "summary" in memory.derived:
+        values["summary"] = None
+    if not by_space:
+        values["space"] = None
     lines = [
         line
         for name, value in values.items()
-        if value not in (None, ())
+        if value not in (None, (), {})
         for line in _yaml(name, value)
     ]
     return "\n".join(["---", *lines, "---", "", ""])
@@ -318,10 +295,10 @@ def _fitting(matter: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]
             del fields[field]  # an empty form field
         elif field == "origin" and value is not None and value not in ORIGINS:
             del fields[field]
-            misfits[name] = ""  # a common word in other notes, so not worth a report
-        elif value is not None:
+            misfits[name] = ""  # a word of everyday: nothing to speak of
+        elif value is not None and (checked := BY_NAME[field].check) is not None:
             try:
-                _CHECKS[field](value)
+                checked(name, value)
             except InvalidInput as error:
                 del fields[field]
                 misfits[name] = error.message
@@ -364,9 +341,9 @@ def _known(matter: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("tags", "entities"):
         if name in fields:
             fields[name] = _labels(fields[name], hashes=name == "tags")
-    for name in ("title", "session_id", "agent_id", "task_code", "source", "path", "summary"):
+    for name in _FREE_TEXTS:
         if isinstance(fields.get(name), int | float):
-            fields[name] = str(fields[name])  # `title: 2026` is a title
+            fields[name] = str(fields[name])
     return fields
 
 
