@@ -400,13 +400,21 @@ def test_text_that_only_looks_like_a_setting_is_not_touched(write: Callable[[str
     assert path.read_text() == text + '\n[memory]\nspace = "a"\n'
 
 
-def test_a_file_that_cannot_be_edited_by_lines_is_left_alone(write: Callable[[str], Path]) -> None:
-    path = write('memory = { space = "a" }\n')
-    with pytest.raises(SettingsError, match="write chunk_tokens = 200 into it yourself"):
-        set_setting("chunk_tokens", 200, path)
-    with pytest.raises(SettingsError, match='write space = "b" into it yourself'):
-        set_setting("space", "b", path)
-    assert path.read_text() == 'memory = { space = "a" }\n'
+def test_an_inline_table_is_edited_inline(write: Callable[[str], Path]) -> None:
+    path = write('memory = { space = "a" } # mine\n')
+    set_setting("space", "b", path)
+    assert path.read_text() == 'memory = { space = "b" } # mine\n'
+    set_setting("chunk_tokens", 200, path)
+    assert tomllib.loads(path.read_text()) == {"memory": {"space": "b", "chunk_tokens": 200}}
+    assert unset_setting("chunk_tokens", path)
+    assert path.read_text() == 'memory = { space = "b" } # mine\n'
+
+
+def test_no_table_is_removed_as_if_it_were_a_setting(write: Callable[[str], Path]) -> None:
+    path = write('[memory]\nspace = "a"\n')
+    with pytest.raises(SettingsError, match="there is no setting 'memory'"):
+        unset_setting("memory", path)
+    assert path.read_text() == '[memory]\nspace = "a"\n'
 
 
 def test_the_folder_and_the_file_are_made_readable_by_their_owner_only(config: Path) -> None:

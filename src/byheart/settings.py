@@ -13,7 +13,8 @@ import os
 import re
 import shlex
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -700,18 +701,22 @@ def _nearest(key: str) -> str:
 
 def set_setting(key: str, value: object, config_path: Path | None = None) -> Path:
     """Write one setting into the config file, and leave all other lines unchanged."""
+    from byheart.system import toml_editing  # importing tomlkit takes longer than most commands
+
     path = config_path or default_config_path()
     require_known(key, "config set")
     parsed = _parse_value(key, _Given(value, "config set", Path(), os.environ))
-    literal = _toml_literal(_written_form(key, value, parsed))
+    written = _written_form(key, value, parsed)
     text = _read_text(path)
-    _parse_toml(text, path)
-    edited = _with_assignment(text, key, literal)
-    expected = tomllib.loads(f"v = {literal}")["v"]
-    if _lookup(edited, key) != expected:
+    table = () if key in _parse_toml(text, path) else (FILE_TABLE,)
+    try:
+        edited = toml_editing.put_values(text, table, {key: written})
+    except toml_editing.Uneditable:
+        edited = text
+    if _lookup(edited, key) != written:
         raise SettingsError(
-            f"{path} is written in a way that cannot be edited line by line",
-            f"write {key} = {literal} into it yourself",
+            f"{path} is written in a way that cannot be edited safely",
+            f"write {key} = {toml_editing.literal(written)} into it yourself",
         )
     _require_sound(edited, path)
     _write_atomically(path, edited, private=_RULES[key].secret)
@@ -723,17 +728,18 @@ def unset_setting(key: str, config_path: Path | None = None) -> bool:
 
     A key that is no setting can be removed too, for example a misspelt one.
     """
+    from byheart.system import toml_editing  # importing tomlkit takes longer than most commands
+
     path = config_path or default_config_path()
     text = _read_text(path)
     _parse_toml(text, path)
-    found = [each for each in _statements(text) if each.assigns(key)]
-    if not found:
+    if _lookup(text, key) is None:
         require_known(key, "config unset")
         return False
-    lines = _lines(text)
-    for statement in reversed(found):
-        del lines[statement.start : statement.end]
-    edited = "".join(lines)
+    edited = text
+    with suppress(toml_editing.Uneditable):
+        for place in ((key,), (FILE_TABLE, key)):
+            edited = toml_editing.remove_value(edited, place)
     if _lookup(edited, key) is not None:
         raise SettingsError(f"{key} could not be removed from {path}", "edit the file by hand")
     if _is_sound(text, path):  # any key may be removed from a file that is invalid anyway
@@ -760,110 +766,25 @@ def _is_sound(text: str, path: Path) -> bool:
     return True
 
 
-class _Statement(NamedTuple):
-    """Hold one assignment or table header of a TOML file: lines `start` to `end`."""
-
-    start: int
-    end: int
-    table: str | None
-    content: Mapping[str, Any]
-
-    def assigns(self, key: str) -> bool:
-        if self.table not in (None, FILE_TABLE):
-            return False
-        dotted = self.content.get(FILE_TABLE) if self.table is None else None
-        return key in self.content or (isinstance(dotted, dict) and key in dotted)
-
-
-def _lines(text: str) -> list[str]:
-    # Not splitlines(): TOML ends a line only at "\n", and a comment may contain U+2028.
-    return re.findall(r"[^\n]*\n|[^\n]+", text)
-
-
-def _statements(text: str) -> Iterator[_Statement]:
-    """Split a valid TOML text into its statements.
-
-    A statement is the smallest number of lines that tomllib can parse, because a value of several
-    lines is incomplete before its last line. So no second parser is needed here.
-    """
-    lines, start, table = _lines(text), 0, None
-    while start < len(lines):
-        content, end = _parse_shortest(lines, start)
-        if lines[start].lstrip().startswith("["):
-            table = next(iter(content)) if content == {FILE_TABLE: {}} else "another"
-            yield _Statement(start, end, table, {})
-        elif content:
-            yield _Statement(start, end, table, content)
-        start = end
-
-
-def _parse_shortest(lines: list[str], start: int) -> tuple[dict[str, Any], int]:
-    for end in range(start + 1, len(lines)):
-        try:
-            return tomllib.loads("".join(lines[start:end])), end
-        except tomllib.TOMLDecodeError:
-            continue
-    return tomllib.loads("".join(lines[start:])), len(lines)
-
-
-def _with_assignment(text: str, key: str, literal: str) -> str:
-    lines, statements = _lines(text), list(_statements(text))
-    newline = "\r\n" if "\r\n" in text else "\n"
-    for statement in statements:
-        if statement.assigns(key):
-            old = "".join(lines[statement.start : statement.end])
-            left = old[: old.index("=")]
-            new = f"{left}= {literal}{_trailing_comment(old)}{newline}"
-            return "".join([*lines[: statement.start], new, *lines[statement.end :]])
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += newline
-    ends = [each.end for each in statements if each.table == FILE_TABLE]
-    if not ends:
-        lines += [newline] * bool(lines) + [f"[{FILE_TABLE}]{newline}"]
-        ends = [len(lines)]
-    lines.insert(max(ends), f"{key} = {literal}{newline}")
-    return "".join(lines)
-
-
-def _trailing_comment(statement: str) -> str:
-    """Find the comment after a value, with the space before it."""
-    value = tomllib.loads(statement)
-    for mark in re.finditer(r"[ \t]*#", statement):
-        try:
-            if tomllib.loads(statement[: mark.start()]) == value:
-                return statement[mark.start() :].rstrip("\r\n")
-        except tomllib.TOMLDecodeError:
-            continue  # this "#" is part of the value
-    return ""
-
-
 def _lookup(text: str, key: str) -> object:
+    """Return the value of a setting in a file's text; a table is not a value."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         return None
     table = document.get(FILE_TABLE, {})
-    return document.get(key, table.get(key) if isinstance(table, dict) else None)
+    value = document.get(key, table.get(key) if isinstance(table, dict) else None)
+    return None if isinstance(value, dict) else value
 
 
 def _written_form(key: str, raw: object, parsed: object) -> object:
     """Choose the text for the file: the typed text, if it has the same meaning there."""
     if not _RULES[key].is_path:
-        return "" if parsed is None else parsed
+        return "" if parsed is None else list(parsed) if isinstance(parsed, tuple) else parsed
     text = str(raw).strip()
     stays = not text or text[0] in "~$%" or _is_not_a_path(text) or Path(text).is_absolute()
     # In the file, a relative path starts from the file's folder, not from the working folder.
     return text if stays else str(Path(text).absolute())
-
-
-def _toml_literal(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, tuple):
-        return "[" + ", ".join(map(_toml_literal, value)) + "]"
-    return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _read_text(path: Path) -> str:

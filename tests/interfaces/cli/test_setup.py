@@ -221,7 +221,6 @@ def test_a_server_of_another_kind_is_replaced(run: Run, home: Path, client: str)
         ("codex", "[mcp_servers\n", "is not valid TOML"),
         ("codex", "a = 1\na = 2\n", "is not valid TOML"),
         ("codex", "mcp_servers = 1\n", "is not as Codex keeps it: mcp_servers is not a table"),
-        ("codex", "mcp_servers = { o = { command = 'x' } }\n", "cannot be edited safely"),
     ],
 )
 def test_a_file_that_cannot_be_understood_is_left_as_it_is(
@@ -238,27 +237,20 @@ def test_a_file_that_cannot_be_understood_is_left_as_it_is(
     assert list(path.parent.glob("*backup*")) == []
 
 
-def test_servers_between_braces_are_answered_with_what_to_put_there(run: Run, home: Path) -> None:
-    path = write(home, "codex", "a = 1\nmcp_servers = { o = { command = 'x' } }\n")
-    err = run("setup", "codex").err
-    assert "in line 2, put this between the braces of mcp_servers" in err
-    [said] = [line for line in err.splitlines() if line.startswith("byheart = ")]
-    path.write_text(path.read_text().replace("{ o", f"{{ {said}, o"))
-    assert parsed("codex", path.read_text())["args"] == ["mcp"]
-    assert run("setup", "codex", "--json").json["action"] == "unchanged"
-
-
-def test_our_own_entry_between_braces_is_answered_with_what_it_should_say(
-    run: Run, home: Path
-) -> None:
-    text = "[mcp_servers]\no = {}\nbyheart = { command = 'old', env = { A = '1' } }\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = 1\nmcp_servers = { o = { command = 'x' } } # mine\n",
+        "[mcp_servers] # mine\no = { command = 'x' }\nbyheart = { command = 'old' }\n",
+    ],
+)
+def test_servers_in_inline_tables_are_edited_there(run: Run, home: Path, text: str) -> None:
     path = write(home, "codex", text)
-    err = run("setup", "codex").err
-    assert "in line 3, say this of byheart in place of what starts it now:" in err
-    [said] = [line for line in err.splitlines() if line.startswith("command = ")]
-    path.write_text(text.replace("command = 'old'", said))
+    assert run("setup", "codex", "--json").json["action"] in ("added", "updated")
+    assert parsed("codex", path.read_text())["args"] == ["mcp"]
+    assert "o = { command = 'x' }" in path.read_text()
+    assert "# mine\n" in path.read_text()
     assert run("setup", "codex", "--json").json["action"] == "unchanged"
-    assert parsed("codex", path.read_text())["env"] == {"A": "1"}
 
 
 @clients

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from byheart.interfaces.setup import jsonc, toml
+from byheart.interfaces.setup import jsonc
 from byheart.interfaces.setup.launching import NAME
+from byheart.system import toml_editing
 
 Entry = Mapping[str, Any]
 
@@ -97,32 +98,22 @@ class TomlServers:
         held = self.read(text)
         if held is not None and "url" in held:
             text, held = self.remove(text), None
-        edited = toml.put_table(text, (self.key, NAME), entry)
+        edited = toml_editing.put_values(text, (self.key, NAME), entry)
         _require(_parse_toml(edited), _with(_parse_toml(text), self.key, {**(held or {}), **entry}))
         return edited
 
     def remove(self, text: str) -> str:
         """Remove Byheart's table."""
-        edited = toml.remove_table(text, (self.key, NAME))
+        edited = toml_editing.remove_value(text, (self.key, NAME))
         expected = _with(_parse_toml(text), self.key, None)
         if not expected.get(self.key):  # a table without members is not written
             expected.pop(self.key, None)
         _require(_parse_toml(edited), expected)
         return edited
 
-    def advise(self, text: str, entry: Entry) -> str:
-        """Show what belongs in the line that prevents a table for Byheart."""
-        values = ", ".join(each.rstrip() for each in toml.assignments(entry, "\n"))
-        own = toml.find_line(text, (self.key, NAME))
-        if own is not None:
-            return f"in line {own}, say this of {NAME} in place of what starts it now:\n{values}"
-        line = toml.find_line(text, (self.key,))
-        if line is None:
-            return f"put this into it yourself:\n{self.put('', entry)}"
-        return (
-            f"in line {line}, put this between the braces of {self.key}, with a comma between it "
-            f"and what is there:\n{NAME} = {{ {values} }}"
-        )
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - the same for any text
+        """Show Byheart's table."""
+        return f"put this into it yourself:\n{self.put('', entry)}"
 
 
 def parse_json(text: str) -> dict[str, Any]:
