@@ -1,4 +1,4 @@
-"""The sockets: what the rooms promise one another, in as few methods as possible."""
+"""Define the interfaces between folders, each with as few methods as possible."""
 
 from byheart.contracts.embedders import (
     Embedder,

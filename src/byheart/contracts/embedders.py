@@ -1,4 +1,4 @@
-"""What turns text into vectors and counts its tokens, and what it may add to that."""
+"""Define the embedder interface, and the optional interfaces that an embedder may add."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Model(NamedTuple):
 
 
 class EmbedderSpec(NamedTuple):
-    """How an embedder is opened again: what the settings of the same names would say."""
+    """Describe how to open an embedder again, by the values of the settings of the same names."""
 
     provider: str
     model: str
 
 
 class TokenCounter(Protocol):
-    """Find where the tokens of a text begin: the measure of chunks, windows and budgets."""
+    """Find where the tokens of a text begin; chunks, windows and budgets are measured in tokens."""
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Give the character offset of each token's first character, ascending."""
@@ -35,7 +35,7 @@ class TokenCounter(Protocol):
 
 
 class Embedder(TokenCounter, Protocol):
-    """Turn text into unit vectors of one named model; any thread may ask, and several at once."""
+    """Turn text into unit vectors of one named model; several threads may call it at once."""
 
     @property
     def name(self) -> str:
@@ -63,62 +63,62 @@ class Embedder(TokenCounter, Protocol):
 
 @runtime_checkable
 class Unloadable(Protocol):
-    """Something that can let go of memory and take it up again by itself."""
+    """Release memory, and load the same contents again when they are needed."""
 
     def unload(self, idle_seconds: float = 0.0) -> None:
-        """Let go of what can be loaded again, unless it was used within so many seconds."""
+        """Release everything that can be loaded again, unless it was used in the last seconds."""
         ...
 
 
 @runtime_checkable
 class NamesCounter(Protocol):
-    """What an embedder adds that knows how its tokens are counted: word by word.
+    """Add the name of the token counter to an embedder that counts tokens word by word.
 
-    Then a text never has more of them than its lines have together.
+    With such a counter, a text never has more tokens than its lines have together.
     """
 
     @property
     def token_counter(self) -> str:
-        """Name what counts tokens."""
+        """Name the token counter."""
         ...
 
 
 @runtime_checkable
 class MayBeAway(Protocol):
-    """What an embedder adds whose name cannot be asked for without fetching it first."""
+    """Add a check to an embedder whose model has to be fetched before it has a name."""
 
     def unavailable(self) -> str | None:
-        """Say why no vectors can be made at the moment, if that is so, by looking only."""
+        """Say why the embedder is unavailable, if it is; fetch and load nothing."""
         ...
 
 
 @runtime_checkable
 class RemembersFailure(Protocol):
-    """What an embedder adds that does not look for its provider again for a while."""
+    """Add a reset to an embedder that waits for a while before it tries a failed provider again."""
 
     def forget_failure(self) -> None:
-        """Look for the provider again at the next text: something was repaired."""
+        """Try the provider again at the next text, because something was repaired."""
         ...
 
 
 @runtime_checkable
 class Reopenable(Protocol):
-    """What an embedder adds that others can open again by its description."""
+    """Add a description by which other processes can open the same embedder."""
 
     @property
     def spec(self) -> EmbedderSpec | None:
-        """Say how it is opened again, as far as that is known before it is."""
+        """Describe how to open this embedder again, as far as that is known before it is opened."""
         ...
 
 
 @runtime_checkable
 class RemembersQueries(Protocol):
-    """What an embedder adds that keeps the vectors of the latest questions."""
+    """Add figures of the cache to an embedder that keeps the vectors of the latest questions."""
 
     def query_cache(self) -> tuple[int, int]:
-        """Count the questions that were remembered, and those that were not."""
+        """Count the questions that were in the cache, and the questions that were not."""
         ...
 
     def embed_once(self, text: str) -> Vectors:
-        """Embed a question that nobody asked: neither remembered nor counted."""
+        """Embed a question that no user asked; do not cache it and do not count it."""
         ...

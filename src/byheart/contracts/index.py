@@ -1,4 +1,4 @@
-"""The search seam: a question goes in, and everything that ranking needs comes out at once."""
+"""Define the index interface: one call takes a question and returns all that ranking needs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # numpy takes a tenth of a second to import: `byheart --help`
 
     from byheart.language.raw_query import RawQuery
 
-# An index looks for at most so many terms of a question: the rarest.
+# An index looks for at most this many terms of a question: the rarest ones.
 MOST_TERMS = 256
 
 Numbers: TypeAlias = "NDArray[np.int64]"
@@ -23,7 +23,7 @@ Figures: TypeAlias = "NDArray[np.float64]"
 
 
 class Background(NamedTuple):
-    """The cosines that a question has with chunks at large, and how many chunks there are."""
+    """Describe the cosines of a question with a sample of all chunks, and the number of chunks."""
 
     mean: float
     deviation: float
@@ -90,14 +90,14 @@ class Candidates:
 
 
 class Index(Protocol):
-    """What can be retrieved from one snapshot of a store."""
+    """Retrieve candidates and figures from one snapshot of a store."""
 
     def candidates(self, question: Question, depth: int) -> Candidates:
         """Give the first `depth` chunks of each retriever with all that ranking needs."""
         ...
 
     def term_shares(self, question: Question, chunk_no: int) -> dict[str, float]:
-        """Give what each term contributes to the BM25 score of a chunk."""
+        """Give the contribution of each term to the BM25 score of a chunk."""
         ...
 
     def best_window(self, vector: Vectors, chunk_no: int) -> float:
@@ -132,7 +132,7 @@ class Index(Protocol):
 
 
 class IndexLookup(Protocol):
-    """What an array index asks its database while it answers, in the same snapshot."""
+    """Answer the queries of an array index to its database, in the snapshot of the search."""
 
     def members(self, where: Filter) -> Sequence[Numbers]:
         """List the memories that satisfy each condition of a filter that has no column."""

@@ -22,7 +22,7 @@ class ActiveModel(NamedTuple):
 
 
 class ChangedMemories(NamedTuple):
-    """Known memories that changed: their numbers, the rows left of them, and their chunks."""
+    """List known memories that changed: their numbers, their remaining rows, and their chunks."""
 
     memory_nos: Sequence[int]
     rows: Sequence[Sequence[Any]]
@@ -30,7 +30,7 @@ class ChangedMemories(NamedTuple):
 
 
 class ChunkText(NamedTuple):
-    """A chunk with everything that its keyword terms are made of."""
+    """A chunk with every text that its keyword terms are made of."""
 
     chunk_no: int
     memory_no: int
@@ -47,7 +47,7 @@ class IndexSource(Protocol):
     """One snapshot of a database, as the array index reads it."""
 
     def store_id(self) -> str:
-        """Name the store, so that the index of another one is not taken for its own."""
+        """Name the store, so that it never uses the index of another store."""
         ...
 
     def last_change(self) -> Change:
@@ -63,29 +63,29 @@ class IndexSource(Protocol):
         ...
 
     def model_switched_since(self, change_no: int) -> bool:
-        """Say whether another model was put in use after a change, and perhaps the first again."""
+        """Say whether the model was switched after a change, even if it was switched back."""
         ...
 
     def changed_since(self, change_no: int, last_memory_no: int) -> ChangedMemories:
-        """Give the memories up to a number that changed after a change."""
+        """Give the memories up to the number `last_memory_no` that changed after `change_no`."""
         ...
 
     def memories_after(self, memory_no: int) -> Iterator[Sequence[Any]]:
-        """Give the rows of memories behind a number, in order, as `index/columns.py` names them."""
+        """Give the rows of memories after a number, in order, as `index/columns.py` names them."""
         ...
 
     def chunks_after(self, chunk_no: int, limit: int) -> Sequence[ChunkText]:
-        """Give the chunks behind a number, in order."""
+        """Give the chunks after a number, in order."""
         ...
 
     def vectors_after(
         self, vector_no: int, model_no: int, limit: int
     ) -> Sequence[tuple[int, int, bytes]]:
-        """Give number, chunk and float32 bytes of a model's vectors behind a number, in order."""
+        """Give number, chunk and float32 bytes of a model's vectors after a number, in order."""
         ...
 
     def last_vector_no(self) -> int:
-        """Give the highest number of any vector, of whatever model."""
+        """Give the highest vector number among the vectors of all models."""
         ...
 
     def chunks_without_vectors(self) -> Iterable[int]:
@@ -106,5 +106,5 @@ class IndexedDatabase(Protocol):
         ...
 
     def prepare_publishing(self) -> int:
-        """Clear the way for a new index file, and give the file mode that it gets."""
+        """Prepare the folder for a new index file, and give the file mode of that file."""
         ...

@@ -1,4 +1,4 @@
-"""Where the counts of all processes come together."""
+"""Define the ledger, which adds up the counts of all processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byheart.model import BenchRun, SlowQuery
 
 
 class Count(NamedTuple):
-    """What a number counts: in which space (`""`: the whole store), what, of which kind."""
+    """Identify a count by its space (`""` is the whole store), its name and its kind."""
 
     space: str
     name: str
@@ -21,7 +21,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was counted: `counts` add up, of `latest` the last stands, `slowest` are by space."""
+    """Hold counts: `counts` add up, `latest` keeps the last value, `slowest` is by space."""
 
     counts: dict[Count, float] = field(default_factory=dict)
     latest: dict[str, float] = field(default_factory=dict)
@@ -30,28 +30,28 @@ class Tally:
 
 
 class Ledger(Protocol):
-    """Where the counts of all processes come together. It holds no truth, so it never raises."""
+    """Add up the counts of all processes. The ledger never raises: its counts are not essential."""
 
     def add(self, tally: Tally) -> bool:
-        """Add what one process has counted; say whether that could be done."""
+        """Add the counts of one process; say whether they could be written."""
         ...
 
     def read(self, space: str) -> Tally:
-        """Give what was counted in a space and for the whole store."""
+        """Give the counts of a space and of the whole store."""
         ...
 
     def reset(self, space: str) -> None:
-        """Start anew for a space and the whole store."""
+        """Reset the counts of a space and of the whole store."""
         ...
 
     def clear_queries(self) -> None:
-        """Leave no text of any query behind, also of those that other processes add later."""
+        """Remove the text of every query, also of past queries that other processes add later."""
         ...
 
     def keep_run(self, run: BenchRun) -> None:
-        """Keep the figures of a bench, and the latest ones before it."""
+        """Keep the figures of a benchmark run, and of the latest runs before it."""
         ...
 
     def runs(self, space: str) -> Sequence[BenchRun]:
-        """Give the figures of benches that are kept, oldest first."""
+        """Give the figures of the benchmark runs that are kept, oldest first."""
         ...

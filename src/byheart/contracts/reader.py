@@ -1,4 +1,4 @@
-"""One view of a store: what it ranks, fetches and counts, and the values it gives."""
+"""Define the reader: one view of a store that ranks, fetches and counts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FoundChunk:
 
 
 class Standing(NamedTuple):
-    """What recall weighs of a memory; `used_at` is its last access, or else its last change."""
+    """Hold the fields that recall weighs; `used_at` is the last access, or else the last change."""
 
     memory_id: str
     text_id: str
@@ -68,15 +68,15 @@ class Candidate:
 
 
 class Reader(Protocol):
-    """One consistent view of the store: what it ranks and what it fetches belong together."""
+    """Read one consistent view of the store: ranking and fetching see the same rows."""
 
     @property
     def index(self) -> Index:
-        """Give what can be retrieved from this very view."""
+        """Give the index of exactly this view."""
         ...
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
-        """Find memories that say almost the same and are seen where this one is, best first."""
+        """Find memories that say almost the same and are visible where this one is, best first."""
         ...
 
     def doubles(self, where: Filter, least: float) -> list[Double]:
@@ -84,7 +84,7 @@ class Reader(Protocol):
         ...
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
-        """Name the headings that each chunk stands under."""
+        """Name the headings above each chunk."""
         ...
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
@@ -96,15 +96,15 @@ class Reader(Protocol):
         ...
 
     def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order, or those of a part of step 1."""
+        """Fetch every chunk of a memory in order, or the chunks in `part`, a range of step 1."""
         ...
 
     def chunks_under(
         self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
     ) -> list[FoundChunk]:
-        """Fetch a memory's chunks that stand under exactly these headings, in order.
+        """Fetch a memory's chunks under exactly these headings, in order.
 
-        With `below`, those as well that stand under further ones.
+        With `below`, include the chunks under deeper headings.
         """
         ...
 
@@ -119,24 +119,24 @@ class Reader(Protocol):
     def files_ending(
         self, ending: str, space: str, sessions: Collection[str | None] | None, limit: int
     ) -> dict[str, str]:
-        """Name the memories of workspace files by their paths that end in some folders and a name.
+        """Find the memories of workspace files whose paths end in the given folders and name.
 
-        With `sessions`, only what these hold.
+        With `sessions`, return only memories of these sessions.
         """
         ...
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
-        """Give how many tokens the texts of memories have, as counted when they were saved."""
+        """Give the numbers of tokens in texts of memories, as counted when they were saved."""
         ...
 
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
-        """Fetch what recall weighs of memories, in the order asked."""
+        """Fetch the fields that recall weighs, in the order asked."""
         ...
 
     def memories(
         self, where: Filter, limit: int, offset: int, *, by_iteration: bool
     ) -> tuple[list[Memory], int]:
-        """List memories, the latest first, or by their iterations before that; count all."""
+        """List memories, latest first, or by iteration and then latest first; count all of them."""
         ...
 
     def turns(
@@ -150,7 +150,7 @@ class Reader(Protocol):
         ...
 
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
-        """Pick the first turn and those that matter most, in order."""
+        """Pick the first turn and the most important turns, in order."""
         ...
 
     def running_summary(self, session_id: str, space: str) -> Memory | None:
@@ -158,15 +158,15 @@ class Reader(Protocol):
         ...
 
     def emitted(self, space: str, session_id: str) -> list[str]:
-        """Give what a session, or nobody's in particular, was given lately and still finds."""
+        """Give texts that this session, or no named session, was lately given and still finds."""
         ...
 
     def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
-        """Name the chunks that a session itself was given lately, since a moment."""
+        """Name the chunks that were lately given to this very session, since a moment."""
         ...
 
     def pinned(self, where: Filter) -> list[Memory]:
-        """List what is pinned, in the order in which it was."""
+        """List the pinned memories, in the order in which they were pinned."""
         ...
 
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
@@ -174,19 +174,19 @@ class Reader(Protocol):
         ...
 
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
-        """Tell what happened to a memory, oldest first; nothing for one that never was."""
+        """List the events of a memory's life, oldest first; an unknown memory has none."""
         ...
 
     def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
-        """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        """Say when memories were made, including forgotten ones; leave out unknown ids."""
         ...
 
     def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
-        """Name the session of each text, also of a forgotten memory; unknown ids are left out."""
+        """Name the session of each text, also of a forgotten memory; leave out unknown ids."""
         ...
 
     def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
-        """Say when a memory was hidden, if it is."""
+        """Say when a memory was hidden; give `None` for a visible one."""
         ...
 
     def entities(
@@ -196,15 +196,15 @@ class Reader(Protocol):
         ...
 
     def session_stats(self, where: Filter) -> SessionStats:
-        """Count what a session holds, or all of them; what is global belongs to none."""
+        """Count the contents of a session, or of all sessions; global memories belong to none."""
         ...
 
     def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
-        """List memories, the latest first; with a task, its own and those of none."""
+        """List memories, latest first; with a task, the memories of that task and of no task."""
         ...
 
     def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
-        """List what memories were promoted to and still holds: the copy, and its source."""
+        """List the valid copies that memories were promoted to: each copy and its source."""
         ...
 
     def sessions(

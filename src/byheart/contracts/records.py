@@ -1,4 +1,4 @@
-"""What is written to a store, and what a whole store is read out as."""
+"""Define the values that a store writes, and the records that an export reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from byheart.model import Chunk, HistoryEntry, Memory
 
 
 class DedupKey(NamedTuple):
-    """What makes two saved texts the same memory.
+    """Identify a memory: two saved texts with equal keys are the same memory.
 
-    With a `client_id`, that alone within its session; of turns without one no two are the same.
+    With a `client_id`, only the `client_id` counts within its session. Two turns without a
+    `client_id` are never the same memory.
     """
 
     space: str
@@ -26,7 +27,7 @@ class DedupKey(NamedTuple):
 
 
 def key_of(memory: Memory) -> DedupKey:
-    """Say what makes a memory the same as another."""
+    """Make the key that decides whether a memory is the same as another."""
     return DedupKey(
         memory.space,
         memory.session_id,
@@ -39,7 +40,7 @@ def key_of(memory: Memory) -> DedupKey:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What one vector was made from (a hash of the text embedded) and the vector, once made."""
+    """Hold a vector, once it is made, and the hash of the text that it is made from."""
 
     text_hash: bytes
     vector: Vectors | None
@@ -47,22 +48,22 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A memory ready to be written: chunked, noticed, and embedded as far as that was possible."""
+    """A memory ready to be written: chunked, analysed, and embedded as far as that was possible."""
 
     memory: Memory
     chunks: tuple[Chunk, ...]
     windows: tuple[tuple[Window, ...], ...]
     derived: tuple[str, ...]
     who: str
-    # The time that decides its place in the session; without one it goes behind all others there.
+    # The time that decides the place in the session; without a time, the memory becomes the last.
     placed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A memory as it is to be, and the version it was made from; `text` only if that changed.
+    """A changed memory, and the version it was made from; `text` is set only if the text changed.
 
-    `windows` are those of the chunks that are there, if these are embedded anew: under a new title.
+    `windows` belong to the present chunks; they are set if a new title makes new vectors necessary.
     """
 
     memory: Memory
@@ -76,7 +77,7 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class PendingChunk:
-    """A chunk that waits for its vectors, with what is needed to make them."""
+    """A chunk that waits for its vectors, with the texts that are needed to make them."""
 
     chunk_no: int
     chunk: Chunk
@@ -87,7 +88,7 @@ class PendingChunk:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A chunk that the embedder makes no vectors of, and why."""
+    """A chunk that the embedder refused to embed, and the reason."""
 
     memory_id: str
     index: int
@@ -101,9 +102,9 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class StoredText:
-    """One text of a memory as the store keeps it; `vectors` has each chunk's, by model name.
+    """One text of a memory as stored; `vectors` holds the vectors of each chunk by model name.
 
-    `turn_no` says where in its session it belongs, among those of the same store.
+    `turn_no` is the place of the text in its session, comparable within one store.
     """
 
     memory: Memory
@@ -116,7 +117,7 @@ class StoredText:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecord:
-    """A memory with its whole life: its earlier texts, oldest first, and what happened to it."""
+    """A memory with its earlier texts, oldest first, and its whole history."""
 
     text: StoredText
     earlier: tuple[StoredText, ...]
@@ -125,7 +126,7 @@ class MemoryRecord:
 
 @dataclass(frozen=True, slots=True)
 class EntityRecord:
-    """An entity and the other spellings that count as it."""
+    """An entity and its aliases."""
 
     space: str
     name: str
@@ -145,7 +146,7 @@ Record = MemoryRecord | EntityRecord | TombstoneRecord
 
 
 class Loaded(NamedTuple):
-    """What became of a record, the id it has in the store, and how many texts were refused."""
+    """The result of loading a record: the outcome, its id in the store, and refused texts."""
 
     status: Literal["imported", "unchanged", "refused"]
     memory_id: str
@@ -153,11 +154,11 @@ class Loaded(NamedTuple):
 
 
 class Dump(Protocol):
-    """Everything that a store or a space holds at one moment, record by record."""
+    """Read the whole contents of a store or a space at one moment, record by record."""
 
     @property
     def models(self) -> Sequence[Model]:
-        """List the models that vectors may be of, in the order in which the store met them."""
+        """List the models that vectors may belong to, in the order in which the store met them."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Where memories live, with the vectors of several models and the tokens beside them."""
+"""Define the storage interface: memories, the vectors of several models, and API keys."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResul
 
 
 class Generations(Protocol):
-    """Vectors of several models side by side: one in use, one coming, those before it.
+    """Keep the vectors of several models: the one in use, the next one, and earlier ones.
 
-    Chunks count here whether they are found or not: earlier texts and forgotten ones come back.
+    All chunks count here, even if no search finds them: earlier and forgotten texts can come back.
     """
 
     def spec_of(self, model: Model) -> EmbedderSpec | None:
-        """Say how an embedder of a model is opened again, if that was noted."""
+        """Describe how to open the embedder of a model again, if that was recorded."""
         ...
 
     def note(self, model: Model, spec: EmbedderSpec | None) -> None:
-        """Make a model known, and how its embedder is opened again."""
+        """Record a model, and how to open its embedder again."""
         ...
 
     def begin(self, model: Model) -> None:
-        """Say which model comes next, so that its vectors do not look unused."""
+        """Record which model comes next, so that its vectors do not count as unused."""
         ...
 
     def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
-        """List chunks without vectors of a model, by number, behind the number `after`."""
+        """List chunks without vectors of a model, in order of their numbers, after `after`."""
         ...
 
     def count_lacking(self, model: Model) -> tuple[int, int]:
@@ -53,18 +53,18 @@ class Generations(Protocol):
         ...
 
     def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add vectors of a model where there are none, and count the chunks."""
+        """Add vectors of a model to chunks that have none, and count these chunks."""
         ...
 
     def switch(self, model: Model, most_lacking: int | None) -> int | None:
-        """Search by another model from now on, unless too many chunks lack vectors of it.
+        """Search by another model from now on, unless too many chunks lack vectors of that model.
 
-        Give how many wait for vectors now, or `None` if nothing was switched.
+        Return how many chunks wait for vectors now, or `None` if the model was not switched.
         """
         ...
 
     def previous(self) -> Model | None:
-        """Name the model that was in use before the last switch, if its vectors are there."""
+        """Name the model that was in use before the last switch, if its vectors are still kept."""
         ...
 
     def count_unused(self) -> int:
@@ -72,48 +72,48 @@ class Generations(Protocol):
         ...
 
     def drop_unused(self, *, next_too: bool) -> int:
-        """Remove vectors of models not in use (what is coming only if asked), and count them."""
+        """Remove and count vectors of models not in use; with `next_too`, of the next one too."""
         ...
 
 
 class Tokens(Protocol):
-    """Who may come in over the network, by the hash of a secret; the secret is kept nowhere."""
+    """Keep API keys by the hash of their secrets; the secrets themselves are never stored."""
 
     def add(self, token: Token, secret_hash: bytes) -> None:
-        """Add a token, unless its name is taken."""
+        """Add an API key, unless its name is taken."""
         ...
 
     def list(self, space: str | None) -> list[Token]:
-        """List the tokens of a space, or of all, oldest first."""
+        """List the API keys of a space, or of all spaces, oldest first."""
         ...
 
     def find(self, secret_hash: bytes) -> Token | None:
-        """Find the token whose secret has this hash, as every process has it at this moment."""
+        """Find the API key whose secret has this hash; every process sees the same keys at once."""
         ...
 
     def remove(self, token_id: str) -> bool:
-        """Remove a token; say whether it was there."""
+        """Remove an API key; say whether it existed."""
         ...
 
     def note_use(self, token_id: str, at: datetime) -> None:
-        """Note when a token was used, now or a little later; never wait and never fail."""
+        """Record when an API key was used, now or a little later; never wait and never fail."""
         ...
 
 
 class Bookmarks(Protocol):
-    """How far files that grow were read; putting one off costs nothing but reading again."""
+    """Record how far growing files were read; a lost bookmark only means reading them again."""
 
     def find(self, path: str, space: str) -> str | None:
-        """Give the bookmark of a file, if there is one."""
+        """Give the bookmark of a file, or `None`."""
         ...
 
     def put(self, path: str, space: str, mark: str) -> None:
-        """Put the bookmark of a file where it belongs now."""
+        """Set the bookmark of a file."""
         ...
 
 
 class Storage(Protocol):
-    """Where memories live. Every write is one transaction: all of it or nothing."""
+    """Store memories. Every write is one transaction: it is done completely or not at all."""
 
     @property
     def location(self) -> str:
@@ -126,17 +126,17 @@ class Storage(Protocol):
         ...
 
     def trouble(self) -> str | None:
-        """Say that changes are missing which were made to the store, if that is so."""
+        """Report that committed changes are missing from the store, if they are."""
         ...
 
     @property
     def generations(self) -> Generations:
-        """Give the vectors of several models side by side."""
+        """Give access to the vectors of several models."""
         ...
 
     @property
     def tokens(self) -> Tokens:
-        """Give the tokens that let programs in over the network."""
+        """Give access to the API keys."""
         ...
 
     @property
@@ -146,7 +146,7 @@ class Storage(Protocol):
 
     @property
     def bookmarks(self) -> Bookmarks:
-        """Give the places up to which files were read."""
+        """Give access to the bookmarks of growing files."""
         ...
 
     def reading(self) -> AbstractContextManager[Reader]:
@@ -154,24 +154,24 @@ class Storage(Protocol):
         ...
 
     def searching(self) -> AbstractContextManager[Reader]:
-        """Open such a view for ranking and counting as well."""
+        """Open a consistent view for ranking and counting as well."""
         ...
 
     def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
-        """Write memories; a text already there in its space, session and kind is left as it is.
+        """Write memories; leave a text alone that its space, session and kind already hold.
 
-        A turn whose client id has another text is a `Conflict`: then nothing is written.
+        If the client id of a turn already has another text, raise `Conflict` and write nothing.
         """
         ...
 
     def revise(self, revision: Revision, model: Model | None) -> SaveResult:
-        """Change a memory, unless it is no longer of the version the revision was made from."""
+        """Change a memory, unless its version is no longer the one the revision was made from."""
         ...
 
     def supersede(
         self, old: str, new: str | None, space: str, who: str, reason: str | None
     ) -> None:
-        """Say which memory holds instead of another, or with `None` that it holds again."""
+        """Record which memory supersedes another; with `None`, make the memory valid again."""
         ...
 
     def forget(
@@ -181,57 +181,57 @@ class Storage(Protocol):
         ...
 
     def restore(self, memory_id: str, space: str, who: str) -> bool:
-        """Show a hidden memory again; say whether it had been hidden."""
+        """Restore a hidden memory; say whether it had been hidden."""
         ...
 
     def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
-        """Show again what was hidden last of a session; give the ids."""
+        """Restore the memories of a session that were hidden last; give their ids."""
         ...
 
     def forget_emitted(self, space: str, session_id: str) -> None:
-        """Let go of what was noted as given out to a session."""
+        """Remove the record of passages that were given to a session."""
         ...
 
     def merge(
         self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
     ) -> Merged:
-        """Give one memory the labels and accesses of others as well, and hide those."""
+        """Add the labels and accesses of other memories to one memory, and hide the others."""
         ...
 
     def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-        """Have a memory stand first in every prompt that it can be seen in, or no longer."""
+        """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
         ...
 
     def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old one stays an alias."""
+        """Give an entity another name; the old name stays as an alias."""
         ...
 
     def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Make one entity of several; the other names stay aliases."""
+        """Merge several entities into one; the other names stay as aliases."""
         ...
 
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
-        """Take memories out for good with every trace of them, and look whether any is left."""
+        """Remove memories permanently with every trace of them, and search for remaining traces."""
         ...
 
     def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase some of the memories that were noticed to be expired a grace period ago.
+        """Erase and count some of the memories found to be expired a grace period ago.
 
-        Count them. Time counts as far as the store has seen it pass: a wall clock that jumps ahead
-        ends no grace period.
+        Only time that the store has seen pass counts: a wall clock that jumps ahead ends no grace
+        period.
         """
         ...
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count that memories were given out; cheap, and made up for later while others write."""
+        """Count accesses of memories; never wait: while others write, add the counts later."""
         ...
 
     def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Note which passages, or whole memories, were given out for a prompt; never wait."""
+        """Record which passages, or whole memories, were given out for a prompt; never wait."""
         ...
 
     def settle_emitted(self) -> None:
-        """See that what was noted so shows to readers, if nobody else writes just now."""
+        """Make recorded emissions visible to readers, unless another process is writing now."""
         ...
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
@@ -251,7 +251,7 @@ class Storage(Protocol):
     ) -> list[PendingChunk]:
         """List chunks that still lack vectors, oldest first: of some memories, or of all.
 
-        Chunks whose numbers are given as `without` are left out.
+        Leave out the chunks whose numbers are in `without`.
         """
         ...
 
@@ -264,19 +264,19 @@ class Storage(Protocol):
         ...
 
     def dumping(self, space: str | None, *, vectors: bool) -> AbstractContextManager[Dump]:
-        """Open everything that one space, or all of them, hold at this moment."""
+        """Open the whole contents of one space, or of all spaces, at this moment."""
         ...
 
     def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Make models known whose vectors will be loaded; a store without one takes `active`."""
+        """Record models whose vectors will be loaded; a store without a model adopts `active`."""
         ...
 
     def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
-        """Write records as they were in another store; what is known or was erased stays out."""
+        """Write records as they were in another store; leave out known and erased texts."""
         ...
 
     def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
-        """Drop entities that nothing names, and point to memories by the ids they have here."""
+        """Drop entities that no memory names, and change references to the ids of this store."""
         ...
 
     def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
@@ -288,11 +288,11 @@ class Storage(Protocol):
         ...
 
     def back_up(self, path: Path) -> None:
-        """Copy the store to a file as it is at this moment, while others go on using it."""
+        """Copy the store to a file as it is at this moment; other processes can keep using it."""
         ...
 
     def refresh(self) -> None:
-        """Bring what is derived up to date, so that the next search, in any process, is fast."""
+        """Update all derived data, so that the next search, in any process, is fast."""
         ...
 
     def status(self, space: str) -> Status:
@@ -300,28 +300,28 @@ class Storage(Protocol):
         ...
 
     def inventory(self, space: str) -> Inventory:
-        """Count what a space holds by kind, and what the store's files take."""
+        """Count the contents of a space by kind, and the sizes of the store's files."""
         ...
 
     @property
     def ledger(self) -> Ledger | None:
-        """Give the place for counts; `None` where nothing can be written."""
+        """Give the ledger for counts; `None` where nothing can be written."""
         ...
 
     def report_work(self, to: Callable[[str, float], None]) -> None:
-        """Have work on the index reported as it is done: what it was, and its seconds."""
+        """Report work on the index to a callback when it is done: its name and its seconds."""
         ...
 
     def inspect(self) -> list[Finding]:
-        """Check what searches go by, in little time; change nothing."""
+        """Check the data that searches use, in little time; change nothing."""
         ...
 
     def examine(self, fix: bool = False) -> list[Finding]:
-        """Check the store and everything derived from it; mend what can be derived if asked to."""
+        """Check the store and all derived data; with `fix`, repair what can be derived."""
         ...
 
     def rebuild(self) -> None:
-        """Make everything derived anew from text, metadata and vectors."""
+        """Rebuild all derived data from text, metadata and vectors."""
         ...
 
     def optimize(self) -> None:

@@ -1,4 +1,4 @@
-"""What is kept of folders that are memory: how their files looked, who keeps them fresh."""
+"""Define how a store keeps workspaces: folders, the state of their files, and their watchers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from byheart.model import Workspace
 
 
 class FileStamp(NamedTuple):
-    """How a file looks without reading it; equal stamps mean an equal file."""
+    """Describe a file without reading it; equal stamps mean an equal file."""
 
     size: int
     mtime_ns: int
@@ -21,7 +21,7 @@ class FileStamp(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file of a workspace as it was when it was read last."""
+    """A file of a workspace as it was when it was last read."""
 
     memory_id: str | None
     stamp: FileStamp
@@ -32,7 +32,7 @@ class KnownFile(NamedTuple):
 
 
 class AlikeFile(NamedTuple):
-    """A file that holds the same as another, or did when it was last there."""
+    """A file that has the same content as another, or had it before it disappeared."""
 
     workspace_no: int
     path: str
@@ -41,10 +41,10 @@ class AlikeFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What is to be noted of a file: its new text (`draft`), another place, why it is unreadable.
+    """A change of a file: its new text (`draft`), a new path, or why it is unreadable.
 
-    With none of these it holds what it held before, or with `no_text` nothing to remember.
-    `may_pass` says that it may become readable without being changed.
+    With none of these, the file holds the same text as before, or with `no_text` no text to
+    remember. `may_pass` says that the file may become readable without being changed.
     """
 
     path: str
@@ -62,57 +62,57 @@ FileStatus = Literal["indexed", "moved", "unchanged", "restored", "removed", "fo
 
 
 class Workspaces(Protocol):
-    """Which folders are memory, how their files looked, and who keeps them fresh."""
+    """Keep workspaces: folders whose files are memories, the files' states, and the watchers."""
 
     def roots(self, space: str | None) -> list[Workspace]:
-        """List the workspaces of a space, or of all, by their roots."""
+        """List the workspaces of a space, or of all spaces, sorted by root."""
         ...
 
     def add(self, space: str, root: str) -> int:
-        """Make a folder a workspace, if it is none yet; give its number."""
+        """Add a folder as a workspace, unless it is one already; give its number."""
         ...
 
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
-        """Give what is known of a file, or of all files in a folder; `""` means the root."""
+        """Give the known state of a file, or of all files in a folder; `""` means the root."""
         ...
 
     def alike(self, space: str, file_hash: bytes) -> list[AlikeFile]:
-        """Find the files of a space's workspaces that hold, or lately held, the same bytes."""
+        """Find the files in the workspaces of a space that hold, or lately held, the same bytes."""
         ...
 
     def apply(
         self, workspace_no: int, changes: Sequence[FileChange], model: Model | None
     ) -> list[FileStatus]:
-        """Note files as they are now, in one transaction; say what became of each."""
+        """Record files as they are now, in one transaction; report the status of each."""
         ...
 
     def hide(self, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
-        """Hide the memories of files that are gone, if they still are as known; count them."""
+        """Hide and count the memories of missing files that still have the stamp in `missing`."""
         ...
 
     def purge(self, grace: timedelta, limit: int) -> int:
-        """Erase some memories whose files were noticed to be gone a grace period ago; count them.
+        """Erase and count some memories whose files were found to be missing a grace period ago.
 
         Time counts as it does for `Storage.prune`.
         """
         ...
 
     def finish(self, workspace_no: int, at: datetime) -> None:
-        """Note that the whole workspace was looked at."""
+        """Record that the whole workspace was scanned."""
         ...
 
     def drop(self, workspace_no: int) -> int:
-        """Let go of a workspace and hide its memories; count them."""
+        """Remove a workspace; hide and count its memories."""
         ...
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
-        """Take on keeping a workspace fresh, unless another process does so, or it was dropped."""
+        """Claim the watch of a workspace, unless it was dropped or another process watches it."""
         ...
 
     def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:
-        """Say that it is still being kept fresh; give `False` if another process has taken over."""
+        """Renew the claim on a workspace; return `False` if another process has taken over."""
         ...
 
     def release(self, workspace_no: int, watcher: str) -> None:
-        """Stop keeping it fresh, so that another process may."""
+        """Release the claim on a workspace, so that another process may watch it."""
         ...
