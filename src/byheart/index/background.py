@@ -1,8 +1,8 @@
-"""The background of a question: which cosines does it have with chunks at large?
+"""Measure the background of a question: its cosines with a sample of all chunks.
 
 A cosine means little by itself: unrelated passages have 0.1 with one model and 0.7 with another,
-and a question in a language the model does not know is near to everything. How far a chunk stands
-above the background says what its cosine is worth.
+and a question in a language that the model does not know is near to every text. The distance of a
+chunk above the background shows how much its cosine means.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from byheart.contracts import Background
 from byheart.index.array_search import Selection, View, Windows
 
-# Between half as many and so many. With ten times as many, quality is the same within 0.002.
+# A sample has between half this number and this number of chunks. With ten times as many, quality
+# is the same within 0.002.
 _MOST_SAMPLED = 512
 
 
 def take_sample(view: View, selection: Selection) -> Windows:
-    """Take the vectors of a sample of the chunks that are selected, the same ones each time."""
+    """Take the vectors of a sample of the selected chunks, the same sample each time."""
     if not selection.samples:
         excess = (max(selection.total, 1) - 1).bit_length() - _MOST_SAMPLED.bit_length() + 1
         slots = view.scattered(max(0, excess))
@@ -28,7 +29,7 @@ def take_sample(view: View, selection: Selection) -> Windows:
 
 
 def look_around(view: View, vector: NDArray[np.float32], selection: Selection) -> Background:
-    """Compare a question with a sample of the chunks that are selected."""
+    """Compare a question with a sample of the selected chunks."""
     cosines = take_sample(view, selection).cosines(vector).astype(np.float64)
     if not len(cosines):
         return Background(0.0, 0.0, selection.total)

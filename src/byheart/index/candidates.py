@@ -1,4 +1,4 @@
-"""Candidates from the arrays: the `Index` contract on one view of the index."""
+"""Find candidates in the arrays: implement the `Index` contract on one view of the index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Figures = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The parts of an answer that do not depend on how deep a question is asked."""
+    """Hold the parts of an answer that do not depend on the depth of the search."""
 
     selection: Selection
     terms: Sequence[str]
@@ -53,7 +53,7 @@ class ArraySearch:
         found = _distinct(np.concatenate([by_words.chunk_nos, by_vector.chunk_nos]))
         rows, around = self._with_neighbours(found, question, prepared.selection)
         everyone = _distinct(np.concatenate([rows, around.ravel()]))
-        everyone = everyone[np.searchsorted(everyone, 1) :]  # 0 stands for no neighbour
+        everyone = everyone[np.searchsorted(everyone, 1) :]  # 0 means no neighbour
         bm25 = self._bm25(prepared.scored, everyone)
         cosines = self._cosines(question.vector, everyone, by_vector)
         here = np.searchsorted(everyone, rows)
@@ -78,7 +78,7 @@ class ArraySearch:
         )
 
     def _prepare(self, question: Question) -> _Prepared:
-        """Select, score and sample once, however deep and often a question is asked."""
+        """Select, score and sample once per question, at whatever depth it is asked again."""
         known = self._prepared.get(question)
         if known is not None:
             return known
@@ -134,7 +134,7 @@ class ArraySearch:
     def _with_neighbours(
         self, found: Numbers, question: Question, selection: Selection
     ) -> tuple[Numbers, Numbers]:
-        """Add the turns beside what was found, and name the neighbours of every row."""
+        """Add the turns beside the chunks that were found, and name the neighbours of every row."""
         if not question.neighbours:
             return found, np.zeros((len(found), 2 * NEIGHBOURS), np.int64)
         around = find_neighbours(self._view, found, selection)
@@ -172,7 +172,7 @@ class ArraySearch:
         return present
 
     def term_shares(self, question: Question, chunk_no: int) -> dict[str, float]:
-        """Give what each term contributes to the BM25 score of a chunk."""
+        """Give the contribution of each term to the BM25 score of a chunk."""
         prepared, view = self._prepare(question), self._view
         return view.weigh_terms(prepared.terms, view.slot_of(chunk_no), prepared.selection)
 
@@ -238,7 +238,7 @@ def _distinct(chunk_nos: Numbers) -> Numbers:
 
 
 def _ranks(ranked: Ranked, chunk_nos: Numbers) -> Numbers:
-    """Give the rank of each chunk in a retriever, -1 for those it did not find."""
+    """Give the rank of each chunk in a retriever; -1 if the retriever did not find the chunk."""
     ranks = np.full(len(chunk_nos), -1)
     places = np.searchsorted(chunk_nos, ranked.chunk_nos)
     ranks[places] = np.arange(len(ranked.chunk_nos))
@@ -246,7 +246,7 @@ def _ranks(ranked: Ranked, chunk_nos: Numbers) -> Numbers:
 
 
 def _at(figures: Figures, places: Numbers, is_there: NDArray[np.bool_], none: float) -> Figures:
-    """Pick figures by their places; `none` where there is nothing."""
+    """Pick figures by their places; use `none` where `is_there` is false."""
     if not len(figures):
         return np.full(places.shape, none)
     return np.where(is_there, figures.take(np.minimum(places, len(figures) - 1)), none)

@@ -1,4 +1,4 @@
-"""The index on disk: one file of plain arrays, mapped into memory, replaced as a whole.
+"""Write and read the index on disk: one file of plain arrays, mapped, and replaced as a whole.
 
     magic, length of header, checksum of header | header (JSON) | arrays, each aligned to 64 bytes
 
@@ -38,9 +38,9 @@ class IndexFile:
 
 
 def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]) -> None:
-    """Write the file beside its place and move it there; readers see the old one or the new one.
+    """Write a temporary file and move it into place; readers see the old file or the new one.
 
-    It is thrown away if `unless` says so when it is done: writing takes a second or more.
+    Writing takes a second or more: if `unless` returns true afterwards, the new file is discarded.
     """
     layout, checksums, offset = {}, {}, 0
     for name, array in contents.arrays.items():
@@ -59,8 +59,8 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
                 out.write(np.ascontiguousarray(array).data)
                 _pad(out)
             out.flush()
-            os.fsync(out.fileno())  # else a power cut could leave a file whose arrays are zeros
-        Path(temporary).chmod(mode)  # who may read the store may use its index
+            os.fsync(out.fileno())  # otherwise a power cut could leave a file with arrays of zeros
+        Path(temporary).chmod(mode)  # every user who may read the store may use its index
         if unless():
             Path(temporary).unlink()
         else:
@@ -75,7 +75,7 @@ def _pad(out: BinaryIO) -> None:
 
 
 def read(path: Path, *, verify: bool = False) -> IndexFile | None:
-    """Map the file, or read all of it; `None` if it is not there or not sound."""
+    """Map the file, or read all of it; return `None` if the file is missing or damaged."""
     try:
         with path.open("rb") as source:
             header, base = _read_header(source)
@@ -85,7 +85,8 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
             }
     except (OSError, struct.error, ValueError, KeyError):
         return None
-    # Vectors are by far the most of it, and damage there can only misplace one: not read each time.
+    # Vectors are by far the largest part, and damage to a vector can only misplace one chunk: they
+    # are not read and verified each time.
     read_now = [name for name in arrays if verify or name != "embeddings"]
     if any(
         zlib.crc32(np.ascontiguousarray(arrays[name]).data) != header["checksums"][name]
@@ -96,7 +97,7 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
 
 
 def read_header(path: Path) -> dict[str, Any] | None:
-    """Read what the file says of itself, and none of its arrays."""
+    """Read the header of the file, and none of its arrays."""
     try:
         with path.open("rb") as source:
             return _read_header(source)[0]
@@ -105,7 +106,7 @@ def read_header(path: Path) -> dict[str, Any] | None:
 
 
 def _read_header(source: BinaryIO) -> tuple[dict[str, Any], int]:
-    """Give the header, and where the arrays begin."""
+    """Give the header, and the offset of the arrays."""
     size = os.fstat(source.fileno()).st_size
     magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
     if magic != _MAGIC or length > size:
@@ -121,7 +122,7 @@ def _read_header(source: BinaryIO) -> tuple[dict[str, Any], int]:
 
 
 def is_of_another_version(path: Path) -> bool:
-    """Say whether the file is one that an earlier or later Byheart wrote in a format of its own."""
+    """Say whether an earlier or later version of Byheart wrote the file in another format."""
     try:
         with path.open("rb") as source:
             magic = source.read(len(_MAGIC))

@@ -1,8 +1,9 @@
-"""The index of one process: columns, postings and vectors, derived from a database.
+"""Keep the index of one process: columns, postings and vectors, derived from a database.
 
-The database is the truth. Before every search the index is brought to exactly the change that the
-search's own transaction sees, so an answer is never stale and never ahead of its transaction. The
-index follows the log of changes; if the log does not reach back far enough, it reads everything.
+The database is the only source of truth. Before every search, the index is updated to exactly the
+change that the transaction of the search sees, so an answer is never stale and never ahead of its
+transaction. The index follows the log of changes; if the log does not reach back far enough, the
+index reads the whole database.
 """
 
 from __future__ import annotations
@@ -52,18 +53,18 @@ from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow, only_sound_rows
 from byheart.system.forking import renew_after_fork, wait_before_fork
 
-# How many chunks are read, and inverted, at a time: bounds the memory of a rebuild.
+# The number of chunks that are read and inverted at a time; it bounds the memory of a rebuild.
 _BATCH = 2000
-# An index file is worth writing again when this many chunks are not in it.
+# The index file is written again when this many chunks are missing from it.
 _LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
 _MOST_ATTEMPTS = 50
-# How long nobody tries again after the file could not be written: twice as long each time.
+# The pause after the file could not be written; it doubles with each failure.
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 _ARRAYS = {f"memory.{name}" for name in MEMORY_TYPES} | {f"chunk.{name}" for name in CHUNK_TYPES}
 
 
 class Index:
-    """Keep a view of the store up to date, and its file on disk from falling behind."""
+    """Keep a view of the store up to date, and write it to its file on disk."""
 
     def __init__(self, path: Path, database: IndexedDatabase) -> None:
         self.path = path
@@ -82,7 +83,7 @@ class Index:
         self._publishing = threading.Lock()
 
     def view(self, source: IndexSource) -> View | None:
-        """Give the view of the transaction's own moment; `None` if the index is ahead of it."""
+        """Give the view at the moment of the transaction; `None` if the index is ahead of it."""
         change = source.last_change()
         change_no = change[0]
         view = self._view
@@ -96,7 +97,7 @@ class Index:
             if contents is None or not contents.can_follow(source):
                 contents = self._load(source)
             work = "catch_up" if contents.change_no else "rebuild"
-            # Interrupted halfway, it is neither the old nor the new: then begin from the file.
+            # An update that was interrupted leaves mixed contents: begin again from the file.
             self._contents = self._view = None
             with only_sound_rows():
                 contents.catch_up(source, change)
@@ -107,7 +108,7 @@ class Index:
 
     def _load(self, source: IndexSource) -> _Contents:
         contents = self._read_file()
-        # One that is ahead was written since this transaction began: another will use it.
+        # A file ahead of this transaction was written after it began: a later transaction uses it.
         if contents is not None and contents.change_no <= source.last_change().number:
             if contents.can_follow(source):
                 return contents
@@ -115,7 +116,7 @@ class Index:
         return _Contents.empty(source)
 
     def unpublished(self) -> bool:
-        """Say whether so much is not in the file that writing it anew is worth the time."""
+        """Say whether enough is missing from the file to make writing it again worth the time."""
         contents = self._contents
         if contents is None or not self._database.writable:
             return False
@@ -128,9 +129,9 @@ class Index:
         return self._publishing
 
     def publish(self) -> None:
-        """Write the index to its file, without what is gone, and go on from there.
+        """Write the index to its file without removed rows, and continue from that file.
 
-        Searches go on meanwhile: they only wait for the moment in which the new file is taken up.
+        Searches continue meanwhile: they wait only while the new file is mapped.
         """
         with self._publishing:
             try:
@@ -141,7 +142,7 @@ class Index:
             self._pause_seconds = self._pause_until = 0.0
 
     def _pause(self) -> None:
-        # Each attempt lays out the whole index, and a disk that is full stays so for a while.
+        # Each attempt lays out the whole index, and a full disk usually stays full for a while.
         longer = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause_seconds)
         self._pause_seconds = min(longer, _LONGEST_PAUSE_SECONDS)
         self._pause_until = time.monotonic() + self._pause_seconds
@@ -162,7 +163,7 @@ class Index:
                 return header != before and self._is_as_new(header, contents)
 
             mode = self._database.prepare_publishing()
-            # What is gone in a newer one must not come back with this.
+            # Rows that a newer file has removed must not come back with this file.
             file.write(self.path, laid_out, mode, is_superseded)
             published = self._read_file()
             self.on_work("publish", time.perf_counter() - started)
@@ -178,7 +179,7 @@ class Index:
         return _Contents.from_file(written)
 
     def _is_as_new(self, header: dict[str, Any] | None, contents: _Contents) -> bool:
-        """Say whether a file, as when another process wrote it, leaves nothing to be written."""
+        """Say whether a file, perhaps written by another process, already has these contents."""
         if header is None or not contents.is_behind(header["state"]):
             return False
         change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
@@ -186,23 +187,23 @@ class Index:
             return bool(source.stamp_of(change_no) == stamp)
 
     def publish_in_background(self) -> None:
-        """Publish beside the searches that made it worth while, if nobody is at it already."""
+        """Publish in a thread beside searches, unless another thread is publishing already."""
         if not self._publishing.locked():
             threading.Thread(
                 target=self._publish_quietly, name="byheart-index", daemon=True
             ).start()
 
     def _publish_quietly(self) -> None:
-        # The file saves time and holds no truth: a full disk must not fail anything.
+        # The file only saves time: a full disk must not make any call fail.
         with contextlib.suppress(OSError, StoreError):
             self.publish()
 
     def rewrite(self) -> bool:
-        """Write the file anew now, so that nothing of what is gone stays; say if that was done."""
+        """Write the file again now, without removed rows; say whether that succeeded."""
         for _ in range(_MOST_ATTEMPTS):
             with self._database.snapshot() as source:
                 if self.view(source) is not None:
-                    break  # otherwise another thread is ahead: look from its moment or later
+                    break  # otherwise another thread is ahead: begin a newer transaction
         else:
             self.discard()
         with contextlib.suppress(OSError):
@@ -211,12 +212,12 @@ class Index:
         return False
 
     def start_anew(self) -> None:
-        """Forget what is in memory; the file, if it fits the store, is still good."""
+        """Discard the contents in memory; keep the file, which is still used if it fits."""
         with self._lock:
             self._contents = self._view = None
 
     def discard(self) -> None:
-        """Forget everything derived, in memory and on disk."""
+        """Discard the index in memory and on disk."""
         with self._publishing, self._lock:
             self._contents = self._view = None
             self._remove_file()
@@ -228,7 +229,7 @@ class Index:
 
 
 class _Contents:
-    """The index as it grows; `view()` shows what it holds now."""
+    """Hold the growing index; `view()` shows its present contents."""
 
     def __init__(
         self,
@@ -255,7 +256,7 @@ class _Contents:
 
     @classmethod
     def empty(cls, source: IndexSource) -> _Contents:
-        """Start from nothing."""
+        """Start with an empty index."""
         model = source.active_model()
         dimensions = model.dimensions if model else 0
         return cls(
@@ -275,7 +276,7 @@ class _Contents:
         )
 
     def can_follow(self, source: IndexSource) -> bool:
-        """Say whether the store's log leads on from here: same store, same past."""
+        """Say whether the store's log continues from here: same store, same history."""
         if self.store_id != source.store_id():
             return False
         if self.change_no == 0:
@@ -302,9 +303,9 @@ class _Contents:
         self.change_no, self._stamp = change
 
     def _follow_model(self, source: IndexSource) -> None:
-        """Let go of all vectors if others are searched by now; words are the same by any model."""
+        """Drop all vectors if another model is active now; terms do not depend on the model."""
         model_no, dimensions = source.active_model() or (None, 0)
-        # Switched away and back again, some may have been dropped and made anew meanwhile.
+        # If the model was switched away and back, some vectors may have been dropped and remade.
         if not source.model_switched_since(self.change_no) and (model_no, dimensions) == (
             self._model_no,
             self._dimensions,
@@ -318,7 +319,7 @@ class _Contents:
         self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
     def _refresh_known_memories(self, source: IndexSource) -> bool:
-        """Read changed memories again; say whether any has another place in its session now."""
+        """Read changed memories again; say whether any of them moved within its session."""
         known = self._memories["memory_nos"].view
         last = int(known[-1]) if len(known) else 0
         changed = source.changed_since(self.change_no, last)
@@ -371,7 +372,7 @@ class _Contents:
         while self._model_no is not None:
             vectors = source.vectors_after(self._last_vector, self._model_no, _BATCH)
             if not vectors:
-                # Those of a model that is being made beside are not to be passed over each time.
+                # Vectors of the next model, made meanwhile, need not be skipped again each time.
                 self._last_vector = max(self._last_vector, source.last_vector_no())
                 break
             yield Segment(
@@ -392,7 +393,7 @@ class _Contents:
         self._chunks["owner"].append(owners.astype(np.int32))
         self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
         self._chunks["alive"].append(np.ones(len(rows), np.bool_))
-        # A chunk that never gets vectors counts as embedded: it lacks none.
+        # A chunk that never gets vectors counts as embedded: no vector is missing.
         embedded = [row.chunk_type in UNEMBEDDED for row in rows]
         self._chunks["embedded"].append(np.array(embedded, np.bool_))
         return build_postings(found)
@@ -401,7 +402,7 @@ class _Contents:
         self, rows: Sequence[tuple[int, int, bytes]]
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
         self._last_vector = rows[-1][0]
-        # Vectors of chunks that lost their memory belong to nothing: the doctor tells of them.
+        # Vectors of chunks that lost their memory are ignored here: the doctor reports them.
         known = self._chunks["chunk_nos"].view
         there = np.isin(np.array([row[1] for row in rows], np.int64), known)
         rows = [row for row, is_there in zip(rows, there, strict=True) if is_there]
@@ -411,8 +412,8 @@ class _Contents:
         return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
 
     def _merge_small_segments(self) -> None:
-        # Sizes stay a geometric series: a chunk is copied a logarithmic number of times at most.
-        # The first segment is the file's, mapped and large: it is merged only when published.
+        # Segment sizes form a geometric series, so a chunk is copied O(log n) times at most. The
+        # first segment is the mapped, large one of the file: it is merged only when published.
         first = 1 if self.published else 0
         while (
             len(self._segments) >= first + 2
@@ -423,18 +424,18 @@ class _Contents:
 
     @property
     def unpublished(self) -> int:
-        """Count the chunks that came or went since the file was written."""
+        """Count the chunks that were added or removed since the file was written."""
         if self._unpublished_vectors:
             return len(self._chunks["chunk_nos"].view)
         alive = self._chunks["alive"].view
         return 2 * len(alive) - self.published - int(np.count_nonzero(alive))
 
     def is_behind(self, state: dict[str, Any]) -> bool:
-        """Say whether a file is of the same store, and of the same change or a later one."""
+        """Say whether a file belongs to the same store, and to the same change or a later one."""
         return bool(state["store_id"] == self.store_id and state["change_no"] >= self.change_no)
 
     def frozen(self) -> _Contents:
-        """Copy what is here now, so that it can be written while this one grows."""
+        """Copy the present contents, so that they can be written while these contents grow."""
         return _Contents(
             {name: rows.view for name, rows in self._memories.items()},
             {name: rows.view for name, rows in self._chunks.items()},
@@ -445,7 +446,7 @@ class _Contents:
         )
 
     def view(self) -> View:
-        """Show the contents as they are now."""
+        """Give a view of the present contents."""
         return View(
             (self.change_no, self._stamp),
             self._model_no,
@@ -458,9 +459,9 @@ class _Contents:
         )
 
     def compacted(self) -> _Contents:
-        """Copy the contents into one segment, without the memories and chunks that are gone."""
+        """Copy the contents into one segment, without removed memories and chunks."""
         view = self.view()
-        # Forgotten memories stay: they can come back.
+        # Forgotten memories stay, because they can be restored.
         memory_alive = view.memories.space != NONE
         new_owner = np.cumsum(memory_alive) - 1
         alive = view.chunks.alive
@@ -469,7 +470,7 @@ class _Contents:
         chunks["owner"] = new_owner[chunks["owner"]].astype(np.int32)
         segments = self._segments or [empty_segment(self._dimensions)]
         memories = {name: rows.view[memory_alive] for name, rows in self._memories.items()}
-        # Names that nothing carries any more go as well: they may be what was to be forgotten.
+        # Names that no row uses any more are removed too: they may have to be forgotten for good.
         codes = {}
         for name in CODED:
             codes[name], memories[name] = self._codes[name].without_unused(memories[name])
@@ -504,7 +505,7 @@ class _Contents:
 
     @classmethod
     def from_file(cls, loaded: file.IndexFile) -> _Contents:
-        """Go on from what a file holds; its large arrays stay on disk until they are touched."""
+        """Continue from the contents of a file; large arrays stay on disk until they are read."""
         arrays = loaded.arrays
         return cls(
             {name: np.array(arrays[f"memory.{name}"]) for name in MEMORY_TYPES},
@@ -517,7 +518,7 @@ class _Contents:
 
 
 def _places(numbers: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:
-    """Say where each number is among those known, in order; all are, in a sound store."""
+    """Give the place of each number among the known ones; in a sound store all are known."""
     asked = np.array(wanted, np.int64)
     places = np.searchsorted(numbers, asked)
     if len(asked) and (places.max() >= len(numbers) or not np.array_equal(numbers[places], asked)):

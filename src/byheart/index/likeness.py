@@ -1,12 +1,12 @@
-"""Which memories say almost the same: found by the signs of their vectors, judged by cosines.
+"""Find memories that say almost the same: by the signs of their vectors, then by cosines.
 
-How alike two memories are: for each vector of the one the best cosine among the other's, the mean
-of that, and of both directions the smaller one, so that neither says much that the other does not.
-One that is more than twice as long is not the same, however near.
+The similarity of two memories: for each vector of one memory, take the best cosine with a vector of
+the other; average these; take the smaller value of the two directions, so that neither memory says
+much that the other does not. Two memories are never the same if one is more than twice as long.
 
-Pairs are found without comparing each with each: the bits of a vector's signs are cut into bands of
-16, and only vectors that agree in a whole band are compared. Two vectors at cosine 0.95 differ in
-one bit of ten, and agree in some band of 24 in 99 of 100 cases.
+Pairs are found without comparing all with all: the sign bits of a vector are cut into bands of 16,
+and only vectors that agree in a whole band are compared. Two vectors at cosine 0.95 differ in one
+bit of ten, and agree in some band of 24 in 99 of 100 cases.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from byheart.index.columns import NEVER, NONE
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT, pack_signs
 
-# Of a long memory so many vectors are asked about when it is saved; one scan takes half a
-# millisecond in a store of 100,000 chunks.
+# The number of vectors of a long memory that are looked up when it is saved; one scan takes half
+# a millisecond in a store of 100,000 chunks.
 _MOST_ASKED = 4
-# So many memories are judged for one that is saved, the nearest first.
+# The number of memories that are compared with a saved one, the nearest first.
 _MOST_JUDGED = 32
 _MOST_TIMES_LONGER = 2
 _BAND_BITS = 16
-# Of the pairs at the very threshold so many may be missed; nearer ones are missed less.
+# The share of pairs exactly at the threshold that may be missed; nearer pairs are missed less.
 _MISSED = 0.01
 _MOST_ROUNDS = 8
-# In a band, each vector is compared with so many that follow it, and with the first.
+# In a band, each vector is compared with this many following vectors, and with the first.
 _MOST_NEIGHBOURS = 16
-# Where thousands say the same, so many pairs are enough to begin with.
+# If thousands of memories say the same, this many pairs are enough at first.
 _MOST_PAIRS = 100_000
 _BLOCK = 8192
 
@@ -44,7 +44,7 @@ Cosines = NDArray[np.float32]
 
 
 class Pairs(NamedTuple):
-    """Memories that say almost the same, by number, with how alike they are, best first."""
+    """Pairs of memories that say almost the same, by number, with their similarity, best first."""
 
     first: Numbers
     second: Numbers
@@ -57,7 +57,7 @@ class Pairs(NamedTuple):
 def resembling(
     view: View, memory_no: int, least: float, limit: int, now: int
 ) -> list[tuple[int, float]]:
-    """Find the memories that say almost the same as one and may be seen where it is seen."""
+    """Find memories that say almost the same as one and are visible wherever it is visible."""
     row = int(np.searchsorted(view.memories.memory_nos, memory_no))
     mine = _text(view, row)
     nearest: dict[int, float] = {}
@@ -78,7 +78,7 @@ def resembling(
 
 
 class _Text(NamedTuple):
-    """What is compared of a memory: how many words it has, and its vectors."""
+    """Hold the compared parts of a memory: its number of words, and its vectors."""
 
     length: int
     vectors: Cosines
@@ -109,7 +109,7 @@ def _is_visible(view: View, other: int, row: int, now: int) -> bool:
 
 
 def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[int, float]]:
-    """Give the memories that have a vector as near, and how near."""
+    """Give the memories that have a vector with at least this cosine, and the cosine."""
     by_signs = sum(len(each.vector_slots) for each in view.segments) > EXACT_VECTORS
     bits, reach = pack_signs(vector[np.newaxis])[:, 0], _reach(view.dimensions, least)
     for segment in view.segments:
@@ -125,7 +125,7 @@ def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[int, floa
 
 
 def _distances(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:
-    """Count the bits in which vectors differ, given word by word."""
+    """Count the bits in which vectors differ; the differing bits are given word by word."""
     counts = map(np.bitwise_count, differing)
     distance: NDArray[np.uint16] = next(counts).astype(np.uint16)
     for count in counts:
@@ -134,7 +134,7 @@ def _distances(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:
 
 
 def _reach(dimensions: int, least: float) -> int:
-    """Say in how many signs two vectors of a cosine may differ, with four deviations to spare."""
+    """Give the most signs in which vectors of a cosine differ, plus four standard deviations."""
     share = math.acos(min(least, 1.0)) / math.pi
     return math.ceil(dimensions * share + 4 * math.sqrt(dimensions * share * (1 - share))) + 1
 
@@ -142,7 +142,7 @@ def _reach(dimensions: int, least: float) -> int:
 def _liken(some: Cosines, others: Cosines) -> float:
     cosines = np.vecdot(some[:, np.newaxis], others)
     mean = min(cosines.max(axis=0).mean(), cosines.max(axis=1).mean())
-    # Fixed point can make the cosine of equals a little more than 1.
+    # Fixed-point rounding can make the cosine of equal vectors a little more than 1.
     return round(min(float(mean), 1.0), 6)
 
 
@@ -154,7 +154,7 @@ def find_pairs(view: View, chunks: Mask, least: float) -> Pairs:
     vectors = _Vectors(view, chunks)
     found, cosines = np.empty((0, 2), np.int64), np.empty(0, np.float32)
     for pairs in _candidates(vectors, least):
-        # The nearest agree in most bands: they are looked at once.
+        # The nearest pairs agree in most bands: each pair is compared only once.
         known = np.isin(pairs @ [len(vectors), 1], found @ [len(vectors), 1])
         pairs, near = _confirm(vectors, pairs[~known], least)
         found, cosines = np.concatenate([found, pairs]), np.concatenate([cosines, near])
@@ -177,7 +177,7 @@ class _Vectors:
         self.owners: Numbers = view.chunks.owner[slots][order].astype(np.int64)
         words = -(-view.dimensions // 64)
         signs = [np.empty((0, words), np.uint64), *(each.signs.T[here] for each, here in parts)]
-        # A vector's words side by side: single vectors are looked up here, four times as fast.
+        # The words of a vector are adjacent: looking up single vectors is four times as fast.
         self.signs = np.concatenate(signs)[order]
         self.scopes = _scopes(view)[self.owners]
         self.lengths = np.bincount(
@@ -193,7 +193,7 @@ class _Vectors:
         return len(self.owners)
 
     def take(self, at: Numbers) -> Cosines:
-        """Fetch some of the vectors themselves."""
+        """Fetch the vectors at some places."""
         taken = np.empty((len(at), self.dimensions), np.float32)
         for home, segment in enumerate(self._segments):
             here = np.flatnonzero(self._homes[at] == home)
@@ -202,7 +202,7 @@ class _Vectors:
 
 
 def _scopes(view: View) -> Numbers:
-    """Number the kinds and sessions of memories: only within one is anything doubled."""
+    """Number the pairs of kind and session: only memories with the same pair can be duplicates."""
     rows = view.memories
     kinds, sessions = rows.kind.astype(np.int64), rows.session.astype(np.int64)
     scopes: Numbers = np.unique((kinds << 32) + sessions, return_inverse=True)[1].astype(np.int64)
@@ -218,7 +218,7 @@ def _candidates(vectors: _Vectors, least: float) -> Iterator[Numbers]:
     width = min(_BAND_BITS, vectors.dimensions)
     count = vectors.dimensions // width
     for number in range(_rounds(count, width, least)):
-        # Other bits together each time: the bands of one round are those of no other.
+        # Each round groups other bits, so no two rounds have the same bands.
         turned = np.random.default_rng(number).permutation(vectors.dimensions)[: count * width]
         bands = np.packbits(bits[:, turned].reshape(len(vectors), count, width), axis=2)
         for band in bands.transpose(1, 2, 0).astype(np.int64):
@@ -229,7 +229,7 @@ def _candidates(vectors: _Vectors, least: float) -> Iterator[Numbers]:
 
 
 def _rounds(bands: int, width: int, least: float) -> int:
-    """Say how often all bits must be cut into bands so that few pairs are missed."""
+    """Give the number of rounds of cutting bits into bands after which few pairs are missed."""
     agreeing = (1 - math.acos(min(least, 1.0)) / math.pi) ** width
     if agreeing == 1:
         return 1
@@ -238,8 +238,8 @@ def _rounds(bands: int, width: int, least: float) -> int:
 
 
 def _neighbours(key: Numbers) -> Numbers:
-    """Pair what has the same key: each with those that follow it, up to a number, and the first."""
-    order = np.argsort(key, kind="stable")  # so that of two with one key the lower comes first
+    """Pair places with equal keys: each with some that follow it, and with the first."""
+    order = np.argsort(key, kind="stable")  # so that among equal keys the lower place comes first
     same = key[order]
     pairs = [np.empty((0, 2), np.int64)]
     at = np.arange(len(order))
@@ -256,7 +256,7 @@ def _neighbours(key: Numbers) -> Numbers:
 
 
 def _confirm(vectors: _Vectors, pairs: Numbers, least: float) -> tuple[Numbers, Cosines]:
-    """Keep the pairs that really are near, of memories about as long, and say how near."""
+    """Keep pairs that are near by cosine and of similar length; give their cosines."""
     reach = _reach(vectors.dimensions, least)
     kept, cosines = [np.empty((0, 2), np.int64)], [np.empty(0, np.float32)]
     for start in range(0, len(pairs), _BLOCK):
@@ -279,16 +279,16 @@ def _confirm(vectors: _Vectors, pairs: Numbers, least: float) -> tuple[Numbers, 
 def _judge(
     vectors: _Vectors, pairs: Numbers, cosines: Cosines, least: float
 ) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
-    """Turn near vectors into memories that are alike as a whole."""
+    """Turn pairs of near vectors into pairs of memories that are similar as a whole."""
     counts = np.bincount(vectors.owners, minlength=1)
     begins = np.concatenate([[0], np.cumsum(counts)])
     owners, at, found = np.unique(
         vectors.owners[pairs], axis=0, return_index=True, return_counts=True
     )
-    # Fixed point can make the cosine of equals a little more than 1.
+    # Fixed-point rounding can make the cosine of equal vectors a little more than 1.
     similarity = np.minimum(cosines[at].astype(np.float64).round(6), 1.0)
     sizes = counts[owners]
-    # Long documents often share a passage and nothing else: they need not be compared in full.
+    # Long documents often share just one passage: these need not be compared in full.
     similarity[found * 4 < sizes.min(axis=1, initial=NEVER)] = -1.0
     for place in np.flatnonzero((sizes.max(axis=1, initial=0) > 1) & (similarity >= least)):
         similarity[place] = _liken(

@@ -1,15 +1,15 @@
-"""A segment: the postings and vectors of a batch of chunks, as plain arrays that never change.
+"""Build segments: the postings and vectors of a batch of chunks, as arrays that never change.
 
-Chunks are named by their slot: their place in the index's columns.
+A chunk is identified by its slot: its place in the columns of the index.
 
 - `terms` are sorted 64-bit hashes; the postings of `terms[i]` are `slots[starts[i]:starts[i + 1]]`
   with `counts` beside them. (Among a million different words the chance that any two share a hash
   is 3 in 100 million.)
 - `signs` holds one bit per dimension of each vector, packed into 64-bit words and stored by word:
   comparing a query with 100,000 vectors takes half a millisecond in numpy.
-- `embeddings` are the vectors in 16-bit fixed point (cosines are exact to 0.0001), to rank what the
-  signs let through. Half-precision floats would take the same room, but numpy converts them ten
-  times slower.
+- `embeddings` are the vectors in 16-bit fixed point (cosines are exact to 0.0001); they rank the
+  chunks that the signs select. Half-precision floats would take the same space, but numpy converts
+  them ten times slower.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Segment:
     def postings(
         self, terms: NDArray[np.uint64]
     ) -> Iterator[tuple[NDArray[np.uint32], NDArray[np.uint8]]]:
-        """Give, for one term after the other, the slots that have it, and how often."""
+        """Give for each term the slots that contain it, and how often."""
         at = np.searchsorted(self.terms, terms)
         there = at < len(self.terms)
         there[there] = self.terms[at[there]] == terms[there]
@@ -59,7 +59,7 @@ class Segment:
 
 
 def hash_term(term: str) -> int:
-    """Name a term by 64 bits that are the same on every machine."""
+    """Hash a term to 64 bits that are the same on every machine."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
 
 
@@ -70,15 +70,15 @@ def _flips(dimensions: int) -> tuple[NDArray[np.float32], ...]:
 
 
 def _mix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Turn all vectors alike, so that every dimension tells something of each.
+    """Rotate all vectors alike, so that every dimension carries information about each vector.
 
-    Signs of sparse vectors tell little: without this, of the true first 10 of 20,000 vectors of the
-    `hash` embedder 3 were found, with it all; real models lose nothing. Two Hartley transforms of
-    randomly flipped dimensions are a rotation that needs no matrix.
+    Signs of sparse vectors carry little information: among 20,000 vectors of the `hash` embedder, 3
+    of the true first 10 were found without the rotation, and all 10 with it; real models lose
+    nothing. Two Hartley transforms of randomly flipped dimensions are a rotation without a matrix.
     """
     mixed, dimensions = vectors, vectors.shape[1]
     for flips in _flips(dimensions):
-        # The second half of the waves is the first one mirrored: rfft is three times as fast.
+        # The second half of the spectrum mirrors the first: rfft is three times as fast as fft.
         waves = np.fft.rfft(mixed * flips, axis=1)
         mirrored = waves[:, (dimensions - 1) // 2 : 0 : -1]
         mixed = np.concatenate([waves.real - waves.imag, mirrored.real + mirrored.imag], axis=1)
@@ -127,7 +127,7 @@ def _to_fixed_point(vectors: NDArray[np.float32]) -> NDArray[np.int16]:
 def build_vectors(
     slots: Sequence[int], rows: NDArray[np.float32]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.int16]]:
-    """Arrange vectors by slot, so that a chunk's windows stand together."""
+    """Sort vectors by slot, so that the windows of a chunk are adjacent."""
     order = np.argsort(np.array(slots, np.int64), kind="stable")
     arranged = rows[order]
     return np.array(slots, np.uint32)[order], pack_signs(arranged), _to_fixed_point(arranged)
@@ -137,7 +137,7 @@ def merge(
     segments: Sequence[Segment],
     renumber: NDArray[np.int64] | None = None,
 ) -> Segment:
-    """Make one segment of several; with `renumber`, give slots new numbers and drop those at -1."""
+    """Merge segments into one; with `renumber`, give slots new numbers and drop slots at -1."""
     terms = np.concatenate([each.terms for each in segments])
     lengths = np.concatenate([np.diff(each.starts) for each in segments])
     offsets = np.cumsum([0, *(len(each.slots) for each in segments)])
@@ -166,7 +166,7 @@ def _gather(
     lengths: NDArray[np.int64],
     renumber: NDArray[np.int64] | None,
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint8], NDArray[np.int64]]:
-    """Copy posting lists in a new order, in blocks that bound the memory it takes."""
+    """Copy posting lists in a new order, in blocks, to bound the memory needed."""
     ends = np.cumsum(lengths)
     total = int(ends[-1]) if len(ends) else 0
     slots = np.empty(total, np.uint32)
@@ -229,7 +229,7 @@ def _merge_vectors(
 
 
 def without_vectors(segment: Segment, dimensions: int) -> Segment:
-    """Keep the words of a segment, with room for vectors of a model of so many dimensions."""
+    """Copy a segment with its postings and without vectors, for a model of `dimensions`."""
     nothing = empty_segment(dimensions)
     return replace(
         segment,
@@ -240,7 +240,7 @@ def without_vectors(segment: Segment, dimensions: int) -> Segment:
 
 
 def empty_segment(dimensions: int) -> Segment:
-    """Make a segment of nothing."""
+    """Make an empty segment."""
     return Segment(
         np.empty(0, np.uint64),
         np.zeros(1, np.int64),

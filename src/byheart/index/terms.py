@@ -1,4 +1,4 @@
-"""Terms: the words that a chunk is found by."""
+"""Make the terms that a chunk is found by."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from byheart.model import ECHO
 def chunk_terms(chunk: ChunkText) -> list[str]:
     """List the terms that a chunk is found by: its text, its headings, its title and summary.
 
-    A word of a title or heading counts twice: on every evaluation set with titles that ranks better
-    (docs/quality.md). A chunk that repeats another text has no terms: the other text is found.
+    A word of a title or heading counts twice: that ranks better on every evaluation set with titles
+    (docs/quality.md). A chunk that repeats another text has no terms: searches find the other text.
     """
     if chunk.chunk_type == ECHO:
         return []

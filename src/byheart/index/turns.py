@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from byheart.index.array_search import Selection, Slots, View
 
-# How many turns count on each side.
+# The number of turns that count as neighbours on each side.
 NEIGHBOURS = 2
 # After a pause of an hour (in microseconds) another conversation begins.
 _LONGEST_PAUSE = 3_600_000_000
@@ -18,8 +18,8 @@ def find_neighbours(
 ) -> NDArray[np.int64]:
     """Name the two turns before each chunk and the two after it, nearest first; 0 for none.
 
-    They are found by their order in the session, wherever they are stored. Turns that the filter
-    keeps out are passed over, as if they had never been.
+    Neighbours are found by their order in the session, wherever they are stored. Turns outside the
+    filter are skipped, as if they did not exist.
     """
     slots = view.slots_of(chunk_nos)
     found = np.zeros((len(slots), 2 * NEIGHBOURS), np.int64)
@@ -34,7 +34,7 @@ def find_neighbours(
 
 
 def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Take the turns of the same session around each; all by their places in the order."""
+    """Take the turns of the same session around each turn, all by their places in the order."""
     at = np.searchsorted(said, mine)
     last = len(said) - 1
     # A turn that is not selected itself is located before the next one that is.
@@ -55,14 +55,14 @@ def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int6
 
 
 def _selected(view: View, selection: Selection) -> Slots:
-    """List the places of the turns that a filter lets through; kept with the selection."""
+    """List the places of the turns within a filter; cache the list with the selection."""
     if not selection.turns:
         selection.turns.append(np.flatnonzero(selection.chunks.take(view.by_turn)))
     return selection.turns[0]
 
 
 def _places(view: View) -> NDArray[np.int32]:
-    """Give the place of each chunk in the order of turns, -1 for none; kept with the view."""
+    """Give the place of each chunk in the order of turns, or -1; cache the places with the view."""
     if not view.turn_places:
         places = np.full(len(view.chunks.chunk_nos), -1, np.int32)
         places[view.by_turn] = np.arange(len(view.by_turn), dtype=np.int32)
