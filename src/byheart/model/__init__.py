@@ -1,4 +1,4 @@
-"""The nouns: plain, frozen values without I/O that every room and every door shares."""
+"""Define the value types: plain, frozen, without I/O, and shared by all folders."""
 
 from byheart.model.answers import (
     FUSIONS,

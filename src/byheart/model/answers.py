@@ -1,4 +1,4 @@
-"""What a question is answered with: hits, how they came to be ranked so, and a verdict."""
+"""Define the answers of searches: hits, the explanations of their ranks, and a verdict."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class MemoryFields:
-    """The memory's own fields that every hit carries.
+    """Hold the fields of its memory that every hit carries.
 
-    `damaged` says that the text shown is not the one that was saved: the store's file has changed.
+    `damaged` says that the text shown differs from the saved text: the store's file has changed.
     """
 
     memory_id: str
@@ -70,7 +70,7 @@ class MemoryFields:
 
     @property
     def text_id(self) -> str:
-        """Name this text of the memory: by its id, an earlier one by its version as well."""
+        """Give the id of this text: the memory's id, for an earlier text with its version."""
         return text_id(self.memory_id, self.version if self.replaced_at else None)
 
 
@@ -148,9 +148,9 @@ class IndexState:
 class VerdictExplanation:
     """What a verdict goes by: figures of the best hit; null where that leg was not asked.
 
-    `coverage` is the share of the question's words that it has, by rarity, `weight` how rare these
-    are together, `similarity` its cosine above that of unrelated texts, `chunks` how many it was
-    chosen from.
+    `coverage` is the share of the question's words that the hit contains, weighted by rarity;
+    `weight` is the total rarity of these words; `similarity` is the cosine of the hit above that of
+    unrelated texts; `chunks` is the number of chunks that were searched.
     """
 
     coverage: float | None

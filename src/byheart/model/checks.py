@@ -1,4 +1,4 @@
-"""What callers may say: every value checked once, with an error that says what is allowed."""
+"""Check the values that callers give, each once, with an error that says what is allowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ LONGEST_LABEL = 200
 LONGEST_TITLE = 1000
 LONGEST_SUMMARY = 10_000
 LONGEST_PATH = 4096
-# Of a path inside the server's folder for files: systems take some 4,000 bytes, with that folder.
+# The limit of a path inside the server's folder for files. Systems allow some 4,000 bytes in all,
+# including the path of that folder.
 LONGEST_OUTPUT_PATH = 1000
 LONGEST_METADATA_BYTES = 1_000_000
 LARGEST_LIMIT = 1000
@@ -29,7 +30,7 @@ LARGEST_VERSION = 10**9
 LARGEST_SEED = 2**32 - 1
 LONGEST_QUERY = 100_000
 LONGEST_TTL_DAYS = 365_000
-# Below this, memories are about the same things, but say something else.
+# Below this similarity, memories are about the same subject but say different things.
 LEAST_THRESHOLD = 0.8
 _LONGEST_SHOWN = 300
 
@@ -40,7 +41,7 @@ _Given = TypeVar("_Given")
 
 
 def show(value: object) -> str:
-    """Show a value within an error: no more of it than helps, whatever it is."""
+    """Show a value in an error message: at most as much of it as helps, whatever its type."""
     try:
         shown = repr(value)
     except Exception:  # noqa: BLE001 - it nests too deep, or its class cannot be shown
@@ -89,12 +90,12 @@ def check_label(name: str, value: object) -> str:
 
 
 def check_name(name: str, value: object) -> str:
-    """Accept what names a memory or a place in one: an id, or a path, in which anything may be."""
+    """Accept the name of a memory or of a place in it: an id, or a path with any characters."""
     return check_text(name, value, longest=LONGEST_PATH)
 
 
 def check_path(name: str, value: str | Path) -> Path:
-    """Accept what a user calls a file or folder, `~` and all, whether or not it is there."""
+    """Accept the path of a file or folder, expand `~`, and do not require that it exists."""
     if not isinstance(value, str | Path):
         raise InvalidInput(f"{name} must be a path, not {type(value).__name__}", "give it as text")
     if "\0" in str(value):
@@ -103,7 +104,7 @@ def check_path(name: str, value: str | Path) -> Path:
         )
     try:
         path = Path(value).expanduser()
-        # A name may be too long, in a folder that is closed to us, or a link to itself.
+        # A path may be too long, in an unreadable folder, or a link to itself.
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
         return path
@@ -131,7 +132,7 @@ def _check_visible(name: str, text: str) -> str:
 
 
 def check_memory_id(name: str, value: object) -> str:
-    """Accept the name of a memory: one of its texts or chunks would stand in the way later."""
+    """Accept the id of a memory; refuse the id of a text or chunk, which would conflict later."""
     text = check_label(name, value)
     if "@" in text or "#" in text:
         raise InvalidInput(f"{name} {show(text)} names a text or a chunk, not a memory")
@@ -144,7 +145,7 @@ def check_optional_label(name: str, value: object) -> str | None:
 
 
 def check_labels(name: str, value: object) -> tuple[str, ...]:
-    """Accept a list of short names; doubles are dropped, order is kept."""
+    """Accept a list of short names; drop duplicates and keep the order."""
     if value is None:
         return ()
     if isinstance(value, str | Mapping) or not isinstance(value, Iterable):
@@ -158,7 +159,7 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
 
 
 def check_sessions(name: str, value: object) -> tuple[str | None, ...]:
-    """Accept the sessions that something may belong to, `None` for what belongs to none."""
+    """Accept the sessions to search; `None` in the list means memories of no session."""
     if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         raise InvalidInput(
             f"{name} must be a list of sessions, not {show(value)}", f'give {name}=["…", None]'
@@ -167,7 +168,7 @@ def check_sessions(name: str, value: object) -> tuple[str | None, ...]:
 
 
 def check_items(value: Iterable[Item]) -> Iterable[Item]:
-    """Accept something to go through: a list of objects, or what gives one after another."""
+    """Accept an iterable of objects."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise InvalidInput(
             f"items must be a list of objects, not {type(value).__name__}",
@@ -202,7 +203,7 @@ def check_kinds(value: object) -> tuple[str, ...]:
 
 
 def check_role(value: object) -> str:
-    """Accept who says something: a lower-case slug."""
+    """Accept the role of a speaker: a lower-case slug."""
     return _check_slug(
         "role", value, "say who speaks: user, assistant, system, tool, or a word of your own"
     )
@@ -244,10 +245,10 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
 
 
 def check_query(value: object) -> str:
-    """Accept any text as a question, and none as an empty one."""
+    """Accept any text as a question, and `None` as an empty question."""
     if value is not None and not isinstance(value, str):
         raise InvalidInput(f"query must be text, not {type(value).__name__}")
-    # A lone surrogate cannot be stored, so nothing can match it: ask for the rest.
+    # A lone surrogate cannot be stored, so no text can match it: search for the rest.
     text = (value or "").encode("utf-8", "replace").decode().strip()
     if len(text) > LONGEST_QUERY:
         raise InvalidInput(
@@ -266,7 +267,7 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
 
 
 def check_bool(name: str, value: object) -> bool:
-    """Accept true or false; anything else could mean either."""
+    """Accept true or false only; any other value would be ambiguous."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} {show(value)} is not allowed", "give true or false")
     return value
@@ -359,7 +360,7 @@ def check_metadata(value: object) -> Mapping[str, Any]:
 
 
 def check_names(given: Iterable[str], allowed: Sequence[str], what: str) -> None:
-    """Refuse fields that do not exist, naming the nearest that does."""
+    """Refuse unknown fields, and name the nearest known field in the error."""
     for name in given:
         if name not in allowed:
             nearest = difflib.get_close_matches(str(name), allowed, 1)

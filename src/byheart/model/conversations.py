@@ -1,4 +1,4 @@
-"""What is said: turns, the sessions they make, and what lasts of them."""
+"""Define conversations: turns, sessions, summaries, and promoted memories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that are not as they were written: how reading code reports them."""
+"""Report rows that differ from what was written."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from contextlib import contextmanager
 
 
 class DamagedRow(ValueError):
-    """Say that a row holds a value that was never written."""
+    """Report that a row holds a value that was never written."""
 
 
-# The errors that code raises when it reads rows which are not as they were written.
+# The errors that code raises when it reads damaged rows.
 UNEXPECTED = (ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 
 
 @contextmanager
 def only_sound_rows() -> Iterator[None]:
-    """Report any failure to read rows as damage to them."""
+    """Report any failure to read rows as damage to these rows."""
     try:
         yield
     except DamagedRow:

@@ -1,4 +1,4 @@
-"""Who may come in over the network, and the one form in which nouns leave by any door."""
+"""Define API keys, and the JSON form of all value types at every interface."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ACCESSES: tuple[Access, ...] = ("read", "write")
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """Who may come in over the network: into which space, and how far.
+    """An API key: the space that it opens for network access, and how much it may do there.
 
     `last_used_at` is exact to a minute.
     """
@@ -32,7 +32,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class CreatedToken:
-    """A new token with its secret, which is not kept and cannot be shown again."""
+    """A new API key with its secret, which is not stored and cannot be shown again."""
 
     token: Token
     secret: str
@@ -44,8 +44,8 @@ def _field_names(noun: type[Any]) -> tuple[str, ...]:
 
 
 def to_wire(value: Any) -> Any:
-    """Turn nouns into what JSON can carry: the one shape every door shows."""
-    if value is None or isinstance(value, str | int | float):  # most of what there is
+    """Turn value types into JSON values, in the one form that every interface shows."""
+    if value is None or isinstance(value, str | int | float):  # the most frequent case
         return value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

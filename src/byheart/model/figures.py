@@ -1,4 +1,4 @@
-"""A store in figures: what it holds and takes, what it has done, how well it answers."""
+"""Define the figures of a store: contents, sizes, usage, and quality of answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Sizes:
 
     @property
     def total_bytes(self) -> int:
-        """Give what they take together."""
+        """Give the total size of the files."""
         return (
             self.store_bytes
             + self.log_bytes
@@ -55,7 +55,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """What a space holds, and the files of its store."""
+    """The contents of a space in numbers, and the files of its store."""
 
     index: IndexState
     kinds: Mapping[str, int]
@@ -127,7 +127,7 @@ class CacheStats:
 class Stats:
     """What a space holds, and what its store has done since some moment, in all processes.
 
-    Queries and saves are the space's own; index work and caches are the whole store's.
+    Queries and saves are counted for the space; index work and caches for the whole store.
     """
 
     store: str
@@ -150,10 +150,11 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class BenchFigures:
-    """How questions made of the store's own passages were answered in one mode.
+    """The figures of one search mode for questions made from the store's own passages.
 
-    `recall` is the share found among the first k, `called_none` counts those of which the verdict
-    said there was nothing, `called_answered` the unrelated ones of which it said there was.
+    `recall` is the share of questions whose passage was among the first k hits. `called_none`
+    counts questions for which the verdict wrongly said that there is no answer; `called_answered`
+    counts unrelated questions for which the verdict said that there is one.
     """
 
     mode: Mode
@@ -169,7 +170,7 @@ class BenchFigures:
 
 @dataclass(frozen=True, slots=True)
 class BenchRun:
-    """The figures of one run, as they are kept to be compared with."""
+    """The figures of one benchmark run, kept for later comparison."""
 
     at: datetime
     space: str
@@ -182,7 +183,7 @@ class BenchRun:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What a bench found: figures, those of the run before, and in a line if anything is wrong."""
+    """The result of a benchmark: its figures, those of the previous run, and any problem found."""
 
     store: str
     run: BenchRun

@@ -1,4 +1,4 @@
-"""What is saved: memories, the passages they are cut into, and what they are about."""
+"""Define memories, the passages they are cut into, and the entities they name."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Operation = Literal["create", "update", "supersede", "forget", "restore", "pin",
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "file", "import")
 
 HEADING_SEPARATOR = " > "
-# The type of a chunk that is too short to be embedded: it is found by its words alone.
+# The type of a chunk that is too short to be embedded: searches find it only by its words.
 ASIDE = "aside"
-# The type of a chunk that repeats what was put into the prompt: it is kept, and not found.
+# The type of a chunk that repeats a text from the prompt: it is stored, but never found.
 ECHO = "echo"
-# What needs no vectors.
+# The types of chunks that need no vectors.
 UNEMBEDDED = (ASIDE, ECHO)
 
 
@@ -58,17 +58,17 @@ class Chunk:
 
     @property
     def section(self) -> tuple[Heading, ...]:
-        """Give the headings of the section it belongs to."""
+        """Give the headings of the section that the chunk belongs to."""
         return section_of(self.headings)
 
 
 def text_id(memory_id: str, version: int | None) -> str:
-    """Name a text of a memory: the current one, or the one an earlier version ended with."""
+    """Make the id of a text: the current text, or the last text of an earlier version."""
     return memory_id if version is None else f"{memory_id}@{version}"
 
 
 def client_id_of(path: str) -> str:
-    """Name the memory of a file, so that two files with the same text are two memories."""
+    """Make the client id of a file's memory; two files with the same text are two memories."""
     return f"file:{path}"
 
 
@@ -79,21 +79,21 @@ def usual_origin(
     agent_id: str | None,
     client_id: str | None = None,
 ) -> Origin:
-    """Say whose words a text holds if nobody says so: by what it is, who spoke, who saved it."""
+    """Derive the origin of a text from its kind, its speaker and the agent that saved it."""
     if role == "tool" or kind == "tool_output":
         return "tool"
     if kind == "file" or path is not None:
         return "file"
     if role is not None:
         return "user" if role == "user" else "agent"
-    # The running summary of a session is named ''.
+    # The running summary of a session has the client id ''.
     return "agent" if agent_id is not None or client_id == "" else "user"
 
 
 def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
     """Give the headings down to the first at depth two or more: the section of a passage.
 
-    A document that starts at `##` therefore groups by that heading, not by two of them.
+    A document that starts at `##` is therefore grouped by that heading alone.
     """
     for depth, heading in enumerate(headings, start=1):
         if heading.level >= 2:
@@ -105,7 +105,7 @@ def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
 class Memory:
     """One saved text with everything known about it.
 
-    `damaged` says that `content` does not have the hash that it was saved with.
+    `damaged` says that the hash of `content` differs from the saved hash.
     """
 
     memory_id: str
@@ -145,13 +145,13 @@ class Memory:
 
     @property
     def scope(self) -> Literal["session", "global"]:
-        """Say whether it belongs to one session or to the whole space."""
+        """Say whether the memory belongs to one session or to the whole space."""
         return "global" if self.session_id is None else "session"
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What a memory must be to be considered at all; `None` and `()` mean no restriction."""
+    """The conditions that a memory must satisfy; `None` and `()` mean no restriction."""
 
     space: str
     session_id: str | None = None
@@ -178,8 +178,8 @@ class Filter:
 class SaveResult:
     """What became of one saved text; `degraded` is why vectors are missing, if some are.
 
-    `secrets_found` counts what looks like a secret in it, by kind; `secrets_redacted` says whether
-    the settings had it replaced.
+    `secrets_found` counts probable secrets in the text by kind; `secrets_redacted` says whether the
+    settings caused them to be replaced.
     """
 
     memory_id: str

@@ -1,4 +1,4 @@
-"""What goes into a prompt, and the receipt for what does not."""
+"""Define the contents of a prompt, and the receipt that lists what was left out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LeftOutReason = Literal[
 class ContextItem:
     """Something that a context holds, and where it is from; `cut` if not to its end.
 
-    An identity file has a path and no `memory_id`: that is empty.
+    An identity file has a path, and its `memory_id` is empty.
     """
 
     part: ContextPart
@@ -66,7 +66,7 @@ class LeftOut:
 class ContextReceipt:
     """What a context holds and what not; `tokens` are by part, `frame` is what holds them.
 
-    `counter` names the model whose tokens were counted, or is `estimate`.
+    `counter` is the name of the model whose tokens were counted, or `estimate`.
     """
 
     items: tuple[ContextItem, ...]
@@ -105,7 +105,7 @@ class AnthropicPrompt:
 class ContextAnswer:
     """What goes into a prompt, within a token budget, as one text and as messages.
 
-    `text` begins with `stable`, which is the same bytes until its content changes.
+    `text` begins with `stable`, whose bytes stay the same until its content changes.
     """
 
     session_id: str

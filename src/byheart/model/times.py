@@ -1,4 +1,4 @@
-"""Times as the store keeps them: microseconds since 1970-01-01 UTC."""
+"""Convert times to and from the form of the store: microseconds since 1970-01-01 UTC."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_micros(moment: datetime) -> int:
-    """Count the microseconds, exactly (floats would lose the last digits)."""
+    """Convert a moment to microseconds exactly (floats would lose the last digits)."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_micros(micros: int) -> datetime:
-    """Give the moment, in UTC."""
+    """Convert microseconds to a moment in UTC."""
     try:
         return _EPOCH + timedelta(microseconds=micros)
     except (OverflowError, TypeError) as error:
@@ -25,5 +25,5 @@ def from_micros(micros: int) -> datetime:
 
 
 def now_micros() -> int:
-    """Give the present moment."""
+    """Give the present moment in microseconds."""
     return to_micros(clock.now())

@@ -1,4 +1,4 @@
-"""What became of a store that was tended: merged, forgotten, mended, moved."""
+"""Define the results of upkeep: merging, forgetting, repairing, exporting and importing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Forgotten:
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """What became of a change of model; `made` and `reused` count the texts embedded or known."""
+    """The result of a model change; `made` and `reused` count texts embedded and texts reused."""
 
     model_from: str | None
     model_to: str
@@ -91,7 +91,7 @@ class Reembedding:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing the doctor looked at, what it saw, and what to do about it."""
+    """The result of one check of the doctor, and what to do about it."""
 
     check: str
     ok: bool
@@ -102,7 +102,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class TransferProgress:
-    """How far an export or import has come: `done` of `total` memories, bytes, files or chunks."""
+    """The progress of an export or import: `done` of `total` memories, bytes, files or chunks."""
 
     memories: int
     done: int
@@ -112,9 +112,9 @@ class TransferProgress:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What an export wrote; `path` is `None` for a stream.
+    """The result of an export; `path` is `None` for a stream.
 
-    `damaged` names memories whose text is not the one that was saved; an import refuses them.
+    `damaged` lists memories whose text differs from the saved text; an import refuses them.
     """
 
     path: str | None
@@ -128,7 +128,7 @@ class Exported:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What an import left out because it could not be read, and why."""
+    """An item that an import left out because it could not be read, and the reason."""
 
     place: str
     reason: str
@@ -136,7 +136,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What an import took in otherwise than it was meant: what became of it, and why."""
+    """An item that an import could not take over unchanged: what was saved instead, and why."""
 
     place: str
     what: str
@@ -145,12 +145,12 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What an import did, or would do; `refused` counts texts that had been forgotten for good.
+    """The result of an import or of its dry run; `refused` counts texts forgotten for good.
 
-    `format` is `mixed` if there were several; `files` counts those of each. `sessions`, `turns` and
-    `memories` say what the files of other programs hold, `left_out` what in them is not taken over,
-    `redacted` how many secrets were taken out of what came in; `remarks` name notes whose front
-    matter could not be taken as it was meant.
+    `format` is `mixed` if there were several; `files` counts the files of each format. `sessions`,
+    `turns` and `memories` count the contents of files of other programs, and `left_out` the parts
+    that are not imported. `redacted` counts the secrets that were replaced in imported texts.
+    `remarks` names notes whose front matter could not be taken over as intended.
     """
 
     imported: int

@@ -1,4 +1,4 @@
-"""The folders whose files are memories, and how far their index has come."""
+"""Define workspaces (folders whose files are memories) and the progress of their index."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-# A process that keeps a workspace fresh and was not heard of for so long is taken for dead.
+# A watcher without a heartbeat for this long is considered dead.
 STALE_SECONDS = 20.0
 
 
@@ -36,20 +36,20 @@ class FileError:
 
 @dataclass(frozen=True, slots=True)
 class RedactedFile:
-    """A file of which secrets were replaced in its memory, and how many of each kind."""
+    """A file whose memory had secrets replaced, and the number of each kind."""
 
     path: str
     secrets: Mapping[str, int]
 
     @property
     def count(self) -> int:
-        """Count its secrets."""
+        """Count the secrets of the file."""
         return sum(self.secrets.values())
 
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """How far the index of a workspace has come: first files are read, then chunks embedded."""
+    """The progress of indexing a workspace: first files are read, then chunks are embedded."""
 
     files: int
     files_total: int
@@ -60,11 +60,11 @@ class IndexProgress:
 
 @dataclass(frozen=True, slots=True)
 class Indexed:
-    """What became of the files of a workspace.
+    """The result of indexing the files of a workspace.
 
-    Skipped are those that had not changed, restored those that were gone and are back, empty those
-    that were found to hold no text. `redacted_files` names the files that were indexed this time
-    with their secrets replaced, `secrets_redacted` counts these secrets.
+    Skipped files had not changed, restored files had been missing and are back, and empty files
+    hold no text. `redacted_files` names the files that were indexed this time with their secrets
+    replaced, and `secrets_redacted` counts these secrets.
     """
 
     root: str
