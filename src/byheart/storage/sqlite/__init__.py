@@ -1,4 +1,4 @@
-"""Memories in one SQLite file."""
+"""Store memories in one SQLite file."""
 
 from byheart.storage.sqlite.storage import SqliteStorage
 

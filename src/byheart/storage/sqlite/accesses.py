@@ -1,4 +1,4 @@
-"""How often memories are given out: counted when that costs nothing, or else a little later."""
+"""Count accesses of memories: at once if no other process writes, or else a little later."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from byheart.storage.sqlite.notes import Notes
 
 
 class Accesses:
-    """Count accesses by space and memory: how many, and when the last one was."""
+    """Count accesses by space and memory, and record the time of the last one."""
 
     def __init__(self, database: Database) -> None:
         self._notes = Notes[tuple[str, str], tuple[int, int]](database, versions.count_accesses)

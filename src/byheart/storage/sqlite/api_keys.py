@@ -1,4 +1,4 @@
-"""Tokens as rows: read at every check, so that every process refuses a revoked one at once."""
+"""Store API keys as rows, read at every check: every process refuses a revoked key at once."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LOOKED_UP_BYTES = 8
 
 
 class SqliteTokens:
-    """Keep tokens by the hash of their secrets."""
+    """Keep API keys by the hash of their secrets."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -29,7 +29,7 @@ class SqliteTokens:
         self.flush = self._uses.flush
 
     def add(self, token: Token, secret_hash: bytes) -> None:
-        """Add a token, unless its name is taken."""
+        """Add an API key, unless its name is taken."""
         with self._database.writing() as connection:
             taken: list[Any] = connection.execute(
                 "SELECT expires_at FROM tokens WHERE name = ?", (token.name,)
@@ -46,7 +46,7 @@ class SqliteTokens:
             )
 
     def list(self, space: str | None) -> list[Token]:
-        """List the tokens of a space, or of all, oldest first."""
+        """List the API keys of a space, or of all spaces, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 f"SELECT {_TOKEN} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
@@ -56,7 +56,7 @@ class SqliteTokens:
         return [_to_token(row) for row in rows]
 
     def find(self, secret_hash: bytes) -> Token | None:
-        """Find the token whose secret has this hash."""
+        """Find the API key whose secret has this hash."""
         with self._database.reading() as connection:
             rows: list[Any] = connection.execute(
                 f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
@@ -68,13 +68,13 @@ class SqliteTokens:
         return None
 
     def remove(self, token_id: str) -> bool:
-        """Remove a token; say whether it was there."""
+        """Remove an API key; say whether it existed."""
         with self._database.writing() as connection:
             connection.execute("DELETE FROM tokens WHERE token_id = ?", (token_id,))
             return connection.changes() > 0
 
     def note_use(self, token_id: str, at: datetime) -> None:
-        """Note when a token was used; never wait: what others who write delay is noted later."""
+        """Record when an API key was used; never wait: while others write, record it later."""
         self._uses.add(lambda uses: uses.update({token_id: to_micros(at)}))
 
 

@@ -1,6 +1,6 @@
-"""Bookmarks: how far files that grow were read.
+"""Store bookmarks: how far growing files were read.
 
-They are kept in the store and nowhere else, so that a copy of it knows how far it was itself.
+Bookmarks are kept only in the store, so that a copy of the store has its own bookmarks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import apsw
 from byheart.model.times import now_micros
 from byheart.storage.sqlite.database import Database
 
-# A file that nobody went on with for so long is read from its beginning again, if ever.
+# A file that nobody reads for this long is read from its beginning again.
 _KEPT_MICROS = timedelta(days=60) // timedelta(microseconds=1)
 
 
@@ -23,14 +23,14 @@ class SqliteBookmarks:
         self._database = database
 
     def find(self, path: str, space: str) -> str | None:
-        """Give the bookmark of a file, if there is one."""
+        """Give the bookmark of a file, or `None`."""
         with self._database.reading() as connection:
             return connection.execute(  # type: ignore[no-any-return]
                 "SELECT mark FROM bookmarks WHERE space = ? AND path = ?", (space, path)
             ).get
 
     def put(self, path: str, space: str, mark: str) -> None:
-        """Put the bookmark of a file where it belongs now; let go of those long out of use."""
+        """Set the bookmark of a file; remove bookmarks that have not been used for long."""
         now = now_micros()
         with self._database.writing() as connection:
             connection.execute(
@@ -43,5 +43,5 @@ class SqliteBookmarks:
 
 
 def remove(connection: apsw.Connection, space: str) -> None:
-    """Take the bookmarks of a space out: they may quote what is to be forgotten for good."""
+    """Remove the bookmarks of a space: they may quote texts that are to be forgotten for good."""
     connection.execute("DELETE FROM bookmarks WHERE space = ?", (space,))

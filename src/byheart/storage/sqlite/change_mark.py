@@ -1,9 +1,9 @@
-"""The number of the last change, kept beside the store as well: so that lost changes show.
+"""Keep the number of the last change beside the store as well, to detect lost changes.
 
-SQLite replays its log up to the first damaged frame and takes everything behind it for never
-written: saves that were acknowledged are gone, and nothing says so. A file of a few bytes, written
-after each commit, knows better. It is not synced, so a power cut can only make it older than the
-store; a store that is older than this file has lost something, or is an older copy.
+SQLite replays its log up to the first damaged frame and ignores the rest: acknowledged saves
+disappear without any error. A file of a few bytes, written after each commit, detects that. The
+file is not synced, so a power cut can only make it older than the store; a store that is older than
+this file has lost changes, or is an older copy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LAST = "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
 
 
 class Change(NamedTuple):
-    """A change of one store; `stamp` tells it from one of the same number in another past."""
+    """A change of one store; `stamp` distinguishes changes of the same number in two histories."""
 
     store_id: str
     change_no: int
@@ -33,7 +33,7 @@ class Change(NamedTuple):
 
 
 class ChangeMark:
-    """Remember the last change, and notice a store that does not have it."""
+    """Remember the last change, and detect a store that does not have it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -50,12 +50,12 @@ class ChangeMark:
         stamp = connection.execute(
             "SELECT stamp FROM changes WHERE change_no = ?", (known.change_no,)
         ).get
-        # Earlier numbers are dropped when a store is compacted.
+        # Compacting a store drops earlier numbers.
         if known.change_no > here.change_no or stamp not in (None, known.stamp):
             self._lost = known, here.change_no
 
     def trouble(self) -> str | None:
-        """Say that changes are missing, unless somebody accepted the store as it is."""
+        """Report that changes are missing, unless a user accepted the store as it is."""
         if self._lost is None:
             return None
         known, last = self._lost
@@ -75,7 +75,7 @@ class ChangeMark:
         return None if row is None or not self._store_id else Change(self._store_id, *row)
 
     def read(self) -> Change | None:
-        """Give the change that the file knows; `None` if it is missing or damaged."""
+        """Read the change from the file; return `None` if the file is missing or damaged."""
         try:
             content = self._path.read_bytes()
         except OSError:
@@ -87,12 +87,12 @@ class ChangeMark:
         return Change(store_id.decode("ascii", "replace"), change_no, stamp)
 
     def note(self, change: Change | None) -> None:
-        """Write down a change that was committed, unless one is missing that nobody gave up."""
+        """Write a committed change to the file, unless changes are missing and not accepted."""
         if change is not None and self._lost is None:
             self._write(change)
 
     def accept(self, connection: apsw.Connection) -> None:
-        """Take the store as it is for whole from now on."""
+        """Accept the present state of the store as complete."""
         self._lost = None
         change = self.last(connection)
         if change is None:
@@ -103,7 +103,7 @@ class ChangeMark:
 
     def _write(self, change: Change) -> None:
         fields = _FIELDS.pack(change.store_id.encode("ascii", "replace"), *change[1:])
-        # A disk that is full must not fail a save that is committed.
+        # A full disk must not make a committed save fail.
         with contextlib.suppress(OSError):
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
             try:

@@ -1,4 +1,4 @@
-"""The log of changes, from which every process brings its index up to date."""
+"""Write the log of changes, by which every process updates its index."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import apsw
 
 
 def record_switch(connection: apsw.Connection) -> None:
-    """Tell every process's index that all vectors are to be read again: they are of another model.
+    """Make every process read all vectors again, because the model was switched.
 
-    No memory has the number 0.
+    The log records a switch under the number 0, which no memory has.
     """
     record_change(connection, [0])
 
 
 def record_change(connection: apsw.Connection, memory_nos: Sequence[int]) -> None:
-    """Tell every process's index which memories to look at again."""
+    """Make the index of every process read these memories again."""
     connection.executemany(
         "INSERT INTO changes (memory_no, stamp) VALUES (?, ?)",
         ((memory_no, secrets.randbits(62)) for memory_no in memory_nos),

@@ -1,4 +1,4 @@
-"""Checksums of texts: whether what is read is what was written."""
+"""Check by checksums whether texts are read as they were written."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _TEXTS = """
 
 
 def checksum_of(content: str) -> int:
-    """Give the CRC-32 of a passage: some two microseconds for one of 400 tokens."""
+    """Compute the CRC-32 of a passage; 400 tokens take some two microseconds."""
     return zlib.crc32(content.encode())
 
 
 def hash_of(content: str) -> str:
-    """Give the SHA-256 of a whole text in hexadecimal."""
+    """Compute the SHA-256 of a whole text in hexadecimal."""
     return sha256(content.encode()).hexdigest()
 
 
 def texts(connection: apsw.Connection) -> Iterator[tuple[int, bool, list[tuple[int, str]]]]:
-    """Give every memory's number, whether its text has its hash, and its chunks by number."""
+    """Give the number of every memory, whether its text has its hash, and its chunks by number."""
     rows: Any = connection.execute(_TEXTS)
     for (memory_no, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
         chunks = [(number, content) for _, _, number, content in parts if number is not None]
@@ -38,8 +38,8 @@ def texts(connection: apsw.Connection) -> Iterator[tuple[int, bool, list[tuple[i
 
 
 def fill(connection: apsw.Connection) -> None:
-    """Give a checksum to every chunk of a text that is as it was saved."""
-    # All are read before any is written: a row that moves would be read twice.
+    """Set the checksum of every chunk whose text still has its hash."""
+    # Read all rows before writing any: a row that moves would be read twice.
     sound = [
         (checksum_of(content), number)
         for _, fits, chunks in texts(connection)

@@ -1,4 +1,4 @@
-"""Conversation: the turns of a session in order, its running summary, and what is pinned."""
+"""Read the turns of a session in order, its running summary, and pinned memories."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def turns(
     """List turns, oldest first; with `latest`, `offset` counts from the end."""
     clause, values = _turns(where, roles, now)
     order = "DESC" if latest else "ASC"
-    # Picked by number first: SQLite would put together every text in order to sort it.
+    # Pick rows by number first: otherwise SQLite would load every text to sort the rows.
     rows: Any = connection.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
         f"FROM memories m WHERE {clause} ORDER BY m.turn_no {order}, m.memory_no {order} "
@@ -51,7 +51,7 @@ def count_turns(connection: apsw.Connection, where: Filter, roles: Sequence[str]
 def salient_turns(
     connection: apsw.Connection, where: Filter, roles: Sequence[str], limit: int, now: int
 ) -> list[SaidTurn]:
-    """Pick the first turn and those that matter most, in order."""
+    """Pick the first turn and the most important turns, in order."""
     clause, values = _turns(where, roles, now)
     rows: list[Any] = connection.execute(
         "SELECT role, summary FROM (SELECT role, summary, row_number() "
@@ -81,7 +81,7 @@ def running_summary(connection: apsw.Connection, session_id: str, space: str) ->
 
 
 def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]:
-    """List what is pinned, in the order in which it was."""
+    """List the pinned memories, in the order in which they were pinned."""
     clause, values = where_clause(where, now)
     rows: Any = connection.execute(
         f"SELECT {MEMORY} FROM memories m INDEXED BY memories_by_pin "
@@ -92,7 +92,7 @@ def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]
 
 
 def pin(connection: apsw.Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-    """Pin a memory or take its pin away, and write that down if it was otherwise before."""
+    """Pin a memory or remove its pin, and record that in the history if it is a change."""
     memory_no, before = versions.live(connection, memory_id, space, "pinned_at")
     if pinned == (before is not None):
         return

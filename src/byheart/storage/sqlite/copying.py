@@ -1,4 +1,4 @@
-"""Copying: a whole store in one file, as it was at one moment, while others go on using it."""
+"""Copy a whole store to one file, as it is at one moment, while other processes use it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from byheart.system.private_files import FILE_MODE
 
 
 def copy(database: Database, path: Path) -> None:
-    """Write a compact copy under another name first: a copy that is there is whole."""
-    # A connection of its own: this process's writers need not wait.
+    """Write a compact copy under a temporary name first, so that a finished copy is complete."""
+    # A separate connection, so that the writers of this process need not wait.
     with database.connected() as connection:
         _copy_whole(database, connection, path)
 
@@ -25,7 +25,7 @@ def _copy_whole(database: Database, connection: apsw.Connection, path: Path) -> 
     partial = path.with_name(f"{path.name}.partial")
     try:
         partial.unlink(missing_ok=True)
-        # Made before it is written to: nobody else may read a copy, finished or not.
+        # Create the file with its mode before writing: no other user may read an unfinished copy.
         partial.touch(mode=FILE_MODE)
         with database.translated():
             connection.execute("VACUUM INTO ?", (str(partial),))
@@ -41,7 +41,7 @@ def _copy_whole(database: Database, connection: apsw.Connection, path: Path) -> 
 
 
 def _sync(path: Path) -> None:
-    # VACUUM INTO leaves that to the operating system.
+    # VACUUM INTO does not sync the file.
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 

@@ -1,4 +1,4 @@
-"""One SQLite file: its connections, its transactions and what its errors mean."""
+"""Manage one SQLite file: its connections, its transactions and the meaning of its errors."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from byheart.system.private_files import FILE_MODE, make_private_folder
 _PRAGMAS = (
     "PRAGMA foreign_keys = ON",
     "PRAGMA synchronous = FULL",  # an acknowledged save survives power loss
-    "PRAGMA fullfsync = ON",  # on macOS a plain fsync leaves it in the disk's own cache
-    "PRAGMA secure_delete = ON",  # what is deleted is overwritten, not merely let go
+    "PRAGMA fullfsync = ON",  # on macOS a plain fsync leaves data in the disk's cache
+    "PRAGMA secure_delete = ON",  # deleted data is overwritten, not merely freed
     "PRAGMA temp_store = MEMORY",
     "PRAGMA cache_size = -8000",
     "PRAGMA journal_size_limit = 67108864",
 )
 
 
-# Only what is valid was written: the bytes have changed since.
+# Only valid values are ever written: these bytes have changed since.
 _DAMAGED = (UnicodeDecodeError, json.JSONDecodeError, DamagedRow)
 _creating = threading.Lock()
 
@@ -47,16 +47,16 @@ _creating = threading.Lock()
 def _create_private(path: Path) -> None:
     """Create the file of a new store; SQLite gives its log the same permissions.
 
-    One thread at a time: closing a file that SQLite has open here would drop SQLite's locks.
+    Only one thread at a time may do so: closing a file that SQLite has open drops SQLite's locks.
     """
     with using(path), _creating, contextlib.suppress(OSError):
-        # If the system refuses, SQLite says why.
+        # If the system refuses, SQLite reports the reason.
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
 
 def _look_at(path: str) -> tuple[int, int] | None:
-    """Say which file a path means now, without opening it: that would drop SQLite's locks."""
+    """Identify the file at a path without opening it, which would drop SQLite's locks."""
     try:
         found = os.stat(path)  # noqa: PTH116 (twice as fast, and every search begins here)
     except OSError:
@@ -85,13 +85,13 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._log_path = path.with_name(path.name + "-wal")
         self._file, self._log_file = str(path), str(self._log_path)
-        # While any connection is open, SQLite keeps its log: then it must stay the same file.
+        # While any connection is open, SQLite keeps its log, which must stay the same file.
         self._log_identity: tuple[int, int] | None = None
         self._log_lost: str | None = None
         self._open_count = 0
         self._counting = threading.Lock()
         self.change_mark = ChangeMark(path.with_name(path.name + "-last"))
-        # What this program knows how to write to; none while that is being found out.
+        # The schema that this program can write; `None` until the migration has determined it.
         self.schema_version: int | None = None
         close_before_fork(self._close_unused)
         renew_after_fork(self._renew)
@@ -117,7 +117,7 @@ class Database:
 
     @contextmanager
     def connected(self) -> Iterator[apsw.Connection]:
-        """Hold a connection of one's own."""
+        """Hold a separate connection."""
         self._check_in()
         with using(self.path):
             connection = self._connect()
@@ -127,7 +127,7 @@ class Database:
                 self._close(connection)
 
     def _connect(self) -> apsw.Connection:
-        """Open a connection that waits its turn and keeps what it commits."""
+        """Open a connection that waits for locks and commits durably."""
         self._check_in()
         with self.translated():
             if not self.writable and not self.path.exists():
@@ -154,19 +154,19 @@ class Database:
         wal = self._log_path
         if self.writable or (wal.exists() and wal.stat().st_size):
             return f"file:{quote(str(self.path))}"
-        # A WAL database on a read-only file system can only be opened as one that never changes.
+        # SQLite opens a WAL database on a read-only file system only as immutable.
         return f"file:{quote(str(self.path))}?immutable=1"
 
     def _flags(self) -> int:
         if self.writable:
-            # A file that was there and is gone is not to be made anew, and empty.
+            # A file that existed and is missing now must not be created again as an empty one.
             create = 0 if self._identity else apsw.SQLITE_OPEN_CREATE
             return apsw.SQLITE_OPEN_READWRITE | create | apsw.SQLITE_OPEN_URI
         return apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """Hold one snapshot of everything committed before, whatever others write meanwhile."""
+        """Hold one snapshot of everything committed before; later writes do not change it."""
         self._check_in()
         with using(self.path), self.translated():
             connection = self._take_idle() or self._open_reader()
@@ -189,10 +189,10 @@ class Database:
 
     @contextmanager
     def noting(self, wait_ms: int) -> Iterator[apsw.Connection]:
-        """Hold the write lock for something of little weight: the disk is not waited for.
+        """Hold the write lock for a minor write that does not wait for the disk.
 
-        Readers' connections serve: what they have read stays known to them, which it would not if
-        another one wrote.
+        The write uses a reader's connection, so that this connection keeps its page cache; a write
+        by another connection would make the cache invalid.
         """
         self._check_in()
         with using(self.path), self.translated():
@@ -210,8 +210,8 @@ class Database:
         connection = self._connect()
         if self.writable:
             connection.transaction_mode = "IMMEDIATE"
-            # Whoever saves a text syncs the log, and checkpoints. Where nobody saves, one note in
-            # some ten thousand does it, before the log is large.
+            # A save of a text syncs and checkpoints the log. In a process that saves nothing, one
+            # note in some ten thousand does so, before the log becomes large.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA wal_autocheckpoint = 10000")
         return connection
@@ -219,12 +219,12 @@ class Database:
     def _take_idle(self) -> apsw.Connection | None:
         try:
             return self._idle.pop()
-        except IndexError:  # asking first would race with other threads
+        except IndexError:  # checking first would race with other threads
             return None
 
     def _give_back(self, connection: apsw.Connection) -> None:
-        # A reader without write access may have opened the file as one that never changes, before
-        # a writer came: it looks again each time. An interrupt can leave a transaction open.
+        # A reader without write access may have opened the file as immutable before a writer
+        # came, so it opens a new connection each time. An interrupt can leave a transaction open.
         if self._closed or not self.writable or connection.in_transaction:
             self._close(connection)
         else:
@@ -239,7 +239,7 @@ class Database:
             self._shut(connection)
 
     def _shut(self, connection: apsw.Connection) -> None:
-        # What was committed is in the log: a checkpoint that fails here loses nothing.
+        # All commits are in the log: a checkpoint that fails here loses nothing.
         with contextlib.suppress(apsw.Error):
             connection.close()
         with self._counting:
@@ -249,7 +249,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Hold the write lock for one transaction: commit all of it, or leave no trace."""
+        """Hold the write lock for one transaction: commit all of it, or nothing."""
         self._check_in()
         if not self.writable:
             raise StoreReadOnly(
@@ -273,14 +273,14 @@ class Database:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
-            # Deleted in the meantime, the log would take with it what was just committed.
+            # If the log was deleted in the meantime, this commit is lost with it.
             self._check_log()
             if self._log_identity is None:
                 self._note_log()
             self.change_mark.note(change)
 
     def _refuse_newer(self, connection: apsw.Connection) -> None:
-        """Write nothing to a store that a newer program has changed while this one had it open."""
+        """Refuse to write to a store that a newer program changed while it was open here."""
         found = connection.execute("PRAGMA user_version").get
         if self.schema_version is not None and found > self.schema_version:
             raise StoreTooNew(
@@ -305,28 +305,28 @@ class Database:
         """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
         self._check_in()
         with self._taking_turns(), self.translated(), self.connected() as connection:
-            # VACUUM builds the whole file anew: not in memory.
+            # VACUUM rebuilds the whole file, which must not happen in memory.
             connection.execute("PRAGMA temp_store = FILE")
             yield connection
 
     @contextmanager
     def translated(self) -> Iterator[None]:
-        """Turn SQLite's errors into ours, once and here."""
+        """Translate SQLite's errors into ours, in this one place."""
         try:
             yield
         except apsw.Error as error:
             raise self._explain(error) from error
         except _DAMAGED as error:
-            # Only what is valid was written: the bytes have changed since.
+            # Only valid values are ever written: these bytes have changed since.
             raise self._damaged(error) from error
 
     def _suspect(self, connection: apsw.Connection, error: Exception) -> None:
-        """Look at the file when something fails that cannot: rows may contradict one another.
+        """Check the file after an error that sound rows cannot cause: rows may be inconsistent.
 
-        Reading the whole file takes seconds, but only where a program would have failed anyway.
+        Reading the whole file takes seconds, but only after the program has failed already.
         """
         if isinstance(error, _DAMAGED):
-            return  # that is known to be damage
+            return  # already known as damage
         if (said := _find_damage(connection)) is not None:
             raise self._damaged(DamagedRow(said)) from error
 
@@ -335,7 +335,7 @@ class Database:
             return self._busy()
         if isinstance(error, apsw.CorruptError | apsw.NotADBError):
             return self._damaged(error)
-        # Without a little room beside it, SQLite cannot even read a file that others may write.
+        # Without a little free space, SQLite cannot even read a file that others may write.
         no_room = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
         if isinstance(error, apsw.FullError) or no_room:
             return StoreFull(
@@ -386,8 +386,8 @@ class Database:
                 "fork while no thread is at work on the store, or start a new process instead "
                 '(multiprocessing: the start method "spawn")',
             )
-        # SQLite would go on with a file that nobody else sees, and what is saved would be lost. Who
-        # may only read opens it anew each time.
+        # SQLite would continue with a file that nobody else sees, and all saves would be lost. A
+        # process that may only read opens the file again each time.
         known = self._identity if self.writable else None
         if known is not None and _look_at(self._file) != known:
             raise StoreUnreachable(
@@ -402,7 +402,7 @@ class Database:
                 self._log_identity = _look_at(self._log_file)
 
     def _check_log(self) -> None:
-        """Refuse to go on with a log that others do not see: what is saved would be lost."""
+        """Refuse to continue with a log that others do not see: all saves would be lost."""
         known = self._log_identity
         if known is not None and self._log_lost is None:
             found = _look_at(self._log_file)
@@ -416,10 +416,11 @@ class Database:
             )
 
     def _rescue(self, *, replaced: bool) -> str:
-        """Bring what only this process can still read into the database file, and say so.
+        """Write the deleted log, which only this process can still read, into the database file.
 
-        The deleted log is whole for those who have it open. If another one has taken its place,
-        somebody writes by that one: then two would contradict each other.
+        Return a message about the result. A deleted log is complete for processes that have it
+        open. If another log has replaced it, another process writes to that one, and the two logs
+        would contradict each other: then nothing is written.
         """
         unsure = "the latest saves may be lost"
         if replaced or not self._writing.acquire(timeout=self._busy_timeout_seconds):
@@ -439,7 +440,8 @@ class Database:
             self._writing.release()
 
     def _renew(self) -> None:
-        # Closed before the fork, unless it would not wait: then they are the parent's alone.
+        # Connections are closed before the fork. If the fork did not wait, they belong to the
+        # parent alone.
         keep_inherited(self.path, *self._idle, *([self._writer] if self._writer else []))
         self._idle, self._writer = [], None
         self._open_count, self._log_identity = 0, None
@@ -457,7 +459,7 @@ class Database:
             self._writing.release()
 
     def close(self) -> None:
-        """Close every connection; those in use close when they are given back."""
+        """Close every connection; connections in use are closed when they are given back."""
         self._closed = True
         with using(self.path), self._writing:
             self._close_unused()

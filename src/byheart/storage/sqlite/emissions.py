@@ -1,7 +1,7 @@
-"""Emissions: which passages a session was given lately, so that a reply that repeats them is known.
+"""Record which passages a session was lately given, to recognize replies that repeat them.
 
-They are noted like accesses: without waiting for the disk, or for others who write. The record is
-the store's, not the process's: one that asks and one that logs the reply may be two.
+Emissions are recorded like accesses: without waiting for the disk or for other writers. They are
+kept in the store and not in the process: one process may ask and another may log the reply.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from byheart.model.times import now_micros
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.notes import Notes
 
-# How many passages of a session are remembered, and of a memory that was given whole.
+# The number of passages remembered for a session, and for one memory that was given whole.
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
-# Behind so many more, the oldest are let go: not with every note.
+# The oldest passages are removed only when this many more are stored, not with every note.
 _SLACK = 32
 
 
@@ -30,14 +30,14 @@ class _Emitted(NamedTuple):
 
 
 class Emissions:
-    """Note what was put into prompts, and tell it again."""
+    """Record the passages that were put into prompts."""
 
     def __init__(self, database: Database) -> None:
         self._notes = Notes[_Emitted, int](database, _write)
         self.flush = self._notes.flush
 
     def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Note passages by their ids, or memories given whole by theirs."""
+        """Record passages by their ids, or whole memories by their ids."""
         now = now_micros()
 
         def note(waiting: dict[_Emitted, int]) -> None:
@@ -49,13 +49,13 @@ class Emissions:
         self._notes.add(note)
 
     def settle(self) -> None:
-        """Write what had to wait, if nobody else writes just now."""
+        """Write waiting records, unless another process is writing now."""
         self._notes.add(lambda _waiting: None)
 
 
 def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
     waiting = _after_the_last(connection, waiting)
-    # In one statement: a search waits for it.
+    # One statement, because a search waits for it.
     connection.execute(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
         "SELECT m.space, value ->> 1, chunk_no, value ->> 4 FROM json_each(?) "
@@ -82,7 +82,7 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
 def _after_the_last(
     connection: apsw.Connection, waiting: Mapping[_Emitted, int]
 ) -> dict[_Emitted, int]:
-    """Date notes after those of their session, even if the clock was set back since."""
+    """Date new notes after the earlier ones of their session, even if the clock was set back."""
     places = {(key.space, key.session_id) for key in waiting}
     last = {
         place: connection.execute(
@@ -94,10 +94,10 @@ def _after_the_last(
 
 
 def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) -> list[str]:
-    """Give the texts that a session was given lately, and those that nobody's in particular was.
+    """Give the texts lately given to this session or to no named session.
 
-    Not what is behind its wall, was forgotten or has run out: a reply that says that again is the
-    only one that does, and would be found nowhere.
+    Leave out texts of other sessions, forgotten texts and expired texts: a reply that repeats such
+    a text is the only visible text that says it, and has to be found.
     """
     rows = connection.execute(
         "SELECT content FROM emitted e JOIN chunks USING (chunk_no) "
@@ -113,7 +113,7 @@ def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) 
 def given_since(
     connection: apsw.Connection, space: str, session_id: str, since: int
 ) -> frozenset[int]:
-    """Name the passages that a session itself was given since a moment."""
+    """Name the passages that were given to this very session since a moment."""
     rows = connection.execute(
         "SELECT chunk_no FROM emitted WHERE space = ? AND session_id = ? AND at >= ?",
         (space, session_id, since),
@@ -122,7 +122,7 @@ def given_since(
 
 
 def forget(connection: apsw.Connection, space: str, session_id: str) -> None:
-    """Let go of what a session was given."""
+    """Remove the records of a session."""
     connection.execute(
         "DELETE FROM emitted WHERE space = ? AND session_id = ?", (space, session_id)
     )

@@ -1,7 +1,7 @@
-"""Entities: what memories are about, under one name each, whatever other spellings there are.
+"""Store entities: the subjects of memories, each with one name and any number of aliases.
 
-A spelling is the name of one entity or an alias of one, never both: what is saved, asked for or
-renamed under any of them means the same entity. Nothing here crosses a space.
+A spelling is either the name or an alias of one entity, never both: saving, searching and renaming
+under any spelling refer to the same entity. No function here crosses the space boundary.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def list_entities(
     if prefix:
         begins = f"AND {_BEGINS}"
         values = [*values, *[prefix.casefold()] * 4]
-    # From the entities on: most stores have many memories that name none.
+    # Begin with the entities: most stores have many memories that name no entity.
     rows: list[Any] = connection.execute(
         f"SELECT e.name, count(*) AS memories, min(m.created_at), max(m.updated_at), {_ALIASES}, "
         "count(*) OVER () FROM entities e CROSS JOIN memory_entities me USING (entity_no) "
@@ -52,12 +52,12 @@ def list_entities(
     ).fetchall()
     if rows or not offset:
         return [_to_entity(row[:-1]) for row in rows], rows[0][-1] if rows else 0
-    # Behind the last page nothing says how many there are.
+    # After the last page there is no row with the total count.
     return [], list_entities(connection, space, prefix, 1, 0)[1]
 
 
 def rename(connection: apsw.Connection, name: str, new_name: str, space: str) -> Entity:
-    """Give an entity another name; the old one stays an alias of it."""
+    """Give an entity another name; the old name stays as an alias."""
     entity = _require(connection, name, space)
     other = _find(connection, new_name, space)
     if other is not None and other.entity_no != entity.entity_no:
@@ -71,17 +71,17 @@ def rename(connection: apsw.Connection, name: str, new_name: str, space: str) ->
 
 
 def merge(connection: apsw.Connection, names: Sequence[str], into: str, space: str) -> Entity:
-    """Make one entity of several; the other names stay aliases of it."""
+    """Merge several entities into one; the other names stay as aliases."""
     sources = [_require(connection, name, space) for name in names]
     target = _find(connection, into, space)
     if target is None:
-        # The first of them takes the name; there is no moment at which nothing is named so.
+        # The first entity takes the new name, which no entity has yet.
         target = sources[0]
         _set_name(connection, target, into, space)
     elif target in sources:
         _set_name(connection, target, into, space)
     for source in sources:
-        # The same one may have been named twice, by two of its spellings.
+        # The caller may have named the same entity twice, by two of its spellings.
         if source.entity_no != target.entity_no and _exists(connection, source.entity_no):
             _absorb(connection, source, target.entity_no, space)
     return _describe(connection, target.entity_no, space)

@@ -1,8 +1,8 @@
-"""Erasing: what is forgotten for good leaves no bytes behind, and that is looked at, not assumed.
+"""Erase memories so that no bytes of them remain, and verify that in the files.
 
 Deleting a row of SQLite is not enough: FTS5 keeps the words of deleted rows until segments are
 merged, the log keeps whole pages until it is truncated, the index file keeps vectors until it is
-written anew, and backups keep everything.
+written again, and backups keep all data.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from byheart.model import Removal
 from byheart.storage.sqlite import bookmarks, files, versions
 from byheart.storage.sqlite.database import Database
 
-# Texts are looked for by pieces: on disk a long one is spread over pages of 4,096 bytes.
+# Texts are searched for in pieces: on disk, a long text is spread over pages of 4,096 bytes.
 _PIECE_BYTES, _SHORTEST_PIECE_BYTES = 48, 12
-# Looking for one takes 0.06 seconds in a store of 100,000 chunks.
+# Searching for one piece takes 0.06 seconds in a store of 100,000 chunks.
 _MOST_PIECES, _MOST_FIELDS = 32, 16
-# A file up to this size is built anew within a second.
+# A file up to this size is rebuilt within a second.
 _SMALL_FILE_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WAIT_SECONDS = 5.0
-# How many memories are taken out in one transaction: some tenths of a second.
+# The number of memories removed in one transaction, which takes some tenths of a second.
 _MOST_AT_ONCE = 1000
-# Stands in the store from the removal of rows to the end of the sweep.
+# This mark is in the store from the removal of rows to the end of the sweep.
 _UNSWEPT = "unswept"
 
 _Each = TypeVar("_Each")
 
-# What is said about memories beside their texts: those that are to go, ...
-# (`+space` keeps SQLite from walking through the whole space instead of asking for the ids.)
+# The fields beside the texts of memories that are to be removed.
+# (`+space` keeps SQLite from scanning the whole space instead of looking up the ids.)
 _FIELDS = """
     WITH going AS (
         SELECT * FROM memories WHERE (memory_id = ?1 OR version_of = ?1) AND +space = ?2)
@@ -51,7 +51,7 @@ _FIELDS = """
         JOIN entities USING (entity_no)
     UNION SELECT changes FROM going JOIN history USING (memory_no)
     UNION SELECT reason FROM going JOIN history USING (memory_no)"""
-# ... and everything that stays. The schema is text in the file as well.
+# All texts that stay. The schema is text in the file as well.
 _HELD = """
     SELECT content FROM chunks
     UNION ALL SELECT concat_ws(' ', title, summary, metadata, path, session_id, agent_id,
@@ -67,12 +67,12 @@ _HELD = """
 def erase(
     database: Database, index: Index, memory_ids: Sequence[str], space: str, *, tombstones: bool
 ) -> Removal:
-    """Take memories out of every file of the store, then search the files for their texts."""
+    """Remove memories from every file of the store, then search the files for their texts."""
     with database.reading() as connection:
         pieces = _pieces(connection, memory_ids, space)
         unswept_before = is_unswept(connection)
     counts = Counter(dict.fromkeys(versions.COUNTED, 0))
-    # In parts, so that others who write need not wait for all of them.
+    # Remove them in parts, so that other writers need not wait for all of them.
     for start in range(0, len(memory_ids), _MOST_AT_ONCE):
         part = memory_ids[start : start + _MOST_AT_ONCE]
         with database.writing() as connection:
@@ -90,7 +90,7 @@ def erase(
         anew = True
         swept &= _build_anew(database) & _empty_log(database)
         traces = _traces(database, pieces)
-    # What an earlier one left can be where only a file that is built anew has it no more.
+    # Traces of an earlier, unfinished erasure may disappear only if the file is rebuilt.
     if swept and not _ours(database, traces) and (anew or not unswept_before):
         _unmark(database)
     return Removal(
@@ -102,7 +102,7 @@ def erase(
 
 
 def sweep(database: Database, index: Index) -> None:
-    """Finish what an erasing has left that was cut off, or that others kept from its end."""
+    """Finish an erasure that was interrupted, or that other processes kept from finishing."""
     with database.writing() as connection:
         _drop_words(connection)
     _remove_backups(database.path)
@@ -111,12 +111,12 @@ def sweep(database: Database, index: Index) -> None:
 
 
 def is_unswept(connection: apsw.Connection) -> bool:
-    """Say whether an erasing has not come to its end."""
+    """Say whether an erasure is unfinished."""
     return connection.execute("SELECT 1 FROM store WHERE key = ?", (_UNSWEPT,)).get is not None
 
 
 def _unmark(database: Database) -> None:
-    # The rows are gone whatever happens here; the mark that is left lets the doctor try again.
+    # The rows are removed whatever happens here; if the mark stays, the doctor can try again.
     with contextlib.suppress(StoreError), database.writing() as connection:
         connection.execute("DELETE FROM store WHERE key = ?", (_UNSWEPT,))
 
@@ -127,14 +127,14 @@ def _drop_words(connection: apsw.Connection) -> None:
 
 
 def _clear_files(database: Database, index: Index, *, anew: bool) -> bool:
-    """Clear away what deleted rows leave behind in the files; say whether all of that was done."""
+    """Remove remains of deleted rows from the files; say whether all of that succeeded."""
     done = _build_anew(database) if anew else True
     done &= _empty_log(database)
     return index.rewrite() and done
 
 
 def _pieces(connection: apsw.Connection, memory_ids: Sequence[str], space: str) -> list[bytes]:
-    """Pick stretches of what is to go, spread evenly: of the texts, and of what is said of them."""
+    """Pick evenly spread pieces of the texts and of the fields that are to be removed."""
     texts: dict[bytes, None] = {}
     fields: dict[bytes, None] = {}
     for memory_id in _spread(memory_ids, _MOST_PIECES):
@@ -164,7 +164,7 @@ def _spread(found: Iterable[_Each], most: int) -> list[_Each]:
 
 
 def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:
-    """Name the files that still hold a piece which nothing that stays says as well."""
+    """Name the files that still hold a piece which no remaining text contains."""
     found = {
         path: {piece for block in _blocks(path) for piece in pieces if piece in block}
         for path in _files(database.path)
@@ -174,13 +174,13 @@ def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:
 
 
 def _ours(database: Database, traces: Sequence[str]) -> bool:
-    """Say whether a sweep could do anything about traces: a copy of the user's own stays."""
+    """Say whether a sweep could remove any traces; it never removes copies made by the user."""
     written = {str(files.beside(database.path, ending)) for ending in ("", "-wal", "-index")}
     return not written.isdisjoint(traces)
 
 
 def _unshared(database: Database, pieces: set[bytes]) -> set[bytes]:
-    """Leave out what memories that stay say as well; words and names are kept in lower case."""
+    """Drop pieces that remaining memories contain too; words and names are in lower case."""
     left = set(pieces)
     with database.reading() as connection:
         for (text,) in connection.execute(_HELD) if left else ():
@@ -194,13 +194,13 @@ def _unshared(database: Database, pieces: set[bytes]) -> set[bytes]:
 def _blocks(path: Path) -> Iterator[bytes]:
     """Read a file in blocks that overlap by a piece.
 
-    Through SQLite: closing a file of one's own would drop every lock that this process has on it.
+    SQLite reads it: opening and closing the file directly would drop all locks of this process.
     """
     flags = [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0]
     try:
         file = apsw.VFSFile("", str(path), flags)
     except apsw.CantOpenError:
-        return  # it went meanwhile
+        return  # the file was removed meanwhile
     try:
         size = file.xFileSize()
         for start in range(0, size, _BLOCK_BYTES):
@@ -210,7 +210,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _files(path: Path) -> list[Path]:
-    """List the files of a store that can hold text: itself, what stands beside it, its backups."""
+    """List the files of a store that can hold text: the store, its side files and its backups."""
     beside = path.parent.glob(f"{glob.escape(path.name)}[-.]*")
     return [
         path,
@@ -219,7 +219,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _remove_backups(path: Path) -> list[Path]:
-    """Remove the copies made before schema changes: one row cannot be taken out of them safely."""
+    """Remove the copies made before schema changes: no row can be removed from them safely."""
     removed = []
     for copy in path.parent.glob(f"{glob.escape(path.name)}.backup-schema-*"):
         with contextlib.suppress(FileNotFoundError):
@@ -229,10 +229,10 @@ def _remove_backups(path: Path) -> list[Path]:
 
 
 def _build_anew(database: Database) -> bool:
-    """Write the whole file again: a page that was split long ago can hold copies in unused parts.
+    """Rebuild the whole file: a page that was split long ago can hold copies in unused parts.
 
-    What was removed is removed by now: a full disk or a busy store must not look like a failure of
-    that, and the search for traces will say what is left.
+    The rows are already removed: a full disk or a busy store must not look like a failed removal,
+    and the search for traces will report all remains.
     """
     with contextlib.suppress(StoreError), database.maintaining() as connection:
         connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
@@ -242,13 +242,13 @@ def _build_anew(database: Database) -> bool:
 
 
 def _empty_log(database: Database) -> bool:
-    """Move the log into the database and cut it; wait for readers of older pages, but not long."""
+    """Write the log into the database and truncate it; wait shortly for readers of old pages."""
     deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
     with contextlib.suppress(StoreError), database.maintaining() as connection:
         connection.set_busy_timeout(int(_LONGEST_WAIT_SECONDS * 1000))
         while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get[0]:
             if time.monotonic() > deadline:
-                return False  # the search for traces will say what is left
+                return False  # the search for traces will report all remains
             time.sleep(0.05)
         return True
     return False

@@ -1,4 +1,4 @@
-"""What the doctor looks at in a store: each check finds nothing, or says what is wrong."""
+"""Check a store for the doctor: each check passes, or reports what is wrong."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
 _KEYWORDS = "chunk_words"
-# How many chunks' keyword entries are compared with their texts, and by how many words.
+# The number of chunks whose keyword entries are compared with their texts, and of words compared.
 _COMPARED_CHUNKS, _COMPARED_WORDS = 100, 12
 
 Mend = Callable[[apsw.Connection], None]
 
 
 class _MustBeEmpty(NamedTuple):
-    """A question whose answer is 0 in a sound store."""
+    """A query whose result is 0 in a sound store."""
 
     name: str
     meaning: str
@@ -94,14 +94,14 @@ _RELATIONS = (
 )
 
 
-# Those without which something is not found.
+# The checks whose failure means that searches miss memories.
 _SEARCHED = ("keyword index", "keyword index leftovers", "vectors accounted for", "vector sizes")
 
 
 def examine(database: Database, index: Index, schema_version: int, fix: bool) -> list[Finding]:
-    """Check the file, the relations in it, and everything derived; mend what can be if asked to."""
+    """Check the file, its relations and all derived data; with `fix`, repair what is possible."""
     checked = _examine(database, index, schema_version)
-    # Two findings may be mended by one and the same piece of work.
+    # One repair may fix two findings.
     mends = dict.fromkeys(each.mend for each in checked if each.mend is not None)
     if not fix or not mends:
         return [each.finding for each in checked]
@@ -114,7 +114,7 @@ def examine(database: Database, index: Index, schema_version: int, fix: bool) ->
 
 
 def inspect(database: Database, index: Index) -> list[Finding]:
-    """Check what searches go by; unlike `examine`, do not read every page of the file."""
+    """Check the data that searches use; unlike `examine`, do not read every page of the file."""
     with database.reading() as connection:
         unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
         if unread:
@@ -141,11 +141,11 @@ def _examine(database: Database, index: Index, schema_version: int) -> list[Chec
         checked = list(_integrity(connection))
         damaged = not checked[0].finding.ok
         if damaged and checked[0].mend is None:
-            # Whatever else were asked of the file could not be trusted.
+            # The results of further checks could not be trusted.
             return [*checked, disk_space(database)]
         try:
             checked += _contents(connection, index, without_keywords=damaged)
-        except (apsw.CorruptError, ValueError) as error:  # what is read is not what was written
+        except (apsw.CorruptError, ValueError) as error:  # data changed after it was written
             said = f"it cannot be read to its end: {error}"
             checked = [Checked(Finding(_FILE, False, said, _RESTORE))]
     return [*checked, *examine_files(database, schema_version)]
@@ -168,7 +168,7 @@ def _contents(
 
 
 def _unswept(connection: apsw.Connection) -> Checked:
-    """See whether a forgetting for good did not come to its end after its rows were gone."""
+    """Check whether an erasure is unfinished after its rows were removed."""
     left = erasing.is_unswept(connection)
     message = "a forget --hard did not finish: its words may still stand in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
@@ -179,7 +179,7 @@ def _unswept(connection: apsw.Connection) -> Checked:
 
 
 def _integrity(connection: apsw.Connection) -> Iterator[Checked]:
-    # Any query makes FTS5 notice what other connections wrote; its own check does not look.
+    # Any query makes FTS5 see the writes of other connections; its own check does not.
     unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
     problems = unread + _problems(connection, "PRAGMA integrity_check(20)")
     if not problems:
@@ -213,7 +213,7 @@ def _problems(connection: apsw.Connection, check: str) -> list[str]:
 
 
 def _damaged_tables(connection: apsw.Connection) -> dict[str, list[str]]:
-    """Look at each table by itself, to tell damage to what is derived from damage to texts."""
+    """Check each table by itself, to distinguish damage to derived data from damage to texts."""
     names = [
         str(row[0])
         for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
@@ -268,7 +268,7 @@ def _relations(
 
 
 def _words(connection: apsw.Connection) -> Checked:
-    """Compare the keyword entries of some chunks with texts, headings, titles and summaries."""
+    """Compare keyword entries of some chunks with the texts, headings, titles and summaries."""
     name = "keyword index as saved"
     rows = list(_some_chunks(connection))
     connection.execute(
@@ -309,14 +309,14 @@ def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
 
 
 def _is_found(connection: apsw.Connection, row: Any) -> bool:
-    """Say whether a chunk's keyword entry has the words it must have, in the same columns."""
+    """Say whether the keyword entry of a chunk has the expected words in the same columns."""
     columns = writing.word_columns(to_chunk(row[1:10]), row[10], row[11])
     connection.execute(
         "INSERT INTO temp.expected_words (rowid, title, summary, headings, content) "
         "VALUES (?, ?, ?, ?, ?)",
         (row[0], *columns),
     )
-    # How many words each column has is written down beside the words themselves.
+    # FTS5 stores the number of words of each column beside the words themselves.
     same_counts = connection.execute(
         "SELECT e.sz = d.sz FROM temp.expected_words_docsize e "
         "JOIN chunk_words_docsize d USING (id) WHERE id = ?",
@@ -324,7 +324,7 @@ def _is_found(connection: apsw.Connection, row: Any) -> bool:
     ).get
     return bool(same_counts) and all(
         _finds(connection, _KEYWORDS, row[0], column, text)
-        # What holds no words at all is found nowhere.
+        # A text without any word is not found in either table.
         or not _finds(connection, "expected_words", row[0], column, text)
         for column, text in zip(("title", "summary", "headings", "content"), columns, strict=True)
         if text.strip()
@@ -332,7 +332,7 @@ def _is_found(connection: apsw.Connection, row: Any) -> bool:
 
 
 def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, text: str) -> bool:
-    # To SQLite a query ends at its first NUL.
+    # SQLite ends a query at its first NUL.
     phrase = " ".join(text.replace("\0", " ").split()[:_COMPARED_WORDS]).replace('"', '""')
     found = connection.execute(
         f"SELECT 1 FROM {table} WHERE {table} MATCH ? AND rowid = ?",
@@ -342,7 +342,7 @@ def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, 
 
 
 def _texts(connection: apsw.Connection) -> Checked:
-    """Hash every text again: chunks that were lost or changed show."""
+    """Hash every text again, to detect chunks that were lost or changed."""
     changed = sum(not fits for _, fits, _ in checksums.texts(connection))
     return Checked(
         Finding(
@@ -367,7 +367,7 @@ def _earlier_texts(connection: apsw.Connection) -> Checked:
 
 
 def _superseded(connection: apsw.Connection) -> Checked:
-    """Tell of memories that rank below others which nobody finds: only people can decide."""
+    """Report memories superseded by memories that no search finds; only a user can decide these."""
     name = "superseded memories"
     rows: list[Any] = connection.execute(
         "SELECT memory_id FROM memories o WHERE superseded_by IS NOT NULL AND version_of IS NULL "
@@ -385,7 +385,7 @@ def _other_models(connection: apsw.Connection) -> Checked:
     name = "vectors of other models"
     roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
     roles["next_model"] = "is being switched to; go on with: byheart reembed"
-    # The index holds all that is asked: the rows themselves are large.
+    # The index covers this query, so that SQLite need not read the large rows.
     rows: list[Any] = connection.execute(
         "SELECT name, n, n * 4 * dimensions, "
         "(SELECT key FROM store WHERE key IN ('previous_model', 'next_model') AND value = name) "
@@ -430,7 +430,7 @@ def _forgotten(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
 
 
-# --- What is derived --------------------------------------------------------------------------
+# --- Derived data -----------------------------------------------------------------------------
 
 
 def _index_file(connection: apsw.Connection, index: Index) -> Checked:
@@ -442,7 +442,7 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
         )
     try:
         view = index.view(SqliteIndexSource(connection))
-    except ValueError as error:  # vectors of another length than their model's
+    except ValueError as error:  # the length of a vector differs from its model's
         return Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
     if view is None:
         return Checked(Finding(name, True, "ahead of this check: another thread is writing"))
@@ -457,7 +457,7 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
             Finding(name, False, "does not hold the store's chunks", _REBUILD),
             mending.rebuild_index_file,
         )
-    if foreign:  # as after an upgrade: every process makes its own until the file is written anew
+    if foreign:  # as after an upgrade: each process builds an index until the file is written again
         message = f"{index.path} is of another version of Byheart, and not used"
         return Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
     return Checked(Finding(name, True, "in order"))
@@ -467,7 +467,7 @@ def _numbers(connection: apsw.Connection, query: str) -> Any:
     return np.fromiter((row[0] for row in connection.execute(query)), np.int64)
 
 
-# --- Mending ----------------------------------------------------------------------------------
+# --- Repairs ----------------------------------------------------------------------------------
 
 
 @cache
@@ -478,4 +478,4 @@ def _in_transaction(mend: Mend) -> Callable[[Database, Index], None]:
 def _run(mend: Mend, database: Database, index: Index) -> None:
     with database.writing() as connection:
         mend(connection)
-    index.discard()  # it may have been built from what was wrong
+    index.discard()  # it may have been built from damaged data

@@ -1,4 +1,4 @@
-"""Checks of the doctor beside the database: permissions, space, the log, leftover files."""
+"""Check the files beside the database: permissions, disk space, the log, leftover files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _FIX = "run: byheart doctor --fix"
 
 
 class Checked(NamedTuple):
-    """A finding, and how what it found can be mended, if it can."""
+    """A finding, and the function that repairs it, if there is one."""
 
     finding: Finding
     mend: Callable[[Database, Index], object] | None = None
 
 
 def examine_files(database: Database, schema_version: int) -> Iterator[Checked]:
-    """Check what is beside the database, and how it is kept."""
+    """Check the files beside the database, and their permissions."""
     yield _last_changes(database)
     yield _write_access(database)
     yield _permissions(database)
@@ -38,7 +38,7 @@ def examine_files(database: Database, schema_version: int) -> Iterator[Checked]:
 
 
 def _last_changes(database: Database) -> Checked:
-    """Look whether the store has every change that was ever made to it."""
+    """Check whether the store has every change that was committed to it."""
     name, trouble = "last changes", database.change_mark.trouble()
     if trouble is None:
         return Checked(Finding(name, True, "in order"))
@@ -59,7 +59,7 @@ def _write_access(database: Database) -> Checked:
 
 
 def _permissions(database: Database) -> Checked:
-    """Look whether every user of the machine can read what was saved."""
+    """Check whether other users of the machine can read the store."""
     name = "file permissions"
     exposed = [path for path in files.all_of(database.path) if is_exposed(path)]
     if not exposed:
@@ -69,7 +69,7 @@ def _permissions(database: Database) -> Checked:
 
 
 def disk_space(database: Database) -> Checked:
-    """Say how much room is left."""
+    """Report the free disk space."""
     name = "disk space"
     free, needed = shutil.disk_usage(database.path.parent).free, files.size(database.path)
     message = f"{free / 1e9:.1f} GB free"
@@ -83,7 +83,7 @@ def disk_space(database: Database) -> Checked:
 
 
 def _log(database: Database) -> Checked:
-    """Look whether the log has grown because somebody keeps it from being written back."""
+    """Check whether the log has grown because a process keeps it from being written back."""
     name = "write-ahead log"
     path = files.beside(database.path, "-wal")
     if files.size(path) <= _LARGE_LOG_BYTES or not database.writable:

@@ -1,4 +1,4 @@
-"""The files of a store: what stands beside it, what was left behind, and who has it open."""
+"""List the files of a store: side files, leftovers, and the processes that have them open."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from byheart.model import Sizes
 
-# Nothing takes that long to write: what is older was left behind by a process that was killed.
+# No file takes this long to write: an older partial file was left behind by a killed process.
 _LONGEST_WRITE_SECONDS = 3600
 _ENDINGS = ("-wal", "-shm", "-index", "-stats", "-last")
 _BACKUP = re.compile(r"\.backup-schema-(\d+)")
@@ -20,19 +20,19 @@ _UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index\.\w{8}")
 
 
 def beside(store: Path, ending: str) -> Path:
-    """Name a file that stands beside the store."""
+    """Name a file beside the store."""
     return store.with_name(store.name + ending)
 
 
 def size(path: Path) -> int:
-    """Give the size of a file; one that is not there has none."""
+    """Give the size of a file; 0 if the file does not exist."""
     with contextlib.suppress(OSError):
         return path.stat().st_size
     return 0
 
 
 def sizes(store: Path) -> Sizes:
-    """Give what each of a store's files takes."""
+    """Give the sizes of a store's files."""
     return Sizes(
         store_bytes=size(store),
         log_bytes=size(beside(store, "-wal")),
@@ -43,7 +43,7 @@ def sizes(store: Path) -> Sizes:
 
 
 def all_of(store: Path) -> list[Path]:
-    """List the files of a store that are there, with copies from before schema changes."""
+    """List the existing files of a store, with copies from before schema changes."""
     named = [store, *(beside(store, each) for each in _ENDINGS)]
     return [path for path in named if path.exists()] + [path for path, _ in backups(store)]
 
@@ -54,7 +54,7 @@ def backups(store: Path) -> list[tuple[Path, int]]:
 
 
 def leftovers(store: Path) -> list[Path]:
-    """List what was left behind half-written."""
+    """List files that were left behind half-written."""
     return [
         path
         for path, _ in _beside_matching(store, _UNFINISHED)
@@ -63,7 +63,7 @@ def leftovers(store: Path) -> list[Path]:
 
 
 def remove_leftovers(store: Path) -> None:
-    """Remove what was left behind half-written."""
+    """Remove files that were left behind half-written."""
     for path in leftovers(store):
         with contextlib.suppress(OSError):
             path.unlink()

@@ -1,8 +1,9 @@
-"""Generations: the vectors of several models side by side, and which of them is searched by.
+"""Store the vectors of several models, and which model searches use.
 
-Vectors of the next model are added without a word in the `changes` log, since no search looks at
-them. The switch is one change of the store like any other: every process's index, and embedder,
-follows it at its next search. Rows of `models` are never removed, so that a number means one model.
+Vectors of the next model are added without an entry in the `changes` log, because no search reads
+them. The switch is one change of the store like any other: the index and the embedder of every
+process follow it at the next search. Rows of `models` are never removed, so that a number always
+means the same model.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from byheart.storage.sqlite import writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
-# Dropped vectors are overwritten: so many take the write lock for some hundredths of a second.
+# Dropped vectors are overwritten: this many take the write lock for some hundredths of a second.
 _DROPPED_AT_A_TIME = 2000
 
 _LACKS = """c.chunk_type NOT IN ('aside', 'echo') AND NOT EXISTS (
@@ -33,13 +34,13 @@ _CHUNK_AT = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? AND chunk_index =
 
 
 class Generations:
-    """Build vectors of another model beside those in use, and switch between them."""
+    """Add vectors of another model beside those in use, and switch between models."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def spec_of(self, model: Model) -> EmbedderSpec | None:
-        """Say how an embedder of a model is opened again, if that was noted."""
+        """Describe how to open the embedder of a model again, if that was recorded."""
         with self._database.reading() as connection:
             spec = connection.execute(
                 "SELECT spec FROM models WHERE name = ? AND dimensions = ?", model
@@ -50,19 +51,19 @@ class Generations:
         return EmbedderSpec(str(known.get("provider", "")), str(known.get("model", "")))
 
     def note(self, model: Model, spec: EmbedderSpec | None) -> None:
-        """Make a model known, and how its embedder is opened again."""
+        """Record a model, and how to open its embedder again."""
         with self._database.writing() as connection:
             _note(connection, model, spec)
 
     def begin(self, model: Model) -> None:
-        """Say which model comes next, so that its vectors do not look unused."""
+        """Record which model comes next, so that its vectors do not count as unused."""
         with self._database.writing() as connection:
             _refuse_other_dimensions(connection, model)
             _note(connection, model, None)
             _set(connection, "next_model", None if _active(connection) == model else model.name)
 
     def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
-        """List chunks without vectors of a model, by number, behind the number `after`."""
+        """List chunks without vectors of a model, in order of their numbers, after `after`."""
         with self._database.reading() as connection:
             rows = connection.execute(_LACKING, (after, *model, limit)).fetchall()
             return list(to_embed(connection, rows))
@@ -74,7 +75,7 @@ class Generations:
             return _count_lacking(connection, model), total
 
     def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add vectors of a model where there are none, and count the chunks."""
+        """Add vectors of a model to chunks that have none, and count these chunks."""
         with self._database.writing() as connection:
             if _active(connection) in (None, model):
                 return writing.add_vectors(connection, model, made)
@@ -86,14 +87,14 @@ class Generations:
             )
 
     def switch(self, model: Model, most_lacking: int | None) -> int | None:
-        """Search by another model from now on, unless too many chunks lack vectors of it.
+        """Search by another model from now on, unless too many chunks lack vectors of that model.
 
-        Give how many wait for vectors now, or `None` if nothing was switched.
+        Return how many chunks wait for vectors now, or `None` if the model was not switched.
         """
         with self._database.writing() as connection:
             active = _active(connection)
             if active == model:
-                # A store without vectors took up the first that came.
+                # A store without vectors has adopted the first model that came.
                 waiting: int = connection.execute("SELECT count(*) FROM pending_vectors").get
                 return waiting if most_lacking is None or waiting <= most_lacking else None
             lacking = _count_lacking(connection, model)
@@ -110,7 +111,7 @@ class Generations:
             return lacking
 
     def previous(self) -> Model | None:
-        """Name the model that was in use before the last switch, if its vectors are there."""
+        """Name the model that was in use before the last switch, if its vectors are still kept."""
         with self._database.reading() as connection:
             return _named(connection, "previous_model")
 
@@ -118,7 +119,7 @@ class Generations:
         """Count the vectors of all models but the one in use."""
         with self._database.reading() as connection:
             unused = json.dumps(_unused(connection, next_too=True))
-            # The index holds all that is asked: the rows themselves are large.
+            # The index covers this query, so that SQLite need not read the large rows.
             return int(
                 connection.execute(
                     "SELECT count(*) FROM vectors INDEXED BY vectors_by_chunk "
@@ -128,11 +129,11 @@ class Generations:
             )
 
     def drop_unused(self, *, next_too: bool) -> int:
-        """Remove vectors of models not in use (what is coming only if asked), and count them."""
+        """Remove and count vectors of models not in use; with `next_too`, of the next one too."""
         dropped, last_chunk = 0, 0
         while True:
             with self._database.writing() as connection:
-                # Looked up each time: another process may have switched meanwhile.
+                # Look up the models each time: another process may have switched meanwhile.
                 unused = _unused(connection, next_too=next_too)
                 _set(connection, "previous_model", None)
                 if next_too:
@@ -152,7 +153,7 @@ class Generations:
 
 
 def to_embed(connection: apsw.Connection, rows: Iterable[Any]) -> Iterable[PendingChunk]:
-    """Read rows of `CHUNK`, title and memory (number, id), each with the chunk before it."""
+    """Read rows of `CHUNK`, title and memory (number, id); add the previous chunk to each."""
     for row in rows:
         chunk = to_chunk(row[1:10])
         before = connection.execute(_CHUNK_AT, (row[11], chunk.index - 1)).get
@@ -204,7 +205,7 @@ def _refuse_other_dimensions(connection: apsw.Connection, model: Model) -> None:
 
 
 def _lacks(connection: apsw.Connection, chunk_no: int, model: Model) -> bool:
-    """Say whether a chunk is still there and has no vectors of a model."""
+    """Say whether a chunk still exists and has no vectors of a model."""
     return bool(
         connection.execute(
             f"SELECT 1 FROM chunks c WHERE c.chunk_no = ? AND {_LACKS}", (chunk_no, *model)

@@ -15,7 +15,7 @@ from byheart.storage.sqlite.filters import subqueries
 
 
 class SqliteIndexLookup:
-    """Look up what the index has no array for, in the transaction of a search."""
+    """Look up data that the index has no array for, in the transaction of a search."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection

@@ -1,7 +1,7 @@
-"""What all processes counted, in a small database of its own: writers of the store never notice.
+"""Keep the counts of all processes in a small separate database, which never delays the store.
 
-It holds no truth. Damaged, of another version or gone, it starts anew; busy or unwritable, it says
-so and the counts stay with whoever brought them.
+The counts are not essential. A damaged, missing or incompatible ledger starts again from zero. A
+busy or unwritable ledger says so, and the caller keeps its counts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SCHEMA = f"""
     PRAGMA user_version = {_VERSION};
 """
 _PRAGMAS = (
-    "PRAGMA synchronous = OFF",  # what a power cut takes are a few counts
+    "PRAGMA synchronous = OFF",  # a power cut loses only a few counts
     "PRAGMA secure_delete = ON",
     "PRAGMA temp_store = MEMORY",
 )
@@ -74,7 +74,7 @@ class SqliteLedger:
         self._store = store
 
     def add(self, tally: Tally) -> bool:
-        """Add what one process has counted; say whether that could be done."""
+        """Add the counts of one process; say whether they could be written."""
         try:
             try:
                 self._write(tally)
@@ -103,8 +103,8 @@ class SqliteLedger:
                 "INSERT OR REPLACE INTO latest VALUES (?, ?)", tally.latest.items()
             )
             connection.executemany(
-                # One that was asked before the queries were cleared must not come back.
-                # Neither must one that was asked before the clock was set back: nobody can tell.
+                # A query from before the clearing must not come back. A query with a time in the
+                # future must not either: the clock was set back, and its real time is unknown.
                 "INSERT INTO slowest SELECT ?1, ?2, ?3, ?4, ?5 WHERE ?4 <= ?6 AND ?4 > "
                 "ifnull((SELECT at FROM moments WHERE space = '' AND name = 'cleared'), 0)",
                 (
@@ -116,7 +116,7 @@ class SqliteLedger:
             connection.execute(_TRIM, (_SLOWEST_KEPT,))
 
     def read(self, space: str) -> Tally:
-        """Give what was counted in a space and for the whole store."""
+        """Give the counts of a space and of the whole store."""
         with contextlib.suppress(apsw.Error, OSError):
             return self._read(space)
         return Tally()
@@ -146,7 +146,7 @@ class SqliteLedger:
         )
 
     def reset(self, space: str) -> None:
-        """Start anew for a space and the whole store."""
+        """Reset the counts of a space and of the whole store."""
         with contextlib.suppress(apsw.Error, OSError), self._connected() as connection:
             if connection is not None:
                 connection.execute("DELETE FROM counts WHERE space IN ('', ?)", (space,))
@@ -158,11 +158,11 @@ class SqliteLedger:
                 )
 
     def clear_queries(self) -> None:
-        """Leave no text of any query behind, also of those that other processes add later."""
+        """Remove the text of every query, also of past queries that other processes add later."""
         try:
             self._clear_queries()
         except (apsw.Error, OSError):
-            # Better no counts at all than a text that was to be forgotten.
+            # Losing all counts is better than keeping a text that has to be forgotten.
             with contextlib.suppress(apsw.Error, OSError):
                 self._start_anew()
                 self._clear_queries()
@@ -176,13 +176,13 @@ class SqliteLedger:
             )
 
     def keep_run(self, run: BenchRun) -> None:
-        """Keep the figures of a bench, and the latest ones before it."""
+        """Keep the figures of a benchmark run, and of the latest runs before it."""
         with (
             contextlib.suppress(apsw.Error, OSError),
             self._connected(create=True) as connection,
         ):
             assert connection is not None
-            # Made when first needed: another version of the schema would lose all counts.
+            # Create the table when it is first needed: a new schema version would lose all counts.
             connection.execute(_BENCHES)
             row = (run.space, to_micros(run.at), json.dumps(to_wire(run)))
             connection.execute("INSERT OR REPLACE INTO benches VALUES (?, ?, ?)", row)
@@ -193,8 +193,8 @@ class SqliteLedger:
             )
 
     def runs(self, space: str) -> list[BenchRun]:
-        """Give the figures of benches that are kept, oldest first."""
-        # A run of another release may have other figures: then there is nothing to compare with.
+        """Give the figures of the benchmark runs that are kept, oldest first."""
+        # A run of another release may have other figures, and cannot be compared.
         with (
             contextlib.suppress(apsw.Error, OSError, TypeError, ValueError),
             self._connected() as connection,
@@ -206,7 +206,7 @@ class SqliteLedger:
 
     @contextmanager
     def _connected(self, *, create: bool = False) -> Iterator[apsw.Connection | None]:
-        """Hold the file for one transaction; nothing stays open, so nothing can cross a fork."""
+        """Open the file for one transaction; no connection stays open, so none can cross a fork."""
         if has_crossed(self.path):
             raise OSError("the ledger was in use when this process was forked")
         with using(self.path):
@@ -237,7 +237,7 @@ class SqliteLedger:
     def _exists(self, create: bool) -> bool:
         if self.path.exists() or not create:
             return self.path.exists()
-        # Whoever may not read the store shall not read what was asked of it either.
+        # A user who may not read the store must not read its queries either.
         mode = self._store.stat().st_mode & 0o777
         with contextlib.suppress(FileExistsError):  # another process was faster
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode))

@@ -1,4 +1,4 @@
-"""Mending: what is derived from texts, metadata and vectors is made anew, all of it or in part."""
+"""Repair a store: rebuild data derived from texts, metadata and vectors, wholly or in part."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from byheart.storage.sqlite.rows import CHUNK, to_chunk
 from byheart.system.private_files import make_private
 
 _BATCH = 2000
-# Rows that say something about a row, and mean nothing without it.
+# Rows that belong to another row, and mean nothing without it.
 BELONGINGS = {
     "tags": ("memory_no", "memories"),
     "memory_entities": ("memory_no", "memories"),
@@ -33,7 +33,7 @@ _UNEMBEDDED = """
 
 
 def rebuild_words(connection: apsw.Connection) -> None:
-    """Make the keyword entries anew from the chunks."""
+    """Rebuild the keyword entries from the chunks."""
     connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
     last = 0
     while rows := _chunk_rows(connection, "c.chunk_no > ?", last):
@@ -41,7 +41,7 @@ def rebuild_words(connection: apsw.Connection) -> None:
 
 
 def add_missing_words(connection: apsw.Connection) -> None:
-    """Make the keyword entries of chunks that have none, and remove those of no chunk."""
+    """Add missing keyword entries of chunks, and remove entries without a chunk."""
     missing = "c.chunk_no > ? AND c.chunk_no NOT IN (SELECT rowid FROM chunk_words)"
     last = 0
     while rows := _chunk_rows(connection, missing, last):
@@ -67,8 +67,8 @@ def _insert_words(connection: apsw.Connection, rows: list[Any]) -> int:
 
 
 def rebuild_indexes(connection: apsw.Connection) -> None:
-    """Make SQLite's own indexes anew, where it can still read them well enough to replace them."""
-    with contextlib.suppress(apsw.CorruptError):  # the examination says what is left
+    """Rebuild SQLite's own indexes, if SQLite can still read them well enough to replace them."""
+    with contextlib.suppress(apsw.CorruptError):  # the next check reports what is left
         connection.execute("REINDEX")
 
 
@@ -79,7 +79,7 @@ def rebuild_pending(connection: apsw.Connection) -> None:
 
 
 def drop_ill_sized_vectors(connection: apsw.Connection) -> None:
-    """Remove vectors that are not as long as their model says; they are made again."""
+    """Remove vectors whose length differs from their model's; they are made again later."""
     connection.execute(
         "DELETE FROM vectors WHERE (chunk_no, model_no) IN "
         "(SELECT chunk_no, model_no FROM vectors JOIN models USING (model_no) "
@@ -96,7 +96,7 @@ def drop_unused_entities(connection: apsw.Connection) -> None:
 
 
 def drop_belongings_of_nothing(connection: apsw.Connection) -> None:
-    """Remove tags, entities, history and vectors of memories and chunks that are gone."""
+    """Remove tags, entities, history and vectors of memories and chunks that no longer exist."""
     for table, (column, owner) in BELONGINGS.items():
         connection.execute(
             f"DELETE FROM {table} WHERE {column} NOT IN (SELECT {column} FROM {owner})"
@@ -105,7 +105,7 @@ def drop_belongings_of_nothing(connection: apsw.Connection) -> None:
 
 
 def begin_history(connection: apsw.Connection) -> None:
-    """Write down that a memory was made, where its history does not begin."""
+    """Add the first event to the history of memories that lack it."""
     connection.execute(
         "INSERT INTO history (memory_no, operation, at, who) "
         "SELECT memory_no, 'create', created_at, ifnull(agent_id, source) FROM memories "
@@ -119,27 +119,27 @@ def remove_leftovers(database: Database, _index: Index) -> None:
 
 
 def accept_present_state(database: Database, _index: Index) -> None:
-    """Give up changes that are missing: from now on the store as it is counts as whole."""
+    """Accept missing changes as lost: from now on the present store counts as complete."""
     with database.reading() as connection:
         database.change_mark.accept(connection)
 
 
 def make_files_private(database: Database, _index: Index) -> None:
-    """Take the permissions on the store's files from everybody but their owner."""
+    """Remove the permissions of all users but the owner from the store's files."""
     for path in files.all_of(database.path):
-        with contextlib.suppress(OSError):  # the examination says what is left
+        with contextlib.suppress(OSError):  # the next check reports what is left
             make_private(path)
 
 
 def empty_log(database: Database, _index: Index) -> None:
-    """Move the log into the database and cut it, if nobody reads from it."""
+    """Write the log into the database and truncate it, if nobody reads from it."""
     with database.maintaining() as connection:
         connection.set_busy_timeout(1000)
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def rebuild_index_file(database: Database, index: Index) -> None:
-    """Make the search index anew."""
+    """Rebuild the search index."""
     index.discard()
     with database.reading() as connection:
         index.view(SqliteIndexSource(connection))

@@ -1,4 +1,4 @@
-"""Merging: one memory is kept for several that say the same; the others are hidden, not lost."""
+"""Merge memories that say the same: keep one, and hide the others so that none is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def merge(
     who: str,
     reason: str | None,
 ) -> Merged:
-    """Give one memory the tags, entities and accesses of others as well, and hide those."""
+    """Add the tags, entities and accesses of other memories to one memory, and hide the others."""
     kept_no, kept = _live(connection, keep, space)
     if kept.superseded_by is not None:
         raise Conflict(
@@ -64,7 +64,7 @@ def _because(what: str, reason: str | None) -> str:
 def _redirect(
     connection: apsw.Connection, other: str, keep: str, space: str, who: str, now: int
 ) -> None:
-    """Let what the other one superseded be superseded by the one that is kept."""
+    """Make the kept memory supersede the memories that the other one superseded."""
     rows: list[Any] = connection.execute(
         "SELECT memory_no FROM memories WHERE superseded_by = ? AND space = ? "
         "AND version_of IS NULL",

@@ -1,4 +1,4 @@
-"""Numbered schema changes: each is applied once, in a transaction, after a backup."""
+"""Apply numbered schema changes, each once, in a transaction, after a backup."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.mending import rebuild_words
 
-APPLICATION_ID = 0x42794872  # "ByHr": tells a store from any other SQLite file
-# The changes that need more than SQL, and whether a store has anything to do with the first.
+APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
+# The schema changes that need more than SQL, and the test whether a store needs the first.
 _EMOJI_APART, _CHECKSUMS = 8, 10
 _EMOJI = "'*[' || char(11008) || '-' || char(11263) || char(126976) || '-' || char(129791) || ']*'"
 _HAS_EMOJI = f"""
@@ -38,7 +38,7 @@ def known_migrations() -> tuple[tuple[int, str], ...]:
 
 
 def migrate(database: Database) -> int:
-    """Bring the store to this version's schema, see that it is kept to, and give its number."""
+    """Migrate the store to this version's schema, refuse writes to a newer one, give its number."""
     database.schema_version = _bring_up(database)
     return database.schema_version
 
@@ -61,7 +61,7 @@ def _bring_up(database: Database) -> int:
             "open it once from where it can be written",
         )
     with database.writing() as connection:
-        # Another process may have done it since we looked.
+        # Another process may have migrated the store meanwhile.
         current = _version(connection)
         _refuse_foreign(connection, database, current, latest)
         if 0 < current < latest:
@@ -107,9 +107,12 @@ def _refuse_foreign(
 
 
 def _use_write_ahead_log(database: Database) -> None:
-    """Let readers and a writer work side by side; a copied store may have lost that."""
+    """Enable the write-ahead log, so that readers and a writer can work at the same time.
+
+    A copied store may have lost this setting.
+    """
     with database.maintaining() as connection:
-        # Switching the journal does not wait for other processes that switch it too.
+        # Switching the journal mode does not wait for other processes that do the same.
         deadline = time.monotonic() + 10
         while True:
             try:

@@ -1,7 +1,7 @@
-"""Notes: what is worth writing down, but worth nobody's waiting.
+"""Write notes: minor records for which no caller should wait.
 
-A note is no text: it is committed without waiting for the disk, and while another process writes
-it is kept in memory until the next one.
+A note is committed without waiting for the disk. While another process writes, the note stays in
+memory until the next one is written.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from byheart.system.forking import renew_after_fork
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
-# How long closing the store may wait for others who write: the last chance not to lose a note, and
-# what somebody who only searched waits for his prompt.
+# The longest time that closing the store waits for other writers. It is the last chance to write
+# the notes, but a user who only searched waits this long for the shell prompt.
 _LAST_WAIT_MS = 500
 
 
 class Notes(Generic[Key, Value]):
-    """Write notes without ever waiting for others."""
+    """Write notes without ever waiting for other writers."""
 
     def __init__(
         self, database: Database, write: Callable[[apsw.Connection, Mapping[Key, Value]], None]
@@ -40,7 +40,7 @@ class Notes(Generic[Key, Value]):
         self._waiting: dict[Key, Value] = {}
 
     def add(self, change: Callable[[dict[Key, Value]], None]) -> None:
-        """Change what is to be written, and write it if nobody else does just now."""
+        """Change the waiting notes, and write them unless another process is writing now."""
         if not self._database.writable:
             return
         with self._lock:
@@ -48,7 +48,7 @@ class Notes(Generic[Key, Value]):
             self._write_waiting(0)
 
     def flush(self) -> None:
-        """Write what is waiting, if others leave room for it soon."""
+        """Write the waiting notes, if other writers finish soon."""
         with self._lock:
             self._write_waiting(_LAST_WAIT_MS)
 
@@ -59,5 +59,5 @@ class Notes(Generic[Key, Value]):
             with self._database.noting(wait_ms) as connection:
                 self._write(connection, self._waiting)
         except StoreError:
-            return  # busy, or the disk is full: these are written with the next one
+            return  # busy, or the disk is full: write these notes with the next one
         self._waiting.clear()

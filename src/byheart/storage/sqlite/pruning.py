@@ -1,9 +1,9 @@
-"""Pruning: memories that have expired, or whose files are gone, are erased after a grace period.
+"""Erase memories that have expired, or whose files are missing, after a grace period.
 
 The grace period is not measured by the wall clock, which may be wrong for a while. The store counts
-the time it has seen pass: while the machine runs, by how long it has been running; across a
-restart, by the wall clock, but a day at most. The period begins when pruning first notices that a
-memory may go, and ends without effect if the memory may stay after all.
+the time it has seen pass: while the machine runs, by its uptime; across a restart, by the wall
+clock, but at most one day. The period begins when pruning first finds that a memory may be erased,
+and is cancelled if the memory becomes valid again.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from byheart.system import clock
 
 _KEY = "time_passed"
 _MICROSECOND = timedelta(microseconds=1)
-# How much a restart of the machine counts at most.
+# The longest time that a restart of the machine counts for.
 _LONGEST_RESTART = timedelta(days=1) // _MICROSECOND
-# How many memories are noticed at a time.
+# The number of memories that are marked at a time.
 _MOST_NOTICED = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class TimePassed:
-    """The time that the store has seen pass, and what the clocks said then."""
+    """The time that the store has seen pass, and the values of the clocks at that moment."""
 
     passed: int
     at: int
@@ -39,7 +39,7 @@ class TimePassed:
 
     @property
     def is_of_this_run(self) -> bool:
-        """Say whether the machine has been running ever since, as far as that can be told."""
+        """Say whether the machine has been running ever since, as far as the clocks show."""
         return self.boot == clock.boot_id() and self.running <= clock.running_micros()
 
     def now(self) -> TimePassed:
@@ -50,13 +50,13 @@ class TimePassed:
             since = min(by_wall, _LONGEST_RESTART)
         elif boot:
             since = by_running
-        else:  # perhaps another run of the machine, or another machine
+        else:  # the machine was perhaps restarted, or is another machine
             since = min(by_wall, by_running)
         return TimePassed(self.passed + since, at, running, boot)
 
 
 def read_time(connection: apsw.Connection) -> TimePassed:
-    """Read how much time had passed when that was last written down; before that, none."""
+    """Read how much time had passed when it was last recorded; 0 if it never was."""
     written = connection.execute("SELECT value FROM store WHERE key = ?", (_KEY,)).get
     if written is None:
         return TimePassed(0, now_micros(), clock.running_micros(), clock.boot_id())
@@ -65,7 +65,7 @@ def read_time(connection: apsw.Connection) -> TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Why memories may go: a condition on `memories m`, with the present moment as `?1`."""
+    """A reason to erase memories: a condition on `memories m`, with the present moment as `?1`."""
 
     condition: str
 
@@ -74,7 +74,7 @@ EXPIRED = Cause("m.expires_at <= ?1 AND m.version_of IS NULL")
 
 
 def prune(database: Database, cause: Cause, grace: timedelta, limit: int) -> list[str]:
-    """Notice what may go, and erase some of what was noticed a grace period ago; give the ids."""
+    """Mark memories that may be erased; erase some marked a grace period ago and give their ids."""
     with database.reading() as connection:
         if not _has_work(connection, cause, grace):
             return []
@@ -89,7 +89,7 @@ def _has_work(connection: apsw.Connection, cause: Cause, grace: timedelta) -> bo
     if connection.execute("SELECT 1 FROM memories WHERE lapsed_at IS NOT NULL LIMIT 1").get is None:
         return False
     before = read_time(connection)
-    # Time across a restart counts once it is written down.
+    # Time across a restart counts as soon as it is recorded.
     return (
         not before.is_of_this_run
         or _found_early(connection, now)
@@ -102,7 +102,7 @@ def _prune(connection: apsw.Connection, cause: Cause, grace: timedelta, limit: i
     connection.execute(
         "INSERT OR REPLACE INTO store VALUES (?, ?)", (_KEY, json.dumps(asdict(time)))
     )
-    # The clock was ahead when these were noticed.
+    # The clock was ahead when these memories were marked.
     connection.execute(f"UPDATE memories SET lapsed_at = NULL WHERE {_NOTICED_EARLY}", (now,))
     connection.execute(
         f"UPDATE memories SET lapsed_at = ?3 WHERE memory_no IN ({_UNNOTICED % cause.condition})",
@@ -114,7 +114,7 @@ def _prune(connection: apsw.Connection, cause: Cause, grace: timedelta, limit: i
     return [memory_id for _, memory_id in due]
 
 
-# A file that is gone may go before it expires.
+# The memory of a missing file may be erased before it expires.
 _NOTICED_EARLY = (
     "lapsed_at IS NOT NULL AND expires_at > ? AND NOT (kind = 'file' AND forgotten_at IS NOT NULL)"
 )
@@ -130,7 +130,7 @@ def _found_early(connection: apsw.Connection, now: int) -> bool:
 def _due(
     connection: apsw.Connection, cause: Cause, now: int, noticed_by: int, limit: int
 ) -> list[Any]:
-    """List what was noticed by some moment and still may go: space and id, longest ago first."""
+    """List memories marked by some moment that may still be erased: space and id, oldest first."""
     return connection.execute(
         "SELECT m.space, m.memory_id FROM memories m "
         f"WHERE m.lapsed_at <= ?2 AND {cause.condition} ORDER BY m.lapsed_at, m.memory_no LIMIT ?3",

@@ -1,4 +1,4 @@
-"""Reading: one transaction, one view of the index, and the rows that belong to it."""
+"""Read a store: one transaction, one view of the index, and the rows of that moment."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ _Row = TypeVar("_Row")
 
 
 def _all_of(found: list[_Row], wanted: Sequence[int]) -> list[_Row]:
-    """Give what was found, if nothing is missing: the index names only rows that are there."""
+    """Give the rows found, and fail if one is missing: the index names only existing rows."""
     if len(found) != len(wanted):
         raise DamagedRow(f"{len(wanted) - len(found)} rows that the index names are missing")
     return found
 
 
 class AheadOfSnapshot(Exception):
-    """Say that the index has moved past this transaction: begin a new one."""
+    """Report that the index is ahead of this transaction: begin a new transaction."""
 
 
 class SqliteReader:
-    """A consistent view of the store, for as long as its transaction lasts."""
+    """Read a consistent view of the store, for as long as its transaction lasts."""
 
     def __init__(self, connection: apsw.Connection, index: Index) -> None:
         self._connection = connection
@@ -69,21 +69,21 @@ class SqliteReader:
 
     @cached_property
     def index(self) -> ArraySearch:
-        """Bring the index to this transaction's moment, and search there."""
+        """Update the index to the moment of this transaction, and return it."""
         view = self._index.view(SqliteIndexSource(self._connection))
         if view is None:
             raise AheadOfSnapshot
         return ArraySearch(view, SqliteIndexLookup(self._connection), self._now)
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
-        """Find memories that say almost the same and are seen where this one is, best first."""
+        """Find memories that say almost the same and are visible where this one is, best first."""
         number = self._connection.execute(
             "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
         ).get
         if number is None:
             return []
         found = self.index.resembling(number, least, limit)
-        # What was said is no other memory to be weighed against: it stays as it was said.
+        # Turns are left out: a turn stays as it was said, and is never merged or replaced.
         select = "SELECT memory_id, summary FROM memories WHERE memory_no = ? AND role IS NULL"
         rows = ((self._connection.execute(select, (no,)).get, score) for no, score in found)
         return [Similar(row[0], score, row[1]) for row, score in rows if row is not None]
@@ -102,7 +102,7 @@ class SqliteReader:
         return [
             Double(names[first], names[second], alike)
             for first, second, alike in found
-            if first in names and second in names  # two turns stay two, however alike
+            if first in names and second in names  # turns are never merged, however similar
         ]
 
     def entities(
@@ -112,7 +112,7 @@ class SqliteReader:
         return entities.list_entities(self._connection, space, prefix, limit, offset)
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
-        """Name the headings that each chunk stands under."""
+        """Name the headings above each chunk."""
         rows = self._connection.execute(
             "SELECT headings FROM json_each(?) wanted CROSS JOIN chunks ON chunk_no = value "
             "ORDER BY wanted.key",
@@ -134,7 +134,7 @@ class SqliteReader:
         return self.chunks(self.index.sample(where, count, seed))
 
     def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order, or those whose index lies in a part."""
+        """Fetch every chunk of a memory in order, or the chunks whose index is in `part`."""
         first, behind = (0, None) if part is None else (part.start, part.stop)
         rows = self._connection.execute(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
@@ -147,9 +147,9 @@ class SqliteReader:
     def chunks_under(
         self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
     ) -> list[FoundChunk]:
-        """Fetch a memory's chunks that stand under exactly these headings, in order.
+        """Fetch a memory's chunks under exactly these headings, in order.
 
-        With `below`, those as well that stand under further ones.
+        With `below`, include the chunks under deeper headings.
         """
         exactly = headings_json(headings)
         further = exactly[:-1] + ("," if headings else "") if below else None
@@ -181,9 +181,9 @@ class SqliteReader:
     def files_ending(
         self, ending: str, space: str, sessions: Collection[str | None] | None, limit: int
     ) -> dict[str, str]:
-        """Name the memories of workspace files by their paths that end in some folders and a name.
+        """Find the memories of workspace files whose paths end in the given folders and name.
 
-        With `sessions`, only what these hold.
+        With `sessions`, return only memories of these sessions.
         """
         rows: Any = self._connection.execute(
             "SELECT m.path, m.memory_id FROM workspace_files f JOIN workspaces w USING "
@@ -197,7 +197,7 @@ class SqliteReader:
         return dict(rows)
 
     def _text_row(self, name: str, space: str) -> str:
-        """Name the row that holds the text of a version: it carries the last one it had."""
+        """Name the row with the text of a version: a row carries the last version it had."""
         memory_id, version = parse_text_id(name)
         return (
             name
@@ -206,7 +206,7 @@ class SqliteReader:
         )
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
-        """Give how many tokens the texts of memories have, as counted when they were saved."""
+        """Give the numbers of tokens in texts of memories, as counted when they were saved."""
         rows: Any = self._connection.execute(
             "SELECT memory_id, (SELECT sum(token_count) FROM chunks c "
             "WHERE c.memory_no = m.memory_no) FROM json_each(?) "
@@ -216,7 +216,7 @@ class SqliteReader:
         return dict(rows)
 
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
-        """Fetch what recall weighs of memories, in the order asked."""
+        """Fetch the fields that recall weighs, in the order asked."""
         rows = self._connection.execute(
             "SELECT ifnull(version_of, memory_id), memory_id, summary, importance, "
             "ifnull(accessed_at, updated_at), access_count "
@@ -233,14 +233,14 @@ class SqliteReader:
     def memories(
         self, where: Filter, limit: int, offset: int, *, by_iteration: bool
     ) -> tuple[list[Memory], int]:
-        """List memories, the latest first, or by their iterations before that; count all."""
+        """List memories, latest first, or by iteration and then latest first; count all of them."""
         clause, values = where_clause(where, self._now)
         total = self._connection.execute(
             f"SELECT count(*) FROM memories m WHERE {clause}", values
         ).get
         iteration = "m.session_iter DESC NULLS LAST, " if by_iteration else ""
         order = f"ORDER BY {iteration}m.created_at DESC, m.memory_no DESC"
-        # Sorted by number first: SQLite would put together every text in order to sort it.
+        # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
         rows = self._connection.execute(
             f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
             f"FROM memories m WHERE {clause} {order} LIMIT ? OFFSET ?) {order}",
@@ -261,7 +261,7 @@ class SqliteReader:
         return conversation.count_turns(self._connection, where, roles, self._now)
 
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
-        """Pick the first turn and those that matter most, in order."""
+        """Pick the first turn and the most important turns, in order."""
         return conversation.salient_turns(self._connection, where, roles, limit, self._now)
 
     def running_summary(self, session_id: str, space: str) -> Memory | None:
@@ -269,16 +269,16 @@ class SqliteReader:
         return conversation.running_summary(self._connection, session_id, space)
 
     def emitted(self, space: str, session_id: str) -> list[str]:
-        """Give the texts that a session was given lately and still finds, the latest first."""
+        """Give the texts that a session was lately given and still finds, latest first."""
         return emissions.emitted(self._connection, space, session_id, self._now)
 
     def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
-        """Name the chunks that a session itself was given lately, since a moment."""
+        """Name the chunks that were lately given to this very session, since a moment."""
         at = 0 if since is None else to_micros(since)
         return emissions.given_since(self._connection, space, session_id, at)
 
     def pinned(self, where: Filter) -> list[Memory]:
-        """List what is pinned, in the order in which it was."""
+        """List the pinned memories, in the order in which they were pinned."""
         return conversation.pinned(self._connection, where, self._now)
 
     def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
@@ -294,11 +294,11 @@ class SqliteReader:
         return [row[0] for row in rows]
 
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
-        """Tell what happened to a memory, oldest first; nothing for one that never was."""
+        """List the events of a memory's life, oldest first; an unknown memory has none."""
         return versions.history(self._connection, memory_id, space)
 
     def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
-        """Say when memories were made, forgotten ones too; unknown ids are left out."""
+        """Say when memories were made, including forgotten ones; leave out unknown ids."""
         rows = self._connection.execute(
             "SELECT memory_id, created_at FROM json_each(?) CROSS JOIN memories "
             "ON memory_id = value WHERE space = ? AND version_of IS NULL",
@@ -307,7 +307,7 @@ class SqliteReader:
         return {memory_id: from_micros(at) for memory_id, at in rows}
 
     def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
-        """Say when a memory was hidden, if it is."""
+        """Say when a memory was hidden; give `None` for a visible one."""
         at = self._connection.execute(
             "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?",
             (memory_id, space),
@@ -315,7 +315,7 @@ class SqliteReader:
         return None if at is None else from_micros(at)
 
     def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
-        """Name the session of each text, also of a forgotten memory; unknown ids are left out."""
+        """Name the session of each text, also of a forgotten memory; leave out unknown ids."""
         found = {}
         for text_id in text_ids:
             row = self._connection.execute(
@@ -333,15 +333,15 @@ class SqliteReader:
         return sessions.list_sessions(self._connection, space, agent_id, limit, offset, self._now)
 
     def session_stats(self, where: Filter) -> SessionStats:
-        """Count what a session holds, or all of them; what is global belongs to none."""
+        """Count the contents of a session, or of all sessions; global memories belong to none."""
         return sessions.stats(self._connection, where, self._now)
 
     def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
-        """List memories, the latest first; with a task, its own and those of none."""
+        """List memories, latest first; with a task, the memories of that task and of no task."""
         return sessions.latest(self._connection, where, task_code, limit, self._now)
 
     def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
-        """List what memories were promoted to and still holds: the copy, and its source."""
+        """List the valid copies that memories were promoted to: each copy and its source."""
         return sessions.copies_of(self._connection, memory_ids, space, self._now)
 
     def model(self) -> Model | None:

@@ -1,4 +1,4 @@
-"""Sessions: what each holds, what to take it up again with, and bringing one back."""
+"""List, count, resume and restore sessions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.filters import where_clause
 from byheart.storage.sqlite.rows import MEMORY, to_memory
 
-# The running summary is of the session: it counts as the work of whoever spoke last.
+# The running summary belongs to the session: it counts as work of the last speaker.
 _AGENT = (
     "CASE WHEN m.client_id = '' THEN (SELECT o.agent_id FROM memories o WHERE o.space = m.space "
     "AND o.session_id = m.session_id AND o.client_id IS NOT '' ORDER BY o.turn_no DESC LIMIT 1) "
     "ELSE m.agent_id END"
 )
-# A turn was active when it was said, not when it was imported; a summary is made by itself.
+# A turn counts as activity when it was said, not when it was imported. A summary does not count,
+# because it is made automatically.
 _LATEST = (
     "ifnull(max(CASE WHEN m.client_id = '' THEN NULL WHEN m.role IS NULL THEN m.updated_at "
     "ELSE m.created_at END), max(m.updated_at))"
@@ -71,7 +72,7 @@ def _to_session(row: tuple[Any, ...]) -> Session:
 
 
 def stats(connection: apsw.Connection, where: Filter, now: int) -> SessionStats:
-    """Count what one session holds, or all of them; what is global belongs to none."""
+    """Count the contents of one session, or of all sessions; global memories belong to none."""
     clause, values = where_clause(where, now)
     own = f"FROM memories m WHERE {clause} AND m.session_id IS NOT NULL"
     row: Any = connection.execute(
@@ -111,13 +112,13 @@ def _counts(
 def latest(
     connection: apsw.Connection, where: Filter, task_code: str | None, limit: int, now: int
 ) -> list[Memory]:
-    """List the latest memories, the latest first; with a task, its own and those of none."""
+    """List memories, latest first; with a task, the memories of that task and of no task."""
     clause, values = where_clause(where, now)
     if task_code is not None:
         clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
         values.append(task_code)
     order = "ORDER BY m.session_iter DESC NULLS LAST, m.turn_no DESC, m.memory_no DESC"
-    # Sorted by number first: SQLite would put together every text in order to sort it.
+    # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
     rows: Any = connection.execute(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
         f"FROM memories m WHERE {clause} {order} LIMIT ?) {order}",
@@ -129,7 +130,7 @@ def latest(
 def copies_of(
     connection: apsw.Connection, memory_ids: Sequence[str], space: str, now: int
 ) -> list[tuple[str, str]]:
-    """Find the global copies of memories by what their metadata says of where they are from."""
+    """Find the global copies of memories by the source recorded in the copies' metadata."""
     clause, values = where_clause(Filter(space=space, superseded=False), now)
     rows: Any = connection.execute(
         "SELECT m.memory_id, m.metadata ->> 'promoted_from' AS original FROM memories m "
@@ -140,9 +141,9 @@ def copies_of(
 
 
 def restore(connection: apsw.Connection, session_id: str, space: str, who: str) -> list[str]:
-    """Show again what was hidden last of a session, all at one moment.
+    """Restore the memories of a session that were last hidden, all at one moment.
 
-    A text that was saved again since then stays hidden: it is there already.
+    A text that was saved again since then stays hidden, because it is already visible.
     """
     rows: list[Any] = connection.execute(
         "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "

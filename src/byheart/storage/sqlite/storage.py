@@ -1,4 +1,4 @@
-"""SqliteStorage: the `Storage` socket over one SQLite file and the index derived from it."""
+"""Implement the `Storage` contract over one SQLite file and the index derived from it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ from byheart.storage.sqlite.rows import CHUNK
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
-# Of some memories: through their chunks, however many others wait.
+# The waiting chunks of some memories: found through their chunks, however many others wait.
 _PENDING_OF = """
     SELECT chunk_no FROM memories CROSS JOIN chunks USING (memory_no)
     CROSS JOIN pending_vectors USING (chunk_no)
@@ -77,13 +77,13 @@ class SqliteStorage:
     """Keep memories in one SQLite file that many processes may have open."""
 
     def __init__(self, path: Path, *, busy_timeout_seconds: float = 30) -> None:
-        # Through a link the log, the index and the counts would stand beside the link.
+        # Resolve links: otherwise the log, the index and the counts would be beside the link.
         try:
             path = path.resolve()
-        except (OSError, RuntimeError) as error:  # links that lead in a circle
+        except (OSError, RuntimeError) as error:  # circular links
             raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
         self._database = Database(path, busy_timeout_seconds)
-        # Before the store, which may only be newer then.
+        # Read the mark before opening the store, so that the store can only be newer.
         known = self._database.change_mark.read()
         try:
             self.schema_version = migrate(self._database)
@@ -113,7 +113,7 @@ class SqliteStorage:
         return self._database.writable
 
     def trouble(self) -> str | None:
-        """Say that changes are missing which were made to the store, if that is so."""
+        """Report that committed changes are missing from the store, if they are."""
         return self._database.change_mark.trouble()
 
     @contextmanager
@@ -124,7 +124,7 @@ class SqliteStorage:
 
     @contextmanager
     def searching(self) -> Iterator[Reader]:
-        """Open such a view with the index at its very moment, for ranking and counting."""
+        """Open a consistent view with the index at the same moment, for ranking and counting."""
         with self._attached() as reader:
             yield reader
         if self._index.unpublished():
@@ -140,15 +140,15 @@ class SqliteStorage:
                     _ = reader.index
                     break
                 except AheadOfSnapshot:
-                    # Another thread moved the index on meanwhile: look from its moment or later.
+                    # Another thread updated the index meanwhile: begin a newer transaction.
                     stack.close()
                     if attempt == _MOST_ATTEMPTS:
-                        # Or the file was replaced by an older one: then the index is of another.
+                        # Perhaps an older file replaced the store: discard the index.
                         self._index.start_anew()
             yield reader
 
     def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
-        """Write memories; a text already there in its space, session and kind is left as it is."""
+        """Write memories; leave a text alone that its space, session and kind already hold."""
         results = []
         with self._database.writing() as connection:
             for draft in drafts:
@@ -160,14 +160,14 @@ class SqliteStorage:
         return results
 
     def revise(self, revision: Revision, model: Model | None) -> SaveResult:
-        """Change a memory, unless it is no longer of the version the revision was made from."""
+        """Change a memory, unless its version is no longer the one the revision was made from."""
         with self._database.writing() as connection:
             return versions.revise(connection, revision, model)
 
     def supersede(
         self, old: str, new: str | None, space: str, who: str, reason: str | None
     ) -> None:
-        """Say which memory holds instead of another, or with `None` that it holds again."""
+        """Record which memory supersedes another; with `None`, make the memory valid again."""
         with self._database.writing() as connection:
             versions.supersede(connection, old, new, space, who, reason)
 
@@ -179,60 +179,60 @@ class SqliteStorage:
             return versions.forget(connection, memory_ids, space, who, reason)
 
     def restore(self, memory_id: str, space: str, who: str) -> bool:
-        """Show a hidden memory again; say whether it had been hidden."""
+        """Restore a hidden memory; say whether it had been hidden."""
         with self._database.writing() as connection:
             return versions.restore(connection, memory_id, space, who)
 
     def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
-        """Show again what was hidden last of a session; give the ids."""
+        """Restore the memories of a session that were hidden last; give their ids."""
         with self._database.writing() as connection:
             return sessions.restore(connection, session_id, space, who)
 
     def forget_emitted(self, space: str, session_id: str) -> None:
-        """Let go of what was noted as given out to a session."""
+        """Remove the record of passages that were given to a session."""
         with self._database.writing() as connection:
             emissions.forget(connection, space, session_id)
 
     def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-        """Have a memory stand first in every prompt that it can be seen in, or no longer."""
+        """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
         with self._database.writing() as connection:
             conversation.pin(connection, memory_id, space, who, pinned=pinned)
 
     def merge(
         self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
     ) -> Merged:
-        """Give one memory the labels and accesses of others as well, and hide those."""
+        """Add the labels and accesses of other memories to one memory, and hide the others."""
         with self._database.writing() as connection:
             return merging.merge(connection, keep, others, space, who, reason)
 
     def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old one stays an alias."""
+        """Give an entity another name; the old name stays as an alias."""
         with self._database.writing() as connection:
             return entities.rename(connection, name, new_name, space)
 
     def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Make one entity of several; the other names stay aliases."""
+        """Merge several entities into one; the other names stay as aliases."""
         with self._database.writing() as connection:
             return entities.merge(connection, names, into, space)
 
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
-        """Take memories out for good with every trace of them, and look whether any is left."""
+        """Remove memories permanently with every trace of them, and search for remaining traces."""
         return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
 
     def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase some of the memories that were noticed to be expired a grace period ago."""
+        """Erase and count some of the memories found to be expired a grace period ago."""
         return len(pruning.prune(self._database, pruning.EXPIRED, grace, limit))
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count that memories were given out; cheap, and made up for later while others write."""
+        """Count accesses of memories; never wait: while others write, add the counts later."""
         self._accesses.count(memory_ids, space)
 
     def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Note which passages, or whole memories, were given out for a prompt; never wait."""
+        """Record which passages, or whole memories, were given out for a prompt; never wait."""
         self._emissions.add(chunk_ids, space, session_id)
 
     def settle_emitted(self) -> None:
-        """See that what was noted so shows to readers, if nobody else writes just now."""
+        """Make recorded emissions visible to readers, unless another process is writing now."""
         self._emissions.settle()
 
     def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
@@ -308,23 +308,23 @@ class SqliteStorage:
 
     @contextmanager
     def dumping(self, space: str | None, *, vectors: bool) -> Iterator[Dump]:
-        """Open everything that one space, or all of them, hold at this moment."""
+        """Open the whole contents of one space, or of all spaces, at this moment."""
         with self._database.reading() as connection:
             yield transfer.SqliteDump(connection, space, vectors)
 
     def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Make models known whose vectors will be loaded; a store without one takes `active`."""
+        """Record models whose vectors will be loaded; a store without a model adopts `active`."""
         with self._database.writing() as connection:
             transfer.adopt_models(connection, models, active)
 
     def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
-        """Write records as they were in another store; what is known or was erased stays out."""
+        """Write records as they were in another store; leave out known and erased texts."""
         with self._database.writing() as connection:
             loader = transfer.Loader(connection, force=force)
             return [loader.load(record) for record in records]
 
     def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
-        """Drop entities that nothing names, and point to memories by the ids they have here."""
+        """Drop entities that no memory names, and change references to the ids of this store."""
         with self._database.writing() as connection:
             transfer.finish(connection, renamed, entities)
 
@@ -343,11 +343,11 @@ class SqliteStorage:
             return {each for each in memory_ids if transfer.is_taken(connection, each)}
 
     def back_up(self, path: Path) -> None:
-        """Copy the store to a file as it is at this moment, while others go on using it."""
+        """Copy the store to a file as it is at this moment; other processes can keep using it."""
         copying.copy(self._database, path)
 
     def inventory(self, space: str) -> Inventory:
-        """Count what a space holds by kind, and what the store's files take."""
+        """Count the contents of a space by kind, and the sizes of the store's files."""
         with self._attached() as reader:
             state = reader.index.state(space)
             kinds, vectors = reader.index.inventory(space)
@@ -355,30 +355,30 @@ class SqliteStorage:
 
     @property
     def ledger(self) -> Ledger | None:
-        """Give the place for counts, unless nothing can be written."""
+        """Give the ledger for counts; `None` if nothing can be written."""
         return self._ledger if self.writable else None
 
     def report_work(self, to: Callable[[str, float], None]) -> None:
-        """Have work on the index reported as it is done."""
+        """Report work on the index to a callback when it is done."""
         self._index.on_work = to
 
     def refresh(self) -> None:
-        """Bring the index up to date, and its file if that has fallen behind far enough."""
+        """Update the index, and write its file if the file has fallen behind far enough."""
         with self._attached():
             pass
         if self._index.unpublished():
             self._publish()
 
     def inspect(self) -> list[Finding]:
-        """Check what searches go by, in little time; change nothing."""
+        """Check the data that searches use, in little time; change nothing."""
         return examination.inspect(self._database, self._index)
 
     def examine(self, fix: bool = False) -> list[Finding]:
-        """Check the store and everything derived from it; mend what can be derived if asked to."""
+        """Check the store and all derived data; with `fix`, repair what can be derived."""
         return examination.examine(self._database, self._index, self.schema_version, fix)
 
     def rebuild(self) -> None:
-        """Make everything derived anew from text, metadata and vectors."""
+        """Rebuild all derived data from text, metadata and vectors."""
         with self._database.writing() as connection:
             mending.rebuild_words(connection)
             mending.drop_unused_entities(connection)
@@ -394,7 +394,7 @@ class SqliteStorage:
         self.generations.drop_unused(next_too=False)
         with self._database.writing() as connection:
             connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
-            # The last change stays: it is where every index, and its file, says it is.
+            # Keep the last change: every index and index file refers to it.
             last = SqliteIndexSource(connection).last_change().number
             connection.execute("DELETE FROM changes WHERE change_no < ? - 10000", (last,))
         with self._database.maintaining() as connection:
@@ -405,12 +405,12 @@ class SqliteStorage:
         self._publish()
 
     def _publish(self) -> None:
-        # The file saves time and holds no truth: a full disk must not fail what asked for it.
+        # The file only saves time: a full disk must not make the caller fail.
         with contextlib.suppress(OSError):
             self._index.publish()
 
     def close(self) -> None:
-        """Release files, connections and memory; leave an index file for whoever comes next."""
+        """Release files, connections and memory; leave an index file for the next process."""
         self._accesses.flush()
         self._emissions.flush()
         self.tokens.flush()
@@ -420,7 +420,7 @@ class SqliteStorage:
 
 
 def _pending(of: Sequence[str]) -> tuple[str, tuple[object, ...]]:
-    """Say which chunks still lack vectors, of some memories or of all."""
+    """Give the query, and its parameters, for chunks of all or some memories without vectors."""
     if of:
         return _PENDING_OF, (json.dumps(list(of)),)
     return "SELECT chunk_no FROM pending_vectors WHERE 1", ()

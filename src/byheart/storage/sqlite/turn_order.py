@@ -1,7 +1,7 @@
-"""The order within a session: each memory has a place there, whatever the clock says.
+"""Order the memories of a session: each has a place that does not depend on the clock.
 
-A place is a number. The next one is a step behind the last, so that there is room between two. A
-memory whose time was given by the caller goes behind the last one that is not later.
+A place is a number. The next place is a step after the last, which leaves room between two. A
+memory with a time given by the caller is placed after the last memory that is not later.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import apsw
 from byheart.storage.sqlite.changes import record_change
 
 STEP = 1 << 20
-# A turn is put into the first part of a gap: those that follow it go into the rest.
+# A turn is placed in the first part of a gap, so that later turns fit into the rest.
 _PART = 64
 
 _SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS NULL"
@@ -22,7 +22,7 @@ _SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS 
 def place(
     connection: apsw.Connection, space: str, session_id: str | None, at: int | None
 ) -> int | None:
-    """Choose the place of a memory in its session: by a given time, or else behind all others."""
+    """Choose the place of a memory in its session: by a given time, or else after all others."""
     if session_id is None:
         return None
     if at is None:
@@ -38,7 +38,7 @@ def place(
 def keep_place(
     connection: apsw.Connection, space: str, session_id: str | None, turn_no: int | None, at: int
 ) -> int | None:
-    """Give an imported memory the place it had, or one by its time if that is taken."""
+    """Give an imported memory its earlier place, or a place by its time if that one is taken."""
     if session_id is None:
         return None
     if turn_no is not None:
@@ -56,10 +56,10 @@ def _last(connection: apsw.Connection, space: str, session_id: str) -> int:
 
 
 def _between(connection: apsw.Connection, space: str, session_id: str, at: int) -> int | None:
-    """Find room behind the last memory that is not later; `None` if there is none."""
-    # From the end on: most turns are later than all others. A plain `created_at` would have SQLite
-    # read and sort the whole session.
-    # The running summary is made by itself, at a time that says nothing about the turns.
+    """Find a place after the last memory that is not later; `None` if there is no room."""
+    # Begin at the end: most turns are later than all others. A plain `created_at` would make SQLite
+    # read and sort the whole session. The running summary is left out: it is made automatically, at
+    # a time that is unrelated to the turns.
     before = connection.execute(
         f"SELECT turn_no {_SESSION} AND +created_at <= ? AND client_id IS NOT '' "
         "ORDER BY turn_no DESC LIMIT 1",
@@ -78,7 +78,7 @@ def _between(connection: apsw.Connection, space: str, session_id: str, at: int) 
 
 
 def _spread(connection: apsw.Connection, space: str, session_id: str) -> None:
-    """Number a session anew, a step apart; the order stays."""
+    """Renumber the places of a session, a step apart; keep the order."""
     connection.execute(
         "UPDATE memories SET turn_no = ordered.place FROM (SELECT memory_id AS name, "
         f"{STEP} * row_number() OVER (ORDER BY turn_no, memory_no) AS place FROM memories "

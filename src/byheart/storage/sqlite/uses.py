@@ -1,8 +1,9 @@
-"""Who is at a file of SQLite just now: a fork waits for them, and nobody begins while it happens.
+"""Track the threads that use a SQLite file: a fork waits for them, and new ones wait for the fork.
 
-SQLite notes for the whole process which locks it has on a file. A child would inherit the notes
-without the locks: it would write beside others, and into a log that is the store's no longer. So
-connections are closed before a fork, and a child keeps away from a file where one came along.
+SQLite records for the whole process which locks it has on a file. A child process would inherit the
+record without the locks: it would write at the same time as others, and into an outdated log.
+Therefore connections are closed before a fork, and a child that inherits an open connection refuses
+to use its file.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from byheart.system.forking import renew_after_fork, wait_before_fork
 
 
 class _Uses:
-    """Count those who use a file, and be the lock that a fork takes."""
+    """Track the users of each file, and act as the lock that a fork takes."""
 
     def __init__(self) -> None:
         self.closers: list[weakref.WeakMethod[Callable[[], None]]] = []
         self.crossed: set[Path] = set()
-        # Closing one would write back a log by what was true of it before the fork.
+        # Closing an inherited connection would write back a log by its state before the fork.
         self.inherited: list[apsw.Connection] = []
         self._within: dict[object, tuple[Path, int]] = {}
         self._start_anew()
@@ -50,7 +51,7 @@ class _Uses:
             self._within[use] = path, threading.get_ident()
 
     def _may_begin(self) -> bool:
-        # Who is within already must come to an end, and may need another connection for it.
+        # A thread that already uses a file has to finish, and may need another connection.
         thread = threading.get_ident()
         return (
             not self._forking
@@ -60,12 +61,12 @@ class _Uses:
 
     def end(self, use: object) -> None:
         with self.changed:
-            self._within.pop(use, None)  # a child has not begun what it ends
+            self._within.pop(use, None)  # a child process may end a use that its parent began
             if self._forking:
                 self.changed.notify_all()
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
-        """Let nobody begin, wait for those within, and close what is open."""
+        """Let no new use begin, wait for present uses, and close open connections."""
         if not self.changed.acquire(blocking, timeout):
             return False
         thread = threading.get_ident()
@@ -80,13 +81,13 @@ class _Uses:
                 if close is not None:
                     with contextlib.suppress(apsw.Error):
                         close()
-        except BaseException:  # Ctrl-C while it waits: Python forks all the same
+        except BaseException:  # Ctrl-C during the wait: Python forks nevertheless
             self.release()
             raise
         return True
 
     def release(self) -> None:
-        """Let others begin again."""
+        """Allow new uses again."""
         self._forking.remove(threading.get_ident())
         self.changed.notify_all()
         self.changed.release()
@@ -96,7 +97,7 @@ _uses = _Uses()
 
 
 class using:  # noqa: N801 (a generator would take twice as long, and every search begins here)
-    """Have forks wait while a file is used; begin when the one that is about to happen is over."""
+    """Make forks wait while a file is in use; if a fork is about to happen, wait for it first."""
 
     __slots__ = ("_path",)
 
@@ -111,19 +112,19 @@ class using:  # noqa: N801 (a generator would take twice as long, and every sear
 
 
 def close_before_fork(close: Callable[[], None]) -> None:
-    """Have a method called before every fork that closes what nobody uses."""
+    """Register a method that closes unused connections, to be called before every fork."""
     with _uses.changed:
         _uses.closers[:] = [each for each in _uses.closers if each() is not None]
         _uses.closers.append(weakref.WeakMethod(close))
 
 
 def has_crossed(path: Path) -> bool:
-    """Say whether this process inherited a connection to a file: nothing can be done with it."""
+    """Say whether this process inherited a connection to a file, which makes it unusable here."""
     return path in _uses.crossed
 
 
 def keep_inherited(path: Path, *connections: apsw.Connection) -> None:
-    """Leave alone for good what belongs to the process that this one was forked from."""
+    """Keep connections of the parent process referenced, so that they are never closed here."""
     if connections:
         _uses.crossed.add(path)
         _uses.inherited.extend(connections)

@@ -1,7 +1,8 @@
-"""The life of a memory after it was saved: new texts, new fields, superseded, forgotten, gone.
+"""Change saved memories: new texts, new fields, superseding, forgetting, removing.
 
-A new text is a new row; the old one stays as `<memory_id>@<version>` with its chunks and vectors,
-so that a search as of then finds it. All other fields change in place, and history keeps both.
+A new text is a new row; the old row stays as `<memory_id>@<version>` with its chunks and vectors,
+so that a search as of that time finds it. All other fields change in place, and the history keeps
+the old and the new value.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite import turn_order, writing
 from byheart.storage.sqlite.rows import CHUNK, CONTENT, columns_of, to_chunk
 
-# Changing these changes the words that a chunk is found by.
+# A change of these fields changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
-# Why what had run out is hidden.
+# The reason recorded when an expired memory is hidden.
 _SAID_AGAIN = "it had run out, and the same was saved again"
 _COPY_VECTORS = (
     "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
@@ -32,7 +33,7 @@ _COPY_VECTORS = (
 
 
 def revise(connection: apsw.Connection, revision: Revision, model: Model | None) -> SaveResult:
-    """Change a memory as far as a revision says, if it is still the one that was read."""
+    """Apply a revision to a memory, unless the memory has changed since it was read."""
     memory = revision.memory
     row = connection.execute(
         "SELECT memory_no, version FROM memories "
@@ -97,9 +98,9 @@ def replace_text(
     revision: Revision,
     model: Model | None,
 ) -> int:
-    """Give a memory another text; the row with the one before stays, under the version's name."""
+    """Give a memory another text; keep the row of the old text under the id of its version."""
     memory, at = revision.memory, to_micros(revision.memory.updated_at)
-    # The clock may have gone back: an earlier text was still there before this one.
+    # The clock may have gone back, but the earlier text must still end before this one begins.
     connection.execute(
         "UPDATE memories SET memory_id = ?, version_of = ?, replaced_at = max(?, since_at + 1), "
         "lapsed_at = NULL WHERE memory_no = ?",
@@ -140,7 +141,7 @@ def amend(
     """Change a memory's fields in place; its text stays."""
     columns = columns_of(revision.memory, revision.derived)
     columns["turn_no"] = _place(connection, memory_no, revision.memory)
-    columns["lapsed_at"] = None  # whoever changes a memory wants it kept for a while
+    columns["lapsed_at"] = None  # a changed memory is wanted: cancel its grace period
     connection.execute(
         f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} WHERE memory_no = ?",
         (*columns.values(), memory_no),
@@ -156,7 +157,7 @@ def _rewrite_chunks(
 ) -> None:
     """Give the chunks new numbers, so that every index reads their words again.
 
-    Their vectors stay, unless the revision brings others.
+    Keep their vectors, unless the revision has new ones.
     """
     memory = revision.memory
     model_no = None if model is None else writing.activate(connection, model)
@@ -170,7 +171,7 @@ def _rewrite_chunks(
     )
     for at, row in enumerate(rows):
         chunk = to_chunk(row[1:10])
-        # A passage that was damaged must not look sound because it was written again.
+        # A damaged passage must not look sound because it was written again.
         chunk_no = writing.insert_chunk(connection, memory_no, chunk, checksum=row[10])
         writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
         if revision.windows is not None:
@@ -184,7 +185,7 @@ def _rewrite_chunks(
 def supersede(
     connection: apsw.Connection, old: str, new: str | None, space: str, who: str, reason: str | None
 ) -> None:
-    """Say which memory holds instead of another, or that it holds again."""
+    """Record which memory supersedes another, or that the memory is valid again."""
     memory_no, before = live(connection, old, space, "superseded_by")
     if new is not None:
         live(connection, new, space, "version")
@@ -204,7 +205,7 @@ def supersede(
 
 def _refuse_circle(connection: apsw.Connection, old: str, new: str, space: str) -> None:
     at, seen = new, set()
-    while at is not None and at not in seen:  # what was imported may go round in a circle
+    while at is not None and at not in seen:  # imported memories may form a circle
         if at == old:
             raise Conflict(
                 f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
@@ -231,14 +232,14 @@ def forget(
 
 
 def set_aside(connection: apsw.Connection, memory: Memory, who: str) -> None:
-    """Hide what has run out and holds the text of a memory that is to be written in its place."""
+    """Hide an expired memory whose text is about to be saved again as a new memory."""
     expired = writing.find_live(connection, key_of(memory))
     if expired is not None:
         forget(connection, [expired[1]], memory.space, who, _SAID_AGAIN)
 
 
 def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -> bool:
-    """Show a memory again; say whether it had been hidden."""
+    """Restore a memory; say whether it had been hidden."""
     rows = _texts_of(connection, memory_id, space, "forgotten_at IS NOT NULL")
     if not rows:
         live(connection, memory_id, space, "version")
@@ -271,7 +272,7 @@ def _set_forgotten(connection: apsw.Connection, rows: Sequence[int], at: int | N
 def remove(
     connection: apsw.Connection, memory_ids: Iterable[str], space: str, *, tombstones: bool
 ) -> dict[str, int]:
-    """Take memories out with all their texts, and count what went."""
+    """Remove memories with all their texts, and count the removed rows."""
     counts = dict.fromkeys(COUNTED, 0)
     for memory_id in memory_ids:
         rows = _texts_of(connection, memory_id, space, "1")
@@ -301,10 +302,10 @@ _BELONGINGS = {
 def count_accesses(
     connection: apsw.Connection, counts: Mapping[tuple[str, str], tuple[int, int]]
 ) -> None:
-    """Add to how often memories were given out, and when last: (space, id) → times, moment."""
+    """Add accesses to memories, and set the last one: (space, id) → number, moment."""
     now = now_micros()
     connection.executemany(
-        # A time in the future was noted while the clock was wrong.
+        # A time in the future was recorded while the clock was wrong.
         "UPDATE memories SET access_count = access_count + ?1, accessed_at = "
         "iif(accessed_at <= ?2, max(accessed_at, ?3), ?3) WHERE space = ?4 AND memory_id = ?5",
         ((times, now, at, space, memory_id) for (space, memory_id), (times, at) in counts.items()),
@@ -320,7 +321,7 @@ def record(
     reason: str | None = None,
     changes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
-    """Write down what was done, by whom, and what it changed."""
+    """Add an event to the history: the action, its author, and the changes."""
     connection.execute(
         "INSERT INTO history (memory_no, operation, at, who, reason, changes, version) "
         "SELECT ?1, ?2, ?3, ?4, ?5, ?6, version FROM memories WHERE memory_no = ?1",
@@ -336,7 +337,7 @@ def record(
 
 
 def history(connection: apsw.Connection, memory_id: str, space: str) -> list[HistoryEntry]:
-    """Tell a memory's life, oldest first; texts are filled in where they changed."""
+    """List the events of a memory's life, oldest first; fill in the texts where they changed."""
     rows = _texts_of(connection, memory_id, space, "1")
     entries = []
     for operation, at, who, version, reason, changes in connection.execute(
@@ -355,12 +356,12 @@ def history(connection: apsw.Connection, memory_id: str, space: str) -> list[His
 
 
 def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
-    """Name the row with the text of a version; a name that no row has if there is none."""
+    """Name the row with the text of a version; give an id that no row has if there is none."""
     found = connection.execute(
-        # A plain `space` would have SQLite walk through the whole space.
+        # A plain `space` would make SQLite scan the whole space.
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
-        # The earlier texts of files are not kept: the next one would not be what it was.
+        # Earlier texts of files are not kept: a later text must not be returned instead.
         "AND (version = ?3 OR kind != 'file' OR role IS NOT NULL OR client_id IS NULL) "
         "ORDER BY version LIMIT 1",
         (space, memory_id, version),
@@ -392,7 +393,7 @@ def _texts_of(connection: apsw.Connection, memory_id: str, space: str, condition
 
 
 def live(connection: apsw.Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
-    """Give the number and a column of a memory that is not hidden, or say that there is none."""
+    """Give the number and a column of a visible memory; raise `NotFound` if there is none."""
     row = connection.execute(
         f"SELECT memory_no, {column} FROM memories "
         "WHERE memory_id = ? AND space = ? AND version_of IS NULL AND forgotten_at IS NULL",
@@ -404,7 +405,7 @@ def live(connection: apsw.Connection, memory_id: str, space: str, column: str) -
 
 
 def missing(connection: apsw.Connection, memory_id: str, space: str) -> NotFound:
-    """Say that a memory is not there, or that it is hidden."""
+    """Make the error that says that a memory does not exist, or that it is hidden."""
     hidden = connection.execute(
         "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
     ).get

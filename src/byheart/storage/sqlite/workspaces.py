@@ -1,8 +1,9 @@
-"""Workspaces as rows: folders, how their files looked, and the memories these became.
+"""Store workspaces as rows: folders, the states of their files, and the files' memories.
 
-A file's memory mirrors it: a new text takes the place of the old one, which is not kept. A file
-that is gone has its memory hidden, with its vectors, so that it is there again at once when the
-file comes back; what stays gone is taken out later. What a user forgot stays forgotten.
+The memory of a file mirrors the file: a new text replaces the old one, which is not kept. When a
+file is missing, its memory is hidden with its vectors, so that it is available at once when the
+file comes back; the memory of a file that stays missing is erased later. A memory that a user
+forgot stays forgotten.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _LIST = """
         indexed_at, watcher, beat_at, behind, trouble
     FROM workspaces w WHERE ?1 IS NULL OR space = ?1 ORDER BY space, root"""
 _FILE = "memory_id, size, mtime_ns, inode, file_hash, trouble, may_pass, gone_at IS NOT NULL"
-# A memory that was hidden because of its file, not because somebody wanted it forgotten.
+# A memory that was hidden because of its file, not because a user forgot it.
 _HIDDEN_BY_US = f"""forgotten_at IS NOT NULL AND (SELECT who FROM history h
     WHERE h.memory_no = m.memory_no AND operation = 'forget'
     ORDER BY history_no DESC LIMIT 1) = '{WHO}'"""
 _GONE = pruning.Cause(f"m.kind = 'file' AND m.version_of IS NULL AND m.{_HIDDEN_BY_US}")
-# Everything in a folder: "0" is what follows "/".
+# All files in a folder: "0" is the character after "/".
 _UNDER = "workspace_no = ?1 AND (?2 = '' OR path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
 
 
@@ -63,13 +64,13 @@ class SqliteWorkspaces:
         self._database = database
 
     def roots(self, space: str | None) -> list[Workspace]:
-        """List the workspaces of a space, or of all, by their roots."""
+        """List the workspaces of a space, or of all spaces, sorted by root."""
         with self._database.reading() as connection:
             rows = connection.execute(_LIST, (space,)).fetchall()
         return [_to_workspace(row) for row in rows]
 
     def add(self, space: str, root: str) -> int:
-        """Make a folder a workspace, if it is none yet; give its number."""
+        """Add a folder as a workspace, unless it is one already; give its number."""
         with self._database.reading() as connection:
             found = connection.execute(
                 "SELECT workspace_no FROM workspaces WHERE space = ? AND root = ?", (space, root)
@@ -86,7 +87,7 @@ class SqliteWorkspaces:
             )
 
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
-        """Give what is known of a file, or of all files in a folder; `""` means the root."""
+        """Give the known state of a file, or of all files in a folder; `""` means the root."""
         with self._database.reading() as connection:
             rows = connection.execute(
                 f"SELECT path, {_FILE} FROM workspace_files WHERE {_UNDER}", (workspace_no, under)
@@ -94,7 +95,7 @@ class SqliteWorkspaces:
             return {row[0]: _to_known(row[1:]) for row in rows}
 
     def alike(self, space: str, file_hash: bytes) -> list[AlikeFile]:
-        """Find the files of a space's workspaces that hold, or lately held, the same bytes."""
+        """Find the files in the workspaces of a space that hold, or lately held, the same bytes."""
         with self._database.reading() as connection:
             rows: list[Any] = connection.execute(
                 "SELECT workspace_no, path, gone_at IS NOT NULL FROM workspace_files "
@@ -107,19 +108,19 @@ class SqliteWorkspaces:
     def apply(
         self, workspace_no: int, changes: Sequence[FileChange], model: Model | None
     ) -> list[FileStatus]:
-        """Note files as they are now, in one transaction; say what became of each."""
+        """Record files as they are now, in one transaction; report the status of each."""
         with self._database.writing() as connection:
             space = _column(connection, workspace_no, "space")
             return [_apply(connection, workspace_no, space, each, model) for each in changes]
 
     def hide(self, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
-        """Hide the memories of files that are gone, if they still are as known; count them."""
+        """Hide and count the memories of missing files that still have the stamp in `missing`."""
         hidden = 0
         with self._database.writing() as connection:
             space = _column(connection, workspace_no, "space")
             for path, stamp in missing.items():
                 known = _known(connection, workspace_no, path)
-                # Another process may have found it meanwhile, as it is now.
+                # Another process may have found the file meanwhile.
                 if known is None or known.stamp != stamp or known.gone:
                     continue
                 if known.memory_id is None or not _exists(connection, known.memory_id):
@@ -133,7 +134,7 @@ class SqliteWorkspaces:
         return hidden
 
     def purge(self, grace: timedelta, limit: int) -> int:
-        """Erase some memories whose files were noticed to be gone a grace period ago."""
+        """Erase and count some memories whose files were found to be missing a grace period ago."""
         erased = pruning.prune(self._database, _GONE, grace, limit)
         if erased:
             with self._database.writing() as connection:
@@ -143,7 +144,7 @@ class SqliteWorkspaces:
         return len(erased)
 
     def finish(self, workspace_no: int, at: datetime) -> None:
-        """Note that the whole workspace was looked at."""
+        """Record that the whole workspace was scanned."""
         with self._database.writing() as connection:
             connection.execute(
                 "UPDATE workspaces SET indexed_at = ? WHERE workspace_no = ?",
@@ -151,7 +152,7 @@ class SqliteWorkspaces:
             )
 
     def drop(self, workspace_no: int) -> int:
-        """Let go of a workspace and hide its memories; count them."""
+        """Remove a workspace; hide and count its memories."""
         with self._database.writing() as connection:
             space = _column(connection, workspace_no, "space")
             ids = [
@@ -167,13 +168,13 @@ class SqliteWorkspaces:
         return len(hidden)
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
-        """Take on keeping a workspace fresh, unless another process does so, or it was dropped."""
+        """Claim the watch of a workspace, unless it was dropped or another process watches it."""
         now, stale = now_micros(), int(stale_seconds * 1_000_000)
         with self._database.writing() as connection:
             _column(connection, workspace_no, "space")
             connection.execute(
-                # A heartbeat in the future is from before the clock was set back: a watcher that is
-                # still alive gives another one within seconds.
+                # A heartbeat in the future is from before the clock was set back: a watcher that
+                # is still alive sends another one within seconds.
                 "UPDATE workspaces SET watcher = ?2, beat_at = ?3, behind = 0, trouble = NULL "
                 "WHERE workspace_no = ?1 AND (watcher IS NULL OR watcher = ?2 "
                 "OR beat_at NOT BETWEEN ?3 - ?4 AND ?3 + ?4)",
@@ -182,7 +183,7 @@ class SqliteWorkspaces:
             return connection.changes() > 0
 
     def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:
-        """Say that it is still being kept fresh; give `False` if another process has taken over."""
+        """Renew the claim on a workspace; return `False` if another process has taken over."""
         with self._database.writing() as connection:
             connection.execute(
                 "UPDATE workspaces SET beat_at = ?, behind = ?, trouble = ? "
@@ -192,7 +193,7 @@ class SqliteWorkspaces:
             return connection.changes() > 0
 
     def release(self, workspace_no: int, watcher: str) -> None:
-        """Stop keeping it fresh, so that another process may."""
+        """Release the claim on a workspace, so that another process may watch it."""
         with self._database.writing() as connection:
             connection.execute(
                 "UPDATE workspaces SET watcher = NULL, behind = 0, trouble = NULL "
@@ -209,16 +210,16 @@ def _apply(
     model: Model | None,
 ) -> FileStatus:
     read_since = connection.execute(
-        # One that was read in the future was read before the clock was set back.
+        # A read time in the future is from before the clock was set back.
         "SELECT read_at > ? AND read_at <= ? FROM workspace_files "
         "WHERE workspace_no = ? AND path = ?",
         (to_micros(change.read_at), now_micros(), workspace_no, change.path),
     ).get
     if read_since:
-        return "unchanged"  # another process has read it after us
+        return "unchanged"  # another process has read the file after us
     known = _known(connection, workspace_no, change.path)
     if change.trouble is not None:
-        # What it held when it could be read is better than nothing.
+        # The last readable text of the file is better than none: keep its memory.
         former = None if known is None else known.memory_id
         kept = replace(change, file_hash=b"" if known is None else known.file_hash)
         _put_row(connection, workspace_no, kept, former)
@@ -233,7 +234,7 @@ def _apply(
 def _begin(
     connection: apsw.Connection, workspace_no: int, change: FileChange, model: Model | None
 ) -> FileStatus:
-    """Take a file in that has no memory yet, or has one from before the workspace was known."""
+    """Add a file that has no memory yet, or has one from before the workspace was added."""
     if change.draft is None:
         _put_row(connection, workspace_no, change, None)
         return "unchanged"
@@ -241,7 +242,7 @@ def _begin(
     if _is_erased(connection, memory):
         _put_row(connection, workspace_no, change, None)
         return "forgotten"
-    # Imported, or hidden when the file was empty or the workspace dropped.
+    # The memory was imported, or hidden when the file was empty or the workspace was dropped.
     memory_id = connection.execute(
         "SELECT memory_id FROM memories m WHERE space = ? AND session_id IS NULL AND client_id = ? "
         f"AND version_of IS NULL AND (forgotten_at IS NULL OR {_HIDDEN_BY_US}) LIMIT 1",
@@ -264,7 +265,7 @@ def _follow(
     known: KnownFile,
     model: Model | None,
 ) -> FileStatus:
-    """Let a file's memory hold what the file holds now."""
+    """Update the memory of a file to the file's present text."""
     memory_id = known.memory_id
     assert memory_id is not None
     if not (_is_live(connection, memory_id) or _is_hidden_by_us(connection, memory_id)):
@@ -275,7 +276,7 @@ def _follow(
         _put_row(connection, workspace_no, change, memory_id)
         return "restored" if shown else "unchanged"
     if change.draft is None and not change.no_text:
-        return "unchanged"  # another process has found it otherwise: the next look reads it again
+        return "unchanged"  # another process saw another state: the next scan reads the file again
     if change.draft is None or _is_erased(connection, change.draft.memory):
         hidden = _hide(connection, memory_id, space, EMPTY)
         _put_row(connection, workspace_no, change, None)
@@ -314,11 +315,11 @@ def _move(
     change: FileChange,
     known: KnownFile | None,
 ) -> FileStatus:
-    """Let a memory follow its file to another place; its text and vectors stay."""
+    """Move a memory with its file to another path; keep its text and vectors."""
     assert change.moved_from is not None
     source = _known(connection, workspace_no, change.moved_from)
     if source is None or source.memory_id is None or source.file_hash != change.file_hash:
-        return "failed"  # another process was faster: the next look finds out
+        return "failed"  # another process was faster: the next scan corrects it
     if known is not None and known.memory_id is not None:
         return "failed"
     if _is_hidden_by_us(connection, source.memory_id):
@@ -371,12 +372,15 @@ def _record_update(
 
 
 def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) -> int:
-    """Hide a file's memory; what a user forgot stays as it is, also when the file comes back."""
+    """Hide the memory of a file; leave a memory alone that a user forgot.
+
+    Such a memory stays forgotten even when the file comes back.
+    """
     return len(versions.forget(connection, [memory_id], space, WHO, reason))
 
 
 def _show(connection: apsw.Connection, memory_id: str, space: str) -> bool:
-    """Show a memory again if it was hidden because of its file; say whether it was."""
+    """Restore a memory if it was hidden because of its file; say whether it was."""
     if _is_live(connection, memory_id):
         return False
     versions.restore(connection, memory_id, space, WHO)
