@@ -1,4 +1,4 @@
-"""MemoryStore: the front door. Each verb checks what it was given and sets the rooms to work."""
+"""Offer all verbs in `MemoryStore`; each checks its arguments and calls the folder that does it."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ if TYPE_CHECKING:
     from byheart.transfer.importing import Importer, OnError
     from byheart.workspace.indexing import Indexer
 
-# How many waiting chunks are embedded and kept at a time.
+# The number of waiting chunks that are embedded and stored at a time.
 _MADE_UP_PER_BATCH = 256
-# How long a store that is being closed waits for a watch to end.
+# The time that closing a store waits for a watch to end.
 _LAST_LOOK_SECONDS = 10.0
-# How many memories a save names that say almost the same.
+# The number of similar memories that a save names.
 _MOST_SIMILAR = 5
 
 Text = str | None
@@ -165,15 +165,15 @@ class MemoryStore:
     ) -> SaveResult:
         """Save one text; the same text again in its space, session and kind changes nothing.
 
-        A long text is kept, and found by its words, before its vectors are made. `on_progress` is
-        told how many there are; what an interruption leaves is made when it is saved again.
+        A long text is stored, and found by its words, before its vectors are made. `on_progress` is
+        called with their number; after an interruption, saving the text again makes the rest.
         """
         given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
         request = check_saved(given, self._settings)
         show = check.check_callback("on_progress", on_progress)
         [result] = self._saver.save([request], Progress().while_embedding(show))
         self._observer.saved(request.space, result.status)
-        # The memory is safe by now: trouble with older ones must not look like its own.
+        # The memory is already saved: an error in older memories must not look like its failure.
         with contextlib.suppress(StoreError):
             if result.status == "created" and not result.pending_vectors:
                 result = self._with_similar(result, space)
@@ -181,7 +181,7 @@ class MemoryStore:
         return result
 
     def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
-        """Say what is stored already that says almost the same."""
+        """Add the stored memories that say almost the same to the result."""
         if not self._settings.notice_similar:
             return result
         least = self._settings.similar_threshold
@@ -197,9 +197,9 @@ class MemoryStore:
     ) -> list[SaveResult]:
         """Save many texts, each with the fields of `save`, in batches that are kept one by one.
 
-        A bad item stops the import: what came before it is saved, and saving the same items again
-        goes on from there without doing anything twice. With `check_first`, a bad item leaves
-        nothing saved; all items are then held in memory.
+        A bad item stops the import: the items before it are saved, and saving the same items again
+        continues from there without repeating any. With `check_first`, a bad item leaves nothing
+        saved; all items are then held in memory.
         """
         batches = self._batcher.check(items, check_saved, check_first)
         show = check.check_callback("on_progress", on_progress)
@@ -212,7 +212,8 @@ class MemoryStore:
     ) -> int:
         """Make every vector that is still missing; each batch is kept, so it can be interrupted.
 
-        What the embedder refused once is passed over; `doctor(fix=True)` asks again and names it.
+        Texts that the embedder refused are skipped; `doctor(fix=True)` tries them again and lists
+        the refused ones.
         """
         show = check.check_callback("on_progress", on_progress)
         count = check.check_int("at_once", at_once, 1, check.LARGEST_LIMIT)
@@ -227,7 +228,7 @@ class MemoryStore:
         return self._storage.count_pending()
 
     def _embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
-        """Make the vectors that are missing, as far as it goes; say why it did not go further."""
+        """Make missing vectors as far as possible; return the reason if some are still missing."""
         waiting = self._storage.count_pending()
         try:
             if waiting:
@@ -259,7 +260,7 @@ class MemoryStore:
     ) -> SaveResult:
         """Record a turn of a session: what somebody said, what a tool put out, a file.
 
-        The same words again are another turn, the same `client_id` again is the same one.
+        The same words again are another turn; the same `client_id` again is the same turn.
         """
         given = {name: value for name, value in locals().items() if name != "self"}
         turn = check_logged(given, self._settings)
@@ -275,8 +276,8 @@ class MemoryStore:
     ) -> list[SaveResult]:
         """Record many turns, each with the fields of `log`, in batches that are kept one by one.
 
-        A bad item stops it: what came before is kept, or with `check_first` nothing. Turns with a
-        `client_id` can be given again.
+        A bad item stops the import: the items before it are kept, or with `check_first` none. Turns
+        with a `client_id` can be given again.
         """
         show = check.check_callback("on_progress", on_progress)
         batches = self._batcher.check(items, check_logged, check_first)
@@ -314,7 +315,7 @@ class MemoryStore:
     ) -> SessionSummary:
         """Set the running summary of a session; without a text, make it from what was said.
 
-        One that was set stays until it is set again; one that was made grows with the session.
+        A given summary stays until it is set again; one that was made grows with the session.
         """
         longest = self._settings.max_content_bytes
         return self._recorder.summarize(
@@ -351,10 +352,10 @@ class MemoryStore:
     ) -> ContextAnswer:
         """Put together what goes into the prompt, within a token budget, with a receipt.
 
-        First identity files, the running summary and what is pinned, then what answers the query
-        (by default the last user message), then the recent messages. The filters hold for what is
-        retrieved; with `include_task`, what other sessions kept under that task code is retrieved
-        too.
+        The order is: identity files, the running summary and pinned memories; then memories that
+        answer the query (by default the last user message); then the recent messages. The filters
+        apply to the retrieved memories; with `include_task`, memories of other sessions with that
+        task code are retrieved too.
         """
         started = time.perf_counter()
         given = {**filters, "session_id": session_id, "include_global": include_global}
@@ -388,9 +389,9 @@ class MemoryStore:
     ) -> ContextAnswer:
         """Put together what a session should know, though nobody asked for it.
 
-        Unlike `context` it gives only what is near the query (`min_similarity` as a cosine, or half
-        of its words), not the query itself as it was asked before, and nothing that this session
-        was given `since` a moment, or ever.
+        Unlike `context`, it gives only memories near the query (`min_similarity` as a cosine, or
+        half of its words). It leaves out earlier turns that ask the same query, and everything that
+        this session was given since the moment `since`, or ever.
         """
         started = time.perf_counter()
         check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
@@ -433,7 +434,7 @@ class MemoryStore:
     ) -> SaveResult:
         """Change the fields given and leave the rest; the text that was stays in the history.
 
-        With `expected_version`, the change is refused if somebody else made one since.
+        With `expected_version`, the change is refused if another change was made since.
         """
         if expected_version is not None:
             check.check_int("expected_version", expected_version, 1, check.LARGEST_VERSION)
@@ -483,7 +484,8 @@ class MemoryStore:
     ) -> Forgotten:
         """Hide memories everywhere, until `restore`; with `hard`, take every trace of them out.
 
-        By id it happens at once. By filter it is a dry run that counts, unless `dry_run=False`.
+        By id, memories are forgotten at once. By filter, the call is a dry run that counts, unless
+        `dry_run=False`.
         """
         return self._forgetter.forget(
             check.check_ids("memory_id", memory_id),
@@ -528,7 +530,7 @@ class MemoryStore:
     ) -> Dedupe:
         """Propose which memories of the same kind and session to merge; with `apply`, merge them.
 
-        Two whose names, numbers or negations differ are left out, however near they are.
+        Pairs whose names, numbers or negations differ are left out, however near they are.
         """
         where = self._filter(filters)
         if where.as_of is not None:
@@ -552,7 +554,7 @@ class MemoryStore:
     ) -> Merged:
         """Keep one memory for several: it gets their tags, entities and accesses, they are hidden.
 
-        Each of the others comes back with `restore`.
+        `restore` brings back each of the others.
         """
         name = check.check_label("keep", keep)
         ids = check.check_labels("others", [others] if isinstance(others, str) else others)
@@ -634,11 +636,11 @@ class MemoryStore:
         """Find the passages, sections or memories that answer a query, best first.
 
         `source` is another name of `mode`, `topK` of `limit`. `similarity_threshold` is accepted
-        and drops nothing: what is near enough differs from query to query.
+        and drops nothing, because the cosine of a good answer differs from query to query.
         """
         started = time.perf_counter()
         given = {name: value for name, value in locals().items() if name != "self"}
-        # What another name overrules, or nobody uses, is checked all the same.
+        # Check also values that are overruled by another name, or not used.
         check.check_choice("mode", mode, MODES)
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         if similarity_threshold is not None:
@@ -691,7 +693,7 @@ class MemoryStore:
         """Bring the memories that matter most for a query, within a token budget.
 
         They are weighed by relevance, importance, recency and frequency; the filters are those of
-        `search`. What comes back in full counts as accessed, unless it is asked for as of then.
+        `search`. Memories returned in full count as accessed, unless `as_of` is given.
         """
         started = time.perf_counter()
         question = SearchRequest(
@@ -706,7 +708,7 @@ class MemoryStore:
             raise InvalidInput("the query is empty", "say what is to be recalled")
         check.check_int("max_tokens", max_tokens, 1, check.MOST_TOKENS)
         request = RecallRequest(question, max_tokens, Weights(*self._settings.recall_weights))
-        # Whatever counting tokens has to load is loaded before the view is opened.
+        # Load the token counter before the view is opened.
         tokens = self._vectorizer.tokens()
         tokens.token_starts(question.query)
         with self._asking(question) as (question, asked):
@@ -732,7 +734,7 @@ class MemoryStore:
     def _asking(
         self, request: SearchRequest, *, remember: bool = True
     ) -> Iterator[tuple[SearchRequest, Asked]]:
-        """Open the store with the vector of a question that wants one; else, ask by keyword."""
+        """Open the store with the vector of a question, or for a search by keywords without one."""
         wants_vector = request.mode != "fts" and bool(request.query)
         question = request.query if wants_vector else None
         with self._vectorizer.asking(question, remember=remember) as asked:
@@ -765,9 +767,9 @@ class MemoryStore:
         return make_filter(filter_fields(given), self.space)
 
     def _find_again(self, text: str, space: str) -> list[str]:
-        """Look for a text in every way there is, as if it were still there.
+        """Search for a removed text in every mode, as if it were still stored.
 
-        Nobody asked for it: it is not counted, and the text is not kept as a slow query.
+        No user asked this query: it is not counted, and its text is not kept as a slow query.
         """
         found: list[str] = []
         where = Filter(space, include_expired=True)
@@ -787,7 +789,7 @@ class MemoryStore:
     ) -> None:
         """Note memories that you put into a prompt, so that a reply that repeats them is known.
 
-        `context`, `recall`, `search` and `resume` note what they give out.
+        `context`, `recall`, `search` and `resume` note the memories that they return.
         """
         names = check.check_ids("memory_id", memory_id)
         for name in names:
@@ -820,7 +822,7 @@ class MemoryStore:
                 f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
                 f"bring it back with: byheart restore {current}",
             )
-        if memory is None or index >= max(1, memory.chunks):  # an empty turn has none
+        if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
             raise _not_found(name)
         return memory
 
@@ -843,7 +845,7 @@ class MemoryStore:
         return write_document(self.get(memory_id, space), path, include_metadata, overwrite)
 
     def sessions_of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
-        """Name the session of each memory, text, chunk or file; what is unknown is left out."""
+        """Name the session of each memory, text, chunk or file; leave out unknown names."""
         names = check.check_ids("memory_ids", memory_ids)
         with self._storage.reading() as reader:
             texts = {name: find_text(reader, name, self._space(space)) for name in names}
@@ -853,9 +855,9 @@ class MemoryStore:
     def identify(
         self, memory_id: str, sessions: Collection[str | None], space: Text = None
     ) -> str | None:
-        """Give the id of what a name means, a path put into one, if some sessions hold it.
+        """Resolve a name or path to the id of its memory, if the memory is in the given sessions.
 
-        To read by that id is to read what was looked at, whatever takes the path meanwhile.
+        Reading by that id reads the same memory, even if another file takes the path meanwhile.
         """
         name = check.check_name("memory_id", memory_id)
         wanted = check.check_sessions("sessions", sessions)
@@ -920,7 +922,7 @@ class MemoryStore:
     ) -> MemoryPage:
         """List memories, the latest first; with `forgotten`, those to restore.
 
-        Of a session, the latest iteration comes first.
+        Within a session, the latest iteration comes first.
         """
         where = self._filter({name: value for name, value in locals().items() if name != "self"})
         where = replace(where, forgotten=check.check_bool("forgotten", forgotten))
@@ -958,7 +960,7 @@ class MemoryStore:
     ) -> ResumedSession:
         """Gather what a session left to go on with: summary, context, prompts, reports, work.
 
-        With a task, what is of another one is left out.
+        With a task, memories of other tasks are left out.
         """
         return self._sessions.resume(
             check.check_label("session_id", session_id),
@@ -979,7 +981,7 @@ class MemoryStore:
     ) -> Promoted:
         """Copy a session's memories, or those named, to what is global.
 
-        By default what was saved and lasts: not turns, summaries and what was work in progress.
+        By default, only lasting memories are copied: no turns, summaries or work in progress.
         """
         return self._sessions.promote(
             check.check_optional_label("session_id", session_id),
@@ -1001,7 +1003,7 @@ class MemoryStore:
     ) -> Forgotten:
         """Hide a session with everything in it, until `restore_session`; `hard` is for good.
 
-        A dry run that counts, unless `dry_run=False`.
+        The call is a dry run that counts, unless `dry_run=False`.
         """
         name = check.check_label("session_id", session_id)
         done = self.forget(
@@ -1032,7 +1034,7 @@ class MemoryStore:
         space: Text = None,
     ) -> Exported:
         """Write a space, or all of them, to a JSONL file, or to a folder of Markdown for people."""
-        # Imported here: whoever only saves and searches need not know how stores are written out.
+        # Imported here, because saving and searching do not need the export.
         from byheart.transfer.exporting import FORMATS, export
 
         check.check_callback("on_progress", on_progress)
@@ -1063,11 +1065,12 @@ class MemoryStore:
     ) -> Imported:
         """Take in an export, lines with the fields of `save`, Markdown, or files of other programs.
 
-        `format` is told by the content: see docs/importing.md. With `dry_run`, it only counts.
-        What cannot be read stops the import or is skipped, and named. Interrupted, it goes on when
-        it is run again. What was forgotten for good stays out, unless `force` says otherwise.
+        `format` is detected from the content: see docs/importing.md. A `dry_run` only counts.
+        An unreadable item stops the import or is skipped and listed, as `on_error` says. After an
+        interruption, importing again continues. Texts that were forgotten for good are left out,
+        unless `force` is set.
         """
-        # Imported here: whoever only saves and searches need not know how others keep things.
+        # Imported here, because saving and searching do not need the import.
         from byheart.transfer.importing import IMPORT_FORMATS, ON_ERROR
 
         check.check_callback("on_progress", on_progress)
@@ -1093,9 +1096,9 @@ class MemoryStore:
         return replace(result, pending_vectors=self._storage.count_pending(), degraded=reason)
 
     def follow(self, path: str | Path, format: str = "claude-code") -> Imported:
-        """Take in what a transcript has that was not there when it was followed last.
+        """Import the lines that were added to a transcript since it was last followed.
 
-        What cannot be read is skipped, and named. Vectors are left to `embed_pending`.
+        Unreadable lines are skipped and listed. `embed_pending` makes the vectors later.
         """
         from byheart.transfer.importing import GROWING
 
@@ -1146,7 +1149,10 @@ class MemoryStore:
         return Backup(str(target), target.stat().st_size)
 
     def _refuse_itself(self, path_or_file: str | Path | BinaryIO) -> None:
-        """Keep the store's own file from being replaced, or opened beside SQLite, by any name."""
+        """Refuse a path that is the store's own file under any name.
+
+        Writing would replace the store, and opening the file beside SQLite would drop its locks.
+        """
         if isinstance(path_or_file, io.TextIOBase):
             raise InvalidInput("a stream of text was given", "open the file in binary mode")
         if not hasattr(path_or_file, "read") and not hasattr(path_or_file, "write"):
@@ -1164,10 +1170,10 @@ class MemoryStore:
         on_progress: Callable[[IndexProgress], None] | None = None,
         space: Text = None,
     ) -> Indexed:
-        """Make the files of a folder memories, and keep to what has changed the next time.
+        """Turn the files of a folder into memories; the next time, read only changed files.
 
-        Within a workspace, a path means that part of it. Files that are gone are removed, unless
-        all of them are: then only with `prune`.
+        A path within a workspace means that part of it. The memories of missing files are removed;
+        if all files are missing, only with `prune`.
         """
         started = time.perf_counter()
         check.check_callback("on_progress", on_progress)
@@ -1198,12 +1204,12 @@ class MemoryStore:
         space: Text = None,
         on_turn: Callable[[str | None], None] | None = None,
     ) -> None:
-        """Index a folder and keep it fresh until `stop` is set; of several processes one does.
+        """Index a folder and keep it up to date until `stop` is set; only one process does so.
 
-        `on_turn` is given the name of the one that does while this one stands by, and `None` when
-        it is this one's turn.
+        `on_turn` is called with the name of the watching process while this process stands by, and
+        with `None` when this process begins to watch.
         """
-        # Imported here: watching brings a library that only few need.
+        # Imported here, because watching needs a library that few processes use.
         from byheart.workspace.watcher import Watcher
 
         check.check_callback("on_indexed", on_indexed)
@@ -1220,17 +1226,17 @@ class MemoryStore:
             del self._watches[stop]
 
     def _indexer(self) -> Indexer:
-        # Imported here: whoever only saves and searches need not know how files are read.
+        # Imported here, because saving and searching do not need the readers of files.
         from byheart.workspace.indexing import Indexer
 
         return Indexer(self._storage, self._saver, self._vectorizer, self._settings)
 
     def workspaces(self, space: Text = None) -> tuple[Workspace, ...]:
-        """List the folders whose files are memories, and who keeps each fresh."""
+        """List the folders whose files are memories, and the process that watches each."""
         return tuple(self._storage.workspaces.roots(self._space(space)))
 
     def drop_workspace(self, path: str | Path, space: Text = None) -> int:
-        """Let go of a workspace: its memories are forgotten, and can be restored; count them."""
+        """Remove a workspace; forget its memories, which can be restored, and count them."""
         place = self._indexer().find(path, self._space(space), add=False)
         if place.below:
             raise InvalidInput(
@@ -1238,7 +1244,7 @@ class MemoryStore:
             )
         return self._storage.workspaces.drop(place.workspace_no)
 
-    # --- Tokens -------------------------------------------------------------------------------
+    # --- API keys -----------------------------------------------------------------------------
 
     def create_token(
         self,
@@ -1248,20 +1254,20 @@ class MemoryStore:
         ttl_days: float | None = None,
         space: Text = None,
     ) -> CreatedToken:
-        """Let a program in over the network, into one space; its secret is shown this once."""
+        """Create an API key for network access to one space; its secret is shown only this once."""
         return self._doorkeeper.create(name, access, self._space(space), session_id, ttl_days)
 
     def tokens(self, space: Text = None) -> tuple[Token, ...]:
-        """List the tokens of all spaces, or of one, oldest first; expired ones as well."""
+        """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
         return tuple(self._storage.tokens.list(chosen))
 
     def revoke_token(self, token: str) -> Token:
-        """Take a token out by its id, name or secret; every process refuses it from now on."""
+        """Revoke an API key by its id, name or secret; every process refuses it from now on."""
         return self._doorkeeper.revoke(token)
 
     def check_token(self, secret: str) -> Token | None:
-        """Say which token a secret belongs to, unless it is unknown, revoked or expired."""
+        """Find the API key of a secret; give `None` if it is unknown, revoked or expired."""
         return self._doorkeeper.check(secret)
 
     # --- Upkeep -------------------------------------------------------------------------------
@@ -1278,7 +1284,7 @@ class MemoryStore:
         )
 
     def _degraded(self, unavailable: str | None, mode: Mode, state: IndexState) -> str | None:
-        """Name whatever keeps an answer from being all that it could be."""
+        """Name the reason why an answer may be incomplete, if there is one."""
         read_only = None if self._storage.writable else "the store can only be read"
         reasons = (self._storage.trouble(), read_only, unavailable or _incomplete(mode, state))
         return "; ".join(filter(None, reasons)) or None
@@ -1311,7 +1317,7 @@ class MemoryStore:
         )
 
     def _examine_model(self, fix: bool) -> Finding | None:
-        # Imported here: whoever only saves and searches need not know how models are fetched.
+        # Imported here, because saving and searching do not need to download models.
         from byheart.embedding.model_library import examine_model
         from byheart.embedding.model_sources import ModelSources
 
@@ -1335,10 +1341,11 @@ class MemoryStore:
     def bench(self, questions: int = 50, k: int = 10, seed: int = 0, space: Text = None) -> Bench:
         """Ask the store questions made of its own passages, and say whether anything is wrong.
 
-        The same seed makes the same questions while nothing changes. They are not counted, and what
-        they find does not count as used. The figures are kept, and compared the next time.
+        The same seed makes the same questions while the store does not change. The questions are
+        not counted, and the memories they find do not count as used. The figures are kept, and
+        compared the next time.
         """
-        # Imported here: whoever only saves and searches need not know how stores are tried out.
+        # Imported here, because saving and searching do not need the benchmark.
         from byheart.upkeep.bench import MOST_QUESTIONS, Bencher
 
         ask = partial(self._asking, remember=False)
@@ -1358,8 +1365,8 @@ class MemoryStore:
     ) -> Reembedding:
         """Make vectors of the model that the settings name beside the old ones, then switch.
 
-        Searches and saves go on by the old model until then. Interrupted, it goes on when it is
-        called again. `rollback` goes back to the model before, as long as its vectors are kept.
+        Searches and saves use the old model until then. After an interruption, the next call
+        continues. `rollback` returns to the previous model, as long as its vectors are kept.
         """
         check.check_bool("keep_old", keep_old)
         check.check_callback("on_progress", on_progress)
@@ -1373,16 +1380,16 @@ class MemoryStore:
         return self._vectorizer.remark() is not None
 
     def prepare(self) -> None:
-        """Load what the first question would wait for: the model and the index."""
+        """Load the model and the index, so that the first question does not wait for them."""
         with self._vectorizer.asking("prepare"):
             pass
 
     def unload(self, idle_seconds: float = 0.0) -> None:
-        """Let go of the model's memory until it is needed, unless it was so lately."""
+        """Release the model's memory until it is needed again, unless it was used lately."""
         self._vectorizer.unload(idle_seconds)
 
     def close(self) -> None:
-        """Release files and memory; what is being watched is watched no more."""
+        """Release files and memory, and stop all watches."""
         for stop, ended in list(self._watches.items()):
             stop.set()
             ended.wait(_LAST_LOOK_SECONDS)
