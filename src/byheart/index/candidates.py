@@ -52,12 +52,11 @@ class ArraySearch:
         by_vector = self._rank_by_vector(question, prepared.selection, depth)
         found = _distinct(np.concatenate([by_words.chunk_nos, by_vector.chunk_nos]))
         rows, around = self._with_neighbours(found, question, prepared.selection)
-        everyone = _distinct(np.concatenate([rows, around.ravel()]))
-        everyone = everyone[np.searchsorted(everyone, 1) :]  # 0 means no neighbour
+        beside = around[around > 0]
+        everyone = _distinct(np.concatenate([rows, beside])) if len(beside) else rows
         bm25 = self._bm25(prepared.scored, everyone)
         cosines = self._cosines(question.vector, everyone, by_vector)
-        here = np.searchsorted(everyone, rows)
-        beside, is_there = np.searchsorted(everyone, around), around > 0
+        here = np.searchsorted(everyone, rows) if len(beside) else slice(None)
         return Candidates(
             terms=prepared.terms,
             background=prepared.background,
@@ -71,8 +70,8 @@ class ArraySearch:
             vector_ranks=_ranks(by_vector, rows),
             terms_present=self._terms_present(prepared.scored, rows),
             neighbours=around,
-            neighbours_bm25=_at(bm25, beside, is_there, 0.0),
-            neighbours_cosines=_at(cosines, beside, is_there, np.nan),
+            neighbours_bm25=_figures_of(around, everyone, bm25, 0.0),
+            neighbours_cosines=_figures_of(around, everyone, cosines, np.nan),
             more=max(len(by_words.chunk_nos), len(by_vector.chunk_nos)) >= depth,
             holds_superseded=self._view.space(question.where.space, self._now).superseded,
         )
@@ -140,8 +139,7 @@ class ArraySearch:
         around = find_neighbours(self._view, found, selection)
         if not around.any():
             return found, around
-        rows = _distinct(np.concatenate([found, around.ravel()]))
-        rows = rows[np.searchsorted(rows, 1) :]
+        rows = _distinct(np.concatenate([found, around[around > 0]]))
         return rows, find_neighbours(self._view, rows, selection)
 
     def _bm25(self, scored: WordScores | None, chunk_nos: Numbers) -> Figures:
@@ -234,7 +232,9 @@ def _nothing() -> Ranked:
 def _distinct(chunk_nos: Numbers) -> Numbers:
     """Sort numbers and drop repeated ones: ten times as fast as `unique` for a few hundred."""
     ordered = np.sort(chunk_nos)
-    return ordered[np.flatnonzero(np.diff(ordered, append=-1))]
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]
 
 
 def _ranks(ranked: Ranked, chunk_nos: Numbers) -> Numbers:
@@ -245,11 +245,13 @@ def _ranks(ranked: Ranked, chunk_nos: Numbers) -> Numbers:
     return ranks
 
 
-def _at(figures: Figures, places: Numbers, is_there: NDArray[np.bool_], none: float) -> Figures:
-    """Pick figures by their places; use `none` where `is_there` is false."""
-    if not len(figures):
-        return np.full(places.shape, none)
-    return np.where(is_there, figures.take(np.minimum(places, len(figures) - 1)), none)
+def _figures_of(around: Numbers, known: Numbers, figures: Figures, none: float) -> Figures:
+    """Look up the figure of each neighbour; `none` where there is no neighbour."""
+    found = np.full(around.shape, none)
+    is_there = around > 0
+    if is_there.any():
+        found[is_there] = figures.take(np.searchsorted(known, around[is_there]))
+    return found
 
 
 def _frequencies(scored: WordScores | None) -> dict[str, int]:
