@@ -33,7 +33,7 @@ from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.references import find_passage, find_text, identify, locate
 from byheart.memory.saving import Saver, check_saved
-from byheart.memory.updating import ChangedFields, Changer
+from byheart.memory.updating import Changer
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -80,8 +80,9 @@ from byheart.model import (
 )
 from byheart.model import checks as check
 from byheart.model.fields import SAVE_FIELDS
-from byheart.model.filters import ContextFilters, FilterFields, filter_fields, make_filter
+from byheart.model.filters import filter_fields, make_filter
 from byheart.model.ids import parse_chunk_id, parse_text_id
+from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
 from byheart.system import clock

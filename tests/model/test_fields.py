@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import byheart
 from byheart.contracts import StoredText
-from byheart.memory.updating import ChangedFields
 from byheart.model import Filter, Memory, MemoryFields
 from byheart.model.fields import (
     BY_NAME,
@@ -20,7 +23,7 @@ from byheart.model.fields import (
     UPDATE_FIELDS,
     arrange,
 )
-from byheart.model.filters import ContextFilters, FilterFields
+from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
 from byheart.store import MemoryStore
 
 # Names that verbs have besides the fields of a memory.
@@ -110,3 +113,42 @@ def test_each_field_that_callers_give_is_checked_and_described() -> None:
 def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
     assert arrange("abcd", {"a": "c", "d": "a"}) == ("b", "c", "a", "d")
     assert arrange("abc", {"z": "a"}) == ("a", "b", "c")
+
+
+# Modules that may name many fields at once: the table; the order of the front matter; constructors
+# of other nouns, which hold only some of the fields; examples for readers.
+_MAY_LIST = {
+    *("model/fields.py", "transfer/vault.py", "interfaces/rest/examples.py"),
+    *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tools.py"),
+    *("transfer/foreign/mem0.py", "workspace/indexing.py"),
+}
+_MOST_NAMED = 5
+# The names that callers give.
+_NAMES = {field.name for field in FIELDS if field.verbs} | FILTERS.keys()
+
+
+def lists_in(module: Path) -> Iterator[tuple[int, set[str]]]:
+    """Give the line and the names of each literal and call that names fields."""
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Tuple | ast.List | ast.Set):
+            parts = [part for each in node.elts for part in ast.walk(each)]
+            found = {part.value for part in parts if isinstance(part, ast.Constant)}
+        elif isinstance(node, ast.Dict):
+            found = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        elif isinstance(node, ast.Call):
+            found = {keyword.arg for keyword in node.keywords}
+        else:
+            continue
+        yield getattr(node, "lineno", 0), found & _NAMES
+
+
+def test_no_other_module_lists_the_fields_of_a_memory() -> None:
+    root = Path(byheart.__file__).parent
+    listing = {
+        f"{module.relative_to(root).as_posix()}:{line}": names
+        for module in root.rglob("*.py")
+        if module.relative_to(root).as_posix() not in _MAY_LIST
+        for line, names in lists_in(module)
+        if len(names) > _MOST_NAMED
+    }
+    assert not listing, "derive these from model/fields.py"

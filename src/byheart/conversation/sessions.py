@@ -18,6 +18,7 @@ from byheart.model import (
     SaveResult,
     SessionStats,
 )
+from byheart.model.fields import SAVE_FIELDS
 from byheart.model.filters import of_session
 from byheart.system import clock
 
@@ -191,31 +192,23 @@ def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Me
 
 def _copied(memory: Memory, who: str) -> SaveRequest:
     """Make a global copy of a memory; a message becomes a note, since it is no turn any more."""
-    derived = set(memory.derived)
-    return SaveRequest(
-        content=memory.content,
-        content_hash=memory.content_hash,
-        kind="note" if memory.kind == "message" else memory.kind,
-        title=memory.title,
-        summary=None if "summary" in derived else memory.summary,
-        source=memory.source,
-        session_id=None,
-        agent_id=memory.agent_id,
-        session_iter=memory.session_iter,
-        task_code=memory.task_code,
-        path=memory.path,
-        tags=memory.tags,
-        entities=None if "entities" in derived else memory.entities,
-        importance=memory.importance,
-        expires_at=memory.expires_at,
-        metadata={
+    said = {name: getattr(memory, name) for name in SAVE_FIELDS if name != "ttl_days"}
+    said |= {
+        "kind": "note" if memory.kind == "message" else memory.kind,
+        "session_id": None,
+        "metadata": {
             **memory.metadata,
             "promoted_from": memory.memory_id,
             "promoted_session": memory.session_id,
         },
-        space=memory.space,
+    }
+    # The importance stays the same; the rest that was derived is derived again.
+    for name in memory.derived:
+        said[name] = memory.importance if name == "importance" else None
+    return SaveRequest(
+        **said,
+        content_hash=memory.content_hash,
         at=clock.now(),
         created_at=memory.created_at,
-        origin=memory.origin,
         who=who,
     )

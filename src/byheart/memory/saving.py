@@ -30,7 +30,7 @@ from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
-from byheart.model.fields import BY_NAME, SAVE_FIELDS
+from byheart.model.fields import BY_NAME, LOG_FIELDS, NOTICED, SAVE_FIELDS
 from byheart.model.ids import new_memory_id
 from byheart.settings import Settings
 from byheart.system import clock
@@ -133,6 +133,13 @@ _CHECKED_ALONE = tuple(
     field
     for field in map(BY_NAME.__getitem__, SAVE_FIELDS)
     if field.check is not None and field.name not in ("expires_at", "space")
+)
+# The fields that a memory has as the request says; the others are worked out when it is saved.
+_TAKEN_OVER = tuple(
+    name
+    for name in dict.fromkeys((*SAVE_FIELDS, *LOG_FIELDS))
+    if BY_NAME[name].owner == "memory"
+    and name not in (*NOTICED, "created_at", "expires_at", "origin")
 )
 
 
@@ -383,27 +390,14 @@ class Saver:
         noticed, derived = notice(replace(request, content=request.own_words))
         memory = Memory(
             memory_id=request.memory_id or new_memory_id(),
-            space=request.space,
-            kind=request.kind,
-            content=request.content,
             content_hash=request.content_hash,
-            title=request.title,
-            source=request.source,
-            session_id=request.session_id,
-            agent_id=request.agent_id,
-            session_iter=request.session_iter,
-            task_code=request.task_code,
-            path=request.path,
-            tags=request.tags,
-            metadata=request.metadata,
             format=format_,
             chunks=len(chunks),
             created_at=request.created_at or request.at,
             updated_at=request.at,
             expires_at=self._expiry(request, noticed["importance"]),
-            role=request.role,
-            client_id=request.client_id,
             origin=request.whose,
+            **{name: getattr(request, name) for name in _TAKEN_OVER},
             **noticed,
         )
         who = request.who or request.agent_id or request.source
@@ -489,11 +483,7 @@ def _lacks(windows: Sequence[Window]) -> bool:
 
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Keep what was said about a text, derive what was not, and say which is which."""
-    noticed: dict[str, Any] = {
-        "summary": request.summary,
-        "entities": request.entities,
-        "importance": request.importance,
-    }
+    noticed: dict[str, Any] = {name: getattr(request, name) for name in NOTICED}
     derived = tuple(name for name, value in noticed.items() if value is None)
     if request.summary is None:
         noticed["summary"] = summarize(request.content)

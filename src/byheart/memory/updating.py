@@ -7,10 +7,9 @@ else wrote meanwhile
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
-from typing import Any, TypedDict
+from typing import Any
 
 from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
@@ -25,36 +24,12 @@ from byheart.memory.saving import (
 )
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.model import checks as check
-from byheart.model.fields import UPDATE_FIELDS
+from byheart.model.fields import NOTICED, UPDATE_FIELDS
 from byheart.settings import Settings
 
-# Fields that are derived from the text when they are not given.
-_DERIVED = ("summary", "entities", "importance")
 # A time to live is compared as the moment that it leads to.
 _COMPARED = tuple(name for name in UPDATE_FIELDS if name != "ttl_days")
 _MOST_ATTEMPTS = 20
-
-
-class ChangedFields(TypedDict, total=False):
-    """List the fields that `update` can change; a field that is not given stays as it is."""
-
-    content: str
-    kind: str
-    title: str | None
-    summary: str | None
-    source: str
-    session_id: str | None
-    agent_id: str | None
-    session_iter: int | str | None
-    task_code: str | None
-    tags: Iterable[str] | None
-    entities: Iterable[str] | None
-    importance: float | None
-    ttl_days: float | None
-    expires_at: datetime | str | None
-    metadata: Mapping[str, Any] | None
-    path: str | None
-    origin: str | None
 
 
 class Changer:
@@ -156,7 +131,7 @@ class Changer:
         expiry_given = "ttl_days" in given or "expires_at" in given
         memory = replace(
             current,
-            **{name: getattr(request, name) for name in _COMPARED if name not in _DERIVED},
+            **{name: getattr(request, name) for name in _COMPARED if name not in NOTICED},
             **noticed,
             content_hash=request.content_hash,
             updated_at=request.at,

@@ -68,6 +68,8 @@ class Field:
     verbs: tuple[Verb, ...] = ()
     check: Check | None = None
     default: Any = None
+    # Whether it is derived from the text when it is not given.
+    noticed: bool = False
     filters: tuple[Asked, ...] = ()
     schema: Schema | None = None
     flag: Flag | None = None

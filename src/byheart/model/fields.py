@@ -110,6 +110,7 @@ FIELDS: tuple[Field, ...] = (
         written=True,
         verbs=("save", "update"),
         check=_at_most(check.LONGEST_SUMMARY),
+        noticed=True,
         schema=schema.text(
             "One sentence; made from the text if not given.",
             minLength=1,
@@ -266,6 +267,7 @@ FIELDS: tuple[Field, ...] = (
         column=False,
         verbs=("save", "update"),
         check=_optional_labels,
+        noticed=True,
         filters=(
             Asked(
                 name="entities",
@@ -321,6 +323,7 @@ FIELDS: tuple[Field, ...] = (
         array="importance",
         verbs=_ALL,
         check=check.check_importance,
+        noticed=True,
         filters=(
             Asked(
                 name="min_importance",
@@ -541,6 +544,7 @@ FILTERS: Mapping[str, tuple[Asked, Field]] = {
     asked.name: (asked, field) for field in FIELDS for asked in field.filters
 }
 FILTER_FIELDS: tuple[str, ...] = tuple(FILTERS)
+NOTICED: tuple[str, ...] = tuple(field.name for field in FIELDS if field.noticed)
 
 
 def arrange(names: Sequence[str], behind: Mapping[str, str]) -> tuple[str, ...]:

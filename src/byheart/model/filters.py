@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, TypedDict
+from collections.abc import Mapping
+from typing import Any
 
 from byheart.model import checks as check
 from byheart.model.fields import FILTER_FIELDS as FILTER_FIELDS
 from byheart.model.fields import FILTERS
 from byheart.model.memories import Filter
-
-
-class ContextFilters(TypedDict, total=False):
-    """List the filters for memories that a session sees; a missing one restricts nothing."""
-
-    kind: str | Sequence[str] | None
-    origin: str | Sequence[str] | None
-    agent_id: str | None
-    session_iter: int | str | None
-    task_code: str | None
-    tags: Sequence[str] | None
-    entities: Sequence[str] | None
-    match: str
-    path: str | None
-    min_importance: float | None
-    created_after: datetime | str | None
-    created_before: datetime | str | None
-    as_of: datetime | str | None
-    include_expired: bool
-    space: str | None
-
-
-class FilterFields(ContextFilters, total=False):
-    """List all filters; a missing one restricts nothing."""
-
-    session_id: str | None
-    include_global: bool
+from byheart.model.requests import ContextFilters as ContextFilters
+from byheart.model.requests import FilterFields as FilterFields
 
 
 def of_session(session_id: str | None, space: str) -> Filter:
