@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 
 class ContextFilters(TypedDict, total=False):
-    """What a caller may say about memories that a session sees; left out means no restriction."""
+    """List the filters for memories that a session sees; a missing one restricts nothing."""
 
     kind: str | Sequence[str] | None
     origin: str | Sequence[str] | None
@@ -28,14 +28,14 @@ class ContextFilters(TypedDict, total=False):
 
 
 class FilterFields(ContextFilters, total=False):
-    """What a caller may say about the memories meant; left out means no restriction."""
+    """List all filters; a missing one restricts nothing."""
 
     session_id: str | None
     include_global: bool
 
 
 class ChangedFields(TypedDict, total=False):
-    """What `update` can change; a field that is not named stays as it is."""
+    """List the fields that `update` can change; a field that is not given stays as it is."""
 
     content: str
     kind: str
