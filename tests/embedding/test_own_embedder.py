@@ -58,6 +58,8 @@ def test_the_window_that_an_embedder_names_is_kept() -> None:
         ({"name": 7}, "a `name`"),
         ({"dimensions": 0}, "`dimensions`"),
         ({"dimensions": True}, "`dimensions`"),
+        ({"window_tokens": None}, "valid `window_tokens`"),
+        ({"window_tokens": 0}, "valid `window_tokens`"),
         ({"embed": None}, "a method `embed`"),
         ({"embed_query": "no"}, "a method `embed_query`"),
     ],
@@ -80,4 +82,14 @@ def test_vectors_of_another_length_than_promised_do_not_spoil_the_store(tmp_path
     with byheart.open(tmp_path / "m.db", embedder=Wrong()) as store:
         result = store.save("A red thing.")
         assert result.degraded is not None
+        assert store.search("red thing").results[0].snippet.startswith("A **red**")
+
+
+def test_a_search_is_answered_though_the_embedder_fails_for_passages(tmp_path: Path) -> None:
+    class Failing(Simple):
+        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            raise RuntimeError("kaboom")
+
+    with byheart.open(tmp_path / "m.db", embedder=Failing()) as store:
+        assert "kaboom" in (store.save("A red thing.").degraded or "")
         assert store.search("red thing").results[0].snippet.startswith("A **red**")

@@ -142,6 +142,22 @@ def test_an_upgrade_marks_texts_that_were_damaged_before(open_store: OpenStore, 
     assert {hit.memory_id: hit.damaged for hit in found} == {bad: True, good: False}
 
 
+def test_an_upgrade_of_a_store_with_bytes_that_are_no_text_still_opens(
+    open_store: OpenStore, path: Path
+) -> None:
+    store = open_store()
+    store.save("The lighthouse keeper is called Annabel Strand.")
+    store.save("Quite another matter: pelicans.")
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE chunks SET content = CAST(x'616cff62' AS TEXT) WHERE chunk_no = 1")
+    connection.execute("ALTER TABLE chunks DROP COLUMN checksum")
+    connection.execute("PRAGMA user_version = 9")
+    connection.close()
+    checks = {finding.check: finding.ok for finding in open_store().doctor()}
+    assert not all(checks.values())
+
+
 # --- Rows that make no sense, and disks that fail ---------------------------------------------
 
 

@@ -39,6 +39,18 @@ def sound(store: MemoryStore) -> bool:
     return all(finding.ok for finding in store.doctor())
 
 
+def test_an_import_into_a_session_that_went_on_here_is_ordered_by_time(
+    store: MemoryStore, other: MemoryStore
+) -> None:
+    for number in (1, 2, 3):
+        store.log("s", "user", f"A{number}", created_at=f"2026-01-01T10:0{number}:00Z")
+    for number in (1, 2):
+        other.log("s", "user", f"B{number}", created_at=f"2026-01-02T10:0{number}:00Z")
+    other.import_(joined(dumped(store)))
+    said = [turn.content for turn in other.transcript("s").turns]
+    assert said == ["A1", "A2", "A3", "B1", "B2"]
+
+
 # --- What is there already ----------------------------------------------------------------------
 
 

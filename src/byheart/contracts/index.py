@@ -142,8 +142,8 @@ class IndexLookup(Protocol):
         """List the chunks that a raw query matches, in the whole store."""
         ...
 
-    def continuations(self, prefix: str, limit: int) -> Sequence[str]:
-        """List terms of the store that begin with a prefix."""
+    def continuations(self, prefix: str, after: str, limit: int) -> Sequence[str]:
+        """List terms of the store that begin with a prefix, in order, behind another term."""
         ...
 
     def active_model_name(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Define what the array index reads of a database: ten queries on one snapshot."""
+"""Define what the array index reads of a database: a few queries on one snapshot."""
 
 from __future__ import annotations
 

@@ -46,6 +46,9 @@ def check_embedder(given: object) -> Embedder:
     for method in ("embed", "embed_query"):
         if not callable(getattr(given, method, None)):
             raise _refuse(f"a method `{method}`")
+    window = getattr(given, "window_tokens", _USUAL_WINDOW_TOKENS)
+    if not isinstance(window, int) or isinstance(window, bool) or window < 1:
+        raise _refuse("valid `window_tokens`: a whole number of at least 1")
     if hasattr(given, "token_starts") and hasattr(given, "window_tokens"):
         return cast(Embedder, given)
     return _Completed(cast(SimpleEmbedder, given))

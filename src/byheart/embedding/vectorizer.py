@@ -321,7 +321,8 @@ class Vectorizer:
     def _measure_unrelated(self, embedder: Embedder, model: Model) -> None:
         """Measure the cosine of unrelated texts once; after a failure, the next question tries."""
         if model not in self._unrelated:
-            with suppress(EmbeddingError, ValueError):
+            # A caller's own embedder may raise anything; the question is answered all the same.
+            with suppress(Exception):
                 self._unrelated[model] = measure_unrelated(embedder)
 
     def windows(self, wanted: Sequence[Passage]) -> Made:

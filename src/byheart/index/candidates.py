@@ -17,8 +17,9 @@ from byheart.index.turns import NEIGHBOURS, find_neighbours
 from byheart.language.raw_query import RawQuery
 from byheart.model import Filter, IndexState
 
-# A prefix may begin thousands of terms: the index takes the rarest that the selected chunks have.
-_MOST_CONTINUATIONS = 4000
+# A prefix may begin many terms: so many pages of them are read, and the index takes the rarest
+# that the selected chunks have.
+_TERMS_PER_PAGE, _MOST_PAGES = 4000, 50
 
 Numbers = NDArray[np.int64]
 Figures = NDArray[np.float64]
@@ -108,14 +109,27 @@ class ArraySearch:
 
     def _raw_terms(self, raw: RawQuery, selection: Selection) -> list[str]:
         """List the terms that a raw query looks for, and the terms that its prefixes match."""
+        own = set(raw.terms)
         found: dict[str, None] = {}
         for prefix in raw.prefixes:
-            room = _MOST_CONTINUATIONS - len(found)
-            if room:
-                found |= dict.fromkeys(self._lookup.continuations(prefix, room))
-        own = set(raw.terms)
+            found |= dict.fromkeys(self._continue(prefix, selection))
         more = self._view.present([each for each in found if each not in own], selection)
         return [*raw.terms, *more]
+
+    def _continue(self, prefix: str, selection: Selection) -> list[str]:
+        """List terms with a prefix that the selected chunks have.
+
+        The store's terms are read page by page, so terms of other spaces take no places.
+        """
+        found: list[str] = []
+        after = ""
+        for _ in range(_MOST_PAGES):
+            page = self._lookup.continuations(prefix, after, _TERMS_PER_PAGE)
+            found += self._view.present(page, selection)
+            if len(page) < _TERMS_PER_PAGE:
+                break
+            after = page[-1]
+        return found
 
     def _rank_by_words(self, prepared: _Prepared, depth: int) -> Ranked:
         if prepared.scored is None:

@@ -22,8 +22,8 @@ from byheart.errors import QuerySyntaxError
 from byheart.language.terms import prefix_term, raw_query_terms, spread_syntax
 
 COLUMNS = ("title", "summary", "headings", "content")
-# The limit of nested parentheses; the parser makes six nested calls for each.
-_DEEPEST = 100
+# Parentheses within one another: FTS5's parser has 100 levels, and each of ours can take twelve.
+_DEEPEST = 8
 _DEFAULT_NEAR = 10
 _TOKEN = re.compile(
     r'[ \t\r\n]*+(?:(?P<quoted>"(?:[^"]|"")*+")|(?P<open>")|(?P<word>[\w\x1a\x80-\U0010ffff]++)'
@@ -113,8 +113,14 @@ def to_fts5(expression: Expression) -> str:
             if len(parts) > 2 and operator != "NOT":
                 middle = len(parts) // 2
                 halves = (Combined(operator, parts[:middle]), Combined(operator, parts[middle:]))
-                return f" {operator} ".join(f"({to_fts5(_alone(each))})" for each in halves)
-            return f" {operator} ".join(f"({to_fts5(each)})" for each in parts)
+                return f" {operator} ".join(_bracketed(_alone(each)) for each in halves)
+            return f" {operator} ".join(map(_bracketed, parts))
+
+
+def _bracketed(expression: Expression) -> str:
+    """Write an expression with parentheses, if it needs any."""
+    written = to_fts5(expression)
+    return f"({written})" if isinstance(expression, Combined) else written
 
 
 def _alone(combined: Combined) -> Expression:

@@ -272,3 +272,8 @@ def test_a_quoted_block_in_a_turn_is_compared_by_its_original_words(store: Memor
     store.log_many([{"session_id": "s1", "role": who, "content": text} for who, text in said])
     hits = store.search("ser ops den des", session_id="s1").results
     assert all(hit.role != "assistant" for hit in hits)
+
+
+def test_half_a_character_is_not_restored() -> None:
+    """It could not be saved or sent."""
+    assert unquote("¦{d800}") == "¦{d800}"

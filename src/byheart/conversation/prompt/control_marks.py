@@ -139,7 +139,8 @@ def _restore(match: re.Match[str]) -> str:
     if match[1] is None:
         return ""
     number = int(match[1], 16)
-    return chr(number) if number <= 0x10FFFF else match[0]
+    is_character = number <= 0x10FFFF and not 0xD800 <= number <= 0xDFFF
+    return chr(number) if is_character else match[0]
 
 
 def _find_marks(text: str) -> Iterator[int]:

@@ -107,6 +107,7 @@ class ChangeMark:
         with contextlib.suppress(OSError):
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT, FILE_MODE)
             try:
-                os.write(handle, fields + _CHECK.pack(zlib.crc32(fields)))
+                size = os.write(handle, fields + _CHECK.pack(zlib.crc32(fields)))
+                os.ftruncate(handle, size)  # a longer file would never be accepted again
             finally:
                 os.close(handle)

@@ -12,7 +12,7 @@ from typing import Any
 import apsw
 
 _TEXTS = """
-    SELECT m.memory_no, m.content_hash, c.chunk_no, c.content FROM memories m
+    SELECT m.memory_no, m.content_hash, c.chunk_no, CAST(c.content AS BLOB) FROM memories m
     LEFT JOIN chunks c ON c.memory_no = m.memory_no ORDER BY m.memory_no, c.chunk_index"""
 
 
@@ -26,14 +26,17 @@ def hash_of(content: str) -> str:
     return sha256(content.encode()).hexdigest()
 
 
-def texts(connection: apsw.Connection) -> Iterator[tuple[int, bool, list[tuple[int, str]]]]:
-    """Give the number of every memory, whether its text has its hash, and its chunks by number."""
+def texts(connection: apsw.Connection) -> Iterator[tuple[int, bool, list[tuple[int, bytes]]]]:
+    """Give the number of every memory, whether its text has its hash, and its chunks by number.
+
+    Chunks are read as bytes: a damaged one may not be valid UTF-8.
+    """
     rows: Any = connection.execute(_TEXTS)
     for (memory_no, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
         chunks = [(number, content) for _, _, number, content in parts if number is not None]
         digest = sha256()
         for _, content in chunks:
-            digest.update(content.encode())
+            digest.update(content)
         yield memory_no, digest.digest() == content_hash, chunks
 
 
@@ -41,7 +44,7 @@ def fill(connection: apsw.Connection) -> None:
     """Set the checksum of every chunk whose text still has its hash."""
     # Read all rows before writing any: a row that moves would be read twice.
     sound = [
-        (checksum_of(content), number)
+        (zlib.crc32(content), number)
         for _, fits, chunks in texts(connection)
         if fits
         for number, content in chunks

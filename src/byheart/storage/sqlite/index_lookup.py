@@ -45,15 +45,15 @@ class SqliteIndexLookup:
             ) from error
         return np.array([row[0] for row in rows], np.int64)
 
-    def continuations(self, prefix: str, limit: int) -> Sequence[str]:
-        """List terms of the store that begin with a prefix."""
+    def continuations(self, prefix: str, after: str, limit: int) -> Sequence[str]:
+        """List terms of the store that begin with a prefix, in order, behind another term."""
         self._connection.execute(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary"
             " USING fts5vocab (main, chunk_words, row)"
         )
         rows = self._connection.execute(
-            "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? LIMIT ?",
-            (prefix, f"{prefix}\U0010ffff", limit),
+            "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND term > ? LIMIT ?",
+            (prefix, f"{prefix}\U0010ffff", after, limit),
         )
         return [str(row[0]) for row in rows]
 

@@ -99,6 +99,7 @@ class SqliteStorage:
         self.workspaces = SqliteWorkspaces(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
         self._accesses = Accesses(self._database)
+        self._own_sessions: set[tuple[str, str]] = set()
         self._emissions = Emissions(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
@@ -320,13 +321,14 @@ class SqliteStorage:
     def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
         """Write records as they were in another store; leave out known and erased texts."""
         with self._database.writing() as connection:
-            loader = transfer.Loader(connection, force=force)
+            loader = transfer.Loader(connection, self._own_sessions, force=force)
             return [loader.load(record) for record in records]
 
     def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
         """Drop entities that no memory names, and change references to the ids of this store."""
         with self._database.writing() as connection:
             transfer.finish(connection, renamed, entities)
+        self._own_sessions.clear()
 
     def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
         """Find which texts were forgotten for good."""

@@ -164,8 +164,12 @@ class _KnownModel(NamedTuple):
 class Loader:
     """Write records within one transaction."""
 
-    def __init__(self, connection: apsw.Connection, *, force: bool) -> None:
+    def __init__(
+        self, connection: apsw.Connection, own_sessions: set[tuple[str, str]], *, force: bool
+    ) -> None:
         self._connection = connection
+        # The sessions that were empty when this import came to them, kept from batch to batch.
+        self._own_sessions = own_sessions
         self._force = force
         rows: Any = connection.execute(
             "SELECT name, model_no, dimensions, "
@@ -257,9 +261,17 @@ class Loader:
     def _place(self, text: StoredText) -> int | None:
         memory = text.memory
         at = to_micros(memory.created_at)
-        return turn_order.keep_place(
-            self._connection, memory.space, memory.session_id, text.turn_no, at
-        )
+        turn_no = text.turn_no if self._is_own(memory) else None
+        return turn_order.keep_place(self._connection, memory.space, memory.session_id, turn_no, at)
+
+    def _is_own(self, memory: Memory) -> bool:
+        """Tell whether this import alone fills the session of a memory."""
+        if memory.session_id is None:
+            return False
+        session = memory.space, memory.session_id
+        if session not in self._own_sessions and turn_order.is_empty(self._connection, *session):
+            self._own_sessions.add(session)
+        return session in self._own_sessions
 
     def _insert(self, text: StoredText, turn_no: int | None) -> int:
         row = {**_columns(text), "turn_no": turn_no}

@@ -35,10 +35,19 @@ def place(
     return found
 
 
+def is_empty(connection: apsw.Connection, space: str, session_id: str) -> bool:
+    """Tell whether a session holds nothing so far."""
+    return connection.execute(f"SELECT 1 {_SESSION} LIMIT 1", (space, session_id)).get is None
+
+
 def keep_place(
     connection: apsw.Connection, space: str, session_id: str | None, turn_no: int | None, at: int
 ) -> int | None:
-    """Give an imported memory its earlier place, or a place by its time if that one is taken."""
+    """Give an imported memory its earlier place, or a place by its time if that one is taken.
+
+    `turn_no` is `None` where the session had memories before the import: their places and those
+    of the import are from two stores, and only times compare.
+    """
     if session_id is None:
         return None
     if turn_no is not None:
