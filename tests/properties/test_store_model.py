@@ -234,8 +234,8 @@ class StoreMachine(RuleBasedStateMachine):
                 # A memory of many chunks may have some of its vectors already.
                 embedded = {m["memory_id"] for m in inside} - self.waiting(wholly=True)
                 assert {hit.memory_id for hit in answer.results} == embedded
-                in_space = {m["memory_id"] for m in self.model.values() if m["space"] == space}
-                assert (answer.degraded is None) == (not in_space & self.pending)
+                visible = {m["memory_id"] for m in inside}
+                assert (answer.degraded is None) == (not visible & self.pending)
                 tagged = store.search("apple", mode="fts", granularity="coarse", tags=["a"], **ask)
                 assert {hit.memory_id for hit in tagged.results} == {
                     m["memory_id"]
