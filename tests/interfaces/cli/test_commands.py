@@ -63,6 +63,14 @@ def test_every_command_has_help_with_a_purpose_and_examples(
         assert f"byheart {' '.join(path)}" in ran.out.split("Examples:")[1]
 
 
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_has_both_spellings_in_whichever_context_a_command_is_first_used(
+    path: tuple[str, ...],
+) -> None:
+    alone = COMMANDS[path].make_context(path[-1], [], resilient_parsing=True)
+    assert {"-h", "--help"} == set(COMMANDS[path].get_help_option_names(alone))
+
+
 def write_files_of_others(home: Path) -> None:
     """Write what the examples name: a transcript, an export and an event of other programs."""
     line = samples.claude_line("user", 1, "What do we have to do today?")

@@ -221,7 +221,6 @@ def _let_go_of_stdout() -> None:
     name="byheart",
     cls=Byheart,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
     examples=(
         'byheart save "The deploy key is kept in the vault under ci/deploy."',
         'byheart search "where is the key for deployments?"',

@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 OPTIONS, EVERYWHERE = "Options", "For every command"
+# click keeps a command's help option from its first use, so each command names both spellings.
+_HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _LONGEST_SENTENCE = 200
 
 
@@ -59,7 +61,7 @@ class Verb(_Helpful, click.Command):
     """Define a verb with examples and the options that every verb has."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **settings)
+        super().__init__(*args, **_with_help_names(settings))
         self.examples = tuple(examples)
         self.params += everywhere()
 
@@ -74,9 +76,13 @@ class VerbGroup(_Helpful, click.Group):
     command_class = Verb
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **settings)
+        super().__init__(*args, **_with_help_names(settings))
         self.examples = tuple(examples)
         self.params += everywhere()
+
+
+def _with_help_names(settings: dict[str, Any]) -> dict[str, Any]:
+    return settings | {"context_settings": _HELP_NAMES | settings.get("context_settings", {})}
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
