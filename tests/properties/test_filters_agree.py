@@ -15,7 +15,7 @@ import pytest
 from byheart.model import Filter, Memory
 from byheart.model.fields import FILTERS
 from byheart.model.filters import make_filter
-from byheart.storage.sqlite.filters import where_clause
+from byheart.storage.sql.filters import where_clause
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
 

@@ -1,3 +1,4 @@
+import ast
 import gzip
 import json
 from collections.abc import Callable
@@ -11,6 +12,7 @@ import pytest
 from byheart.errors import StoreError, StoreTooNew
 from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
+from byheart.storage.sqlite.schema import steps
 from byheart.store import MemoryStore
 
 ADD_COLUMN = "ALTER TABLE memories ADD COLUMN mood TEXT; CREATE TABLE moods (mood TEXT);"
@@ -266,3 +268,16 @@ def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
     with open_store() as store:
         assert store.search("done", raw=True).total_results == 1
         assert all(finding.ok for finding in store.doctor())
+
+
+def test_schema_steps_import_nothing_of_byheart() -> None:
+    tree = ast.parse(Path(steps.__file__).read_text(encoding="utf-8"))
+    imported = {
+        name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in (
+            [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
+        )
+    }
+    assert imported and not any((name or "").startswith("byheart") for name in imported)

@@ -14,7 +14,7 @@ import pytest
 import byheart
 from byheart.errors import InvalidInput, NotFound, Unreadable
 from byheart.model import Indexed, IndexProgress
-from byheart.storage.sqlite.workspaces import SqliteWorkspaces
+from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.store import MemoryStore
 from byheart.workspace import FileText, read_file
 from tests.conftest import OpenStore, WatchedEmbedder

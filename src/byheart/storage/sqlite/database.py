@@ -24,6 +24,7 @@ from byheart.errors import (
 )
 from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
+from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
 from byheart.system.forking import renew_after_fork
 from byheart.system.private_files import FILE_MODE, make_private_folder
@@ -64,7 +65,7 @@ def _look_at(path: str) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _find_damage(connection: apsw.Connection) -> str | None:
+def _find_damage(connection: SqliteConnection) -> str | None:
     try:
         said = str(connection.execute("PRAGMA integrity_check(1)").get)
     except apsw.Error as error:
@@ -79,8 +80,8 @@ class Database:
         self.path = path
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writing = threading.RLock()
-        self._writer: apsw.Connection | None = None
-        self._idle: list[apsw.Connection] = []
+        self._writer: SqliteConnection | None = None
+        self._idle: list[SqliteConnection] = []
         self._closed = False
         self._identity: tuple[int, int] | None = None
         self._log_path = path.with_name(path.name + "-wal")
@@ -116,7 +117,7 @@ class Database:
         )
 
     @contextmanager
-    def connected(self) -> Iterator[apsw.Connection]:
+    def connected(self) -> Iterator[SqliteConnection]:
         """Hold a separate connection."""
         self._check_in()
         with using(self.path):
@@ -126,7 +127,7 @@ class Database:
             finally:
                 self._close(connection)
 
-    def _connect(self) -> apsw.Connection:
+    def _connect(self) -> SqliteConnection:
         """Open a connection that waits for locks and commits durably."""
         self._check_in()
         with self.translated():
@@ -137,7 +138,7 @@ class Database:
                 )
             if self._identity is None and self.writable:
                 _create_private(self.path)
-            connection = apsw.Connection(self._address(), flags=self._flags())
+            connection = SqliteConnection(self._address(), flags=self._flags())
             self._identity = self._identity or _look_at(self._file)
             with self._counting:
                 self._open_count += 1
@@ -165,7 +166,7 @@ class Database:
         return apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
     @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> Iterator[SqliteConnection]:
         """Hold one snapshot of everything committed before; later writes do not change it."""
         self._check_in()
         with using(self.path), self.translated():
@@ -188,7 +189,7 @@ class Database:
             self._give_back(connection)
 
     @contextmanager
-    def noting(self, wait_ms: int) -> Iterator[apsw.Connection]:
+    def noting(self, wait_ms: int) -> Iterator[SqliteConnection]:
         """Hold the write lock for a minor write that does not wait for the disk.
 
         The write uses a reader's connection, so that this connection keeps its page cache; a write
@@ -206,7 +207,7 @@ class Database:
                 connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
                 self._give_back(connection)
 
-    def _open_reader(self) -> apsw.Connection:
+    def _open_reader(self) -> SqliteConnection:
         connection = self._connect()
         if self.writable:
             connection.transaction_mode = "IMMEDIATE"
@@ -216,13 +217,13 @@ class Database:
             connection.execute("PRAGMA wal_autocheckpoint = 10000")
         return connection
 
-    def _take_idle(self) -> apsw.Connection | None:
+    def _take_idle(self) -> SqliteConnection | None:
         try:
             return self._idle.pop()
         except IndexError:  # checking first would race with other threads
             return None
 
-    def _give_back(self, connection: apsw.Connection) -> None:
+    def _give_back(self, connection: SqliteConnection) -> None:
         # A reader without write access may have opened the file as immutable before a writer
         # came, so it opens a new connection each time. An interrupt can leave a transaction open.
         if self._closed or not self.writable or connection.in_transaction:
@@ -232,13 +233,13 @@ class Database:
                 self._note_log()
             self._idle.append(connection)
 
-    def _close(self, connection: apsw.Connection) -> None:
+    def _close(self, connection: SqliteConnection) -> None:
         if has_crossed(self.path):
             keep_inherited(self.path, connection)
         else:
             self._shut(connection)
 
-    def _shut(self, connection: apsw.Connection) -> None:
+    def _shut(self, connection: SqliteConnection) -> None:
         # All commits are in the log: a checkpoint that fails here loses nothing.
         with contextlib.suppress(apsw.Error):
             connection.close()
@@ -248,7 +249,7 @@ class Database:
                 self._log_identity = None
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
+    def writing(self) -> Iterator[SqliteConnection]:
         """Hold the write lock for one transaction: commit all of it, or nothing."""
         self._check_in()
         if not self.writable:
@@ -279,7 +280,7 @@ class Database:
                 self._note_log()
             self.change_mark.note(change)
 
-    def _refuse_newer(self, connection: apsw.Connection) -> None:
+    def _refuse_newer(self, connection: SqliteConnection) -> None:
         """Refuse to write to a store that a newer program changed while it was open here."""
         found = connection.execute("PRAGMA user_version").get
         if self.schema_version is not None and found > self.schema_version:
@@ -301,7 +302,7 @@ class Database:
                 self._writing.release()
 
     @contextmanager
-    def maintaining(self) -> Iterator[apsw.Connection]:
+    def maintaining(self) -> Iterator[SqliteConnection]:
         """Hold this process's write lock outside a transaction (VACUUM, checkpoints, pragmas)."""
         self._check_in()
         with self._taking_turns(), self.translated(), self.connected() as connection:
@@ -320,7 +321,7 @@ class Database:
             # Only valid values are ever written: these bytes have changed since.
             raise self._damaged(error) from error
 
-    def _suspect(self, connection: apsw.Connection, error: Exception) -> None:
+    def _suspect(self, connection: SqliteConnection, error: Exception) -> None:
         """Check the file after an error that sound rows cannot cause: rows may be inconsistent.
 
         Reading the whole file takes seconds, but only after the program has failed already.

@@ -21,7 +21,8 @@ import apsw
 from byheart.errors import StoreError
 from byheart.index.index import Index
 from byheart.model import Removal
-from byheart.storage.sqlite import bookmarks, files, versions
+from byheart.storage.sql import bookmarks, versions
+from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 
 # Texts are searched for in pieces: on disk, a long text is spread over pages of 4,096 bytes.

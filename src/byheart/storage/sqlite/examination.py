@@ -15,11 +15,13 @@ from byheart.index import file
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
-from byheart.storage.sqlite import checksums, erasing, mending, writing
+from byheart.storage.sql import checksums, writing
+from byheart.storage.sql.rows import CHUNK, to_chunk
+from byheart.storage.sqlite import erasing, mending
+from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
 from byheart.storage.sqlite.index_source import SqliteIndexSource
-from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
 _FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
@@ -28,7 +30,7 @@ _KEYWORDS = "chunk_words"
 # The number of chunks whose keyword entries are compared with their texts, and of words compared.
 _COMPARED_CHUNKS, _COMPARED_WORDS = 100, 12
 
-Mend = Callable[[apsw.Connection], None]
+Mend = Callable[[SqliteConnection], None]
 
 
 class _MustBeEmpty(NamedTuple):
@@ -152,7 +154,7 @@ def _examine(database: Database, index: Index, schema_version: int) -> list[Chec
 
 
 def _contents(
-    connection: apsw.Connection, index: Index, *, without_keywords: bool
+    connection: SqliteConnection, index: Index, *, without_keywords: bool
 ) -> list[Checked]:
     return [
         *_relations(connection, without_keywords=without_keywords),
@@ -167,7 +169,7 @@ def _contents(
     ]
 
 
-def _unswept(connection: apsw.Connection) -> Checked:
+def _unswept(connection: SqliteConnection) -> Checked:
     """Check whether an erasure is unfinished after its rows were removed."""
     left = erasing.is_unswept(connection)
     message = "a forget --hard did not finish: its words may still stand in the store's files"
@@ -178,7 +180,7 @@ def _unswept(connection: apsw.Connection) -> Checked:
 # --- The file ---------------------------------------------------------------------------------
 
 
-def _integrity(connection: apsw.Connection) -> Iterator[Checked]:
+def _integrity(connection: SqliteConnection) -> Iterator[Checked]:
     # Any query makes FTS5 see the writes of other connections; its own check does not.
     unread = _problems(connection, "SELECT 'ok' FROM chunk_words LIMIT 1")
     problems = unread + _problems(connection, "PRAGMA integrity_check(20)")
@@ -204,7 +206,7 @@ def _integrity(connection: apsw.Connection) -> Iterator[Checked]:
         yield Checked(Finding(_FILE, False, said, _RESTORE))
 
 
-def _problems(connection: apsw.Connection, check: str) -> list[str]:
+def _problems(connection: SqliteConnection, check: str) -> list[str]:
     try:
         said = [str(row[0]) for row in connection.execute(check)]
     except apsw.CorruptError as error:
@@ -212,7 +214,7 @@ def _problems(connection: apsw.Connection, check: str) -> list[str]:
     return [] if said in ([], ["ok"]) else said
 
 
-def _damaged_tables(connection: apsw.Connection) -> dict[str, list[str]]:
+def _damaged_tables(connection: SqliteConnection) -> dict[str, list[str]]:
     """Check each table by itself, to distinguish damage to derived data from damage to texts."""
     names = [
         str(row[0])
@@ -226,7 +228,7 @@ def _is_of_an_index(problem: str) -> bool:
     return bool(re.fullmatch(r"row \d+ missing from index \w+|wrong # of entries in .*", problem))
 
 
-def _foreign_keys(connection: apsw.Connection) -> Checked:
+def _foreign_keys(connection: SqliteConnection) -> Checked:
     name = "foreign keys"
     try:
         rows: list[Any] = connection.execute(
@@ -250,7 +252,7 @@ def _foreign_keys(connection: apsw.Connection) -> Checked:
 
 
 def _relations(
-    connection: apsw.Connection, *, without_keywords: bool, names: Container[str] | None = None
+    connection: SqliteConnection, *, without_keywords: bool, names: Container[str] | None = None
 ) -> Iterator[Checked]:
     for check in _RELATIONS:
         if without_keywords and check.name.startswith("keyword"):
@@ -267,7 +269,7 @@ def _relations(
         yield _words(connection)
 
 
-def _words(connection: apsw.Connection) -> Checked:
+def _words(connection: SqliteConnection) -> Checked:
     """Compare keyword entries of some chunks with the texts, headings, titles and summaries."""
     name = "keyword index as saved"
     rows = list(_some_chunks(connection))
@@ -288,7 +290,7 @@ def _words(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
 
 
-def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
+def _some_chunks(connection: SqliteConnection) -> Iterator[Any]:
     """Give chunks with title and summary, spread evenly over the store."""
     first, last = connection.execute("SELECT min(chunk_no), max(chunk_no) FROM chunks").get
     if first is None:
@@ -308,7 +310,7 @@ def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
         yield row
 
 
-def _is_found(connection: apsw.Connection, row: Any) -> bool:
+def _is_found(connection: SqliteConnection, row: Any) -> bool:
     """Say whether the keyword entry of a chunk has the expected words in the same columns."""
     columns = writing.word_columns(to_chunk(row[1:10]), row[10], row[11])
     connection.execute(
@@ -331,7 +333,7 @@ def _is_found(connection: apsw.Connection, row: Any) -> bool:
     )
 
 
-def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, text: str) -> bool:
+def _finds(connection: SqliteConnection, table: str, chunk_no: int, column: str, text: str) -> bool:
     # SQLite ends a query at its first NUL.
     phrase = " ".join(text.replace("\0", " ").split()[:_COMPARED_WORDS]).replace('"', '""')
     found = connection.execute(
@@ -341,7 +343,7 @@ def _finds(connection: apsw.Connection, table: str, chunk_no: int, column: str, 
     return found is not None
 
 
-def _texts(connection: apsw.Connection) -> Checked:
+def _texts(connection: SqliteConnection) -> Checked:
     """Hash every text again, to detect chunks that were lost or changed."""
     changed = sum(not fits for _, fits, _ in checksums.texts(connection))
     return Checked(
@@ -354,7 +356,7 @@ def _texts(connection: apsw.Connection) -> Checked:
     )
 
 
-def _earlier_texts(connection: apsw.Connection) -> Checked:
+def _earlier_texts(connection: SqliteConnection) -> Checked:
     name = "earlier texts"
     lost: list[Any] = connection.execute(
         "SELECT memory_id FROM memories e WHERE version_of IS NOT NULL AND NOT EXISTS "
@@ -366,7 +368,7 @@ def _earlier_texts(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
 
 
-def _superseded(connection: apsw.Connection) -> Checked:
+def _superseded(connection: SqliteConnection) -> Checked:
     """Report memories superseded by memories that no search finds; only a user can decide these."""
     name = "superseded memories"
     rows: list[Any] = connection.execute(
@@ -381,7 +383,7 @@ def _superseded(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, True, message, hint))
 
 
-def _other_models(connection: apsw.Connection) -> Checked:
+def _other_models(connection: SqliteConnection) -> Checked:
     name = "vectors of other models"
     roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
     roles["next_model"] = "is being switched to; go on with: byheart reembed"
@@ -403,7 +405,7 @@ def _other_models(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
 
 
-def _expired(connection: apsw.Connection) -> Checked:
+def _expired(connection: SqliteConnection) -> Checked:
     name = "expired memories"
     count, first = connection.execute(
         "SELECT count(*), min(expires_at) FROM memories WHERE expires_at <= ? "
@@ -419,7 +421,7 @@ def _expired(connection: apsw.Connection) -> Checked:
     return Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
 
 
-def _forgotten(connection: apsw.Connection) -> Checked:
+def _forgotten(connection: SqliteConnection) -> Checked:
     name = "forgotten memories"
     count = connection.execute(
         "SELECT count(*) FROM memories WHERE forgotten_at IS NOT NULL AND version_of IS NULL"
@@ -433,7 +435,7 @@ def _forgotten(connection: apsw.Connection) -> Checked:
 # --- Derived data -----------------------------------------------------------------------------
 
 
-def _index_file(connection: apsw.Connection, index: Index) -> Checked:
+def _index_file(connection: SqliteConnection, index: Index) -> Checked:
     name = "search index"
     foreign = file.is_of_another_version(index.path)
     if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
@@ -463,7 +465,7 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
     return Checked(Finding(name, True, "in order"))
 
 
-def _numbers(connection: apsw.Connection, query: str) -> Any:
+def _numbers(connection: SqliteConnection, query: str) -> Any:
     return np.fromiter((row[0] for row in connection.execute(query)), np.int64)
 
 

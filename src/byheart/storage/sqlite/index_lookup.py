@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from byheart.errors import QuerySyntaxError
 from byheart.language.raw_query import RawQuery, to_fts5
 from byheart.model import Filter
-from byheart.storage.sqlite.filters import subqueries
+from byheart.storage.sql.filters import subqueries
 
 
 class SqliteIndexLookup:

@@ -8,10 +8,12 @@ from typing import Any
 import apsw
 
 from byheart.index.index import Index
-from byheart.storage.sqlite import files, writing
+from byheart.storage.sql import writing
+from byheart.storage.sql.rows import CHUNK, to_chunk
+from byheart.storage.sqlite import files
+from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.index_source import SqliteIndexSource
-from byheart.storage.sqlite.rows import CHUNK, to_chunk
 from byheart.system.private_files import make_private
 
 _BATCH = 2000
@@ -32,7 +34,7 @@ _UNEMBEDDED = """
         WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
 
 
-def rebuild_words(connection: apsw.Connection) -> None:
+def rebuild_words(connection: SqliteConnection) -> None:
     """Rebuild the keyword entries from the chunks."""
     connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('delete-all')")
     last = 0
@@ -40,7 +42,7 @@ def rebuild_words(connection: apsw.Connection) -> None:
         last = _insert_words(connection, rows)
 
 
-def add_missing_words(connection: apsw.Connection) -> None:
+def add_missing_words(connection: SqliteConnection) -> None:
     """Add missing keyword entries of chunks, and remove entries without a chunk."""
     missing = "c.chunk_no > ? AND c.chunk_no NOT IN (SELECT rowid FROM chunk_words)"
     last = 0
@@ -52,7 +54,7 @@ def add_missing_words(connection: apsw.Connection) -> None:
     )
 
 
-def _chunk_rows(connection: apsw.Connection, condition: str, after: int) -> list[Any]:
+def _chunk_rows(connection: SqliteConnection, condition: str, after: int) -> list[Any]:
     return connection.execute(
         f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no) "
         f"WHERE {condition} ORDER BY c.chunk_no LIMIT {_BATCH}",
@@ -60,25 +62,25 @@ def _chunk_rows(connection: apsw.Connection, condition: str, after: int) -> list
     ).fetchall()
 
 
-def _insert_words(connection: apsw.Connection, rows: list[Any]) -> int:
+def _insert_words(connection: SqliteConnection, rows: list[Any]) -> int:
     for row in rows:
         writing.insert_words(connection, row[0], to_chunk(row[1:10]), row[10], row[11])
     return int(rows[-1][0])
 
 
-def rebuild_indexes(connection: apsw.Connection) -> None:
+def rebuild_indexes(connection: SqliteConnection) -> None:
     """Rebuild SQLite's own indexes, if SQLite can still read them well enough to replace them."""
     with contextlib.suppress(apsw.CorruptError):  # the next check reports what is left
         connection.execute("REINDEX")
 
 
-def rebuild_pending(connection: apsw.Connection) -> None:
+def rebuild_pending(connection: SqliteConnection) -> None:
     """Queue exactly the chunks that lack vectors of the store's model."""
     connection.execute("DELETE FROM pending_vectors")
     connection.execute(f"INSERT INTO pending_vectors {_UNEMBEDDED}")
 
 
-def drop_ill_sized_vectors(connection: apsw.Connection) -> None:
+def drop_ill_sized_vectors(connection: SqliteConnection) -> None:
     """Remove vectors whose length differs from their model's; they are made again later."""
     connection.execute(
         "DELETE FROM vectors WHERE (chunk_no, model_no) IN "
@@ -88,14 +90,14 @@ def drop_ill_sized_vectors(connection: apsw.Connection) -> None:
     rebuild_pending(connection)
 
 
-def drop_unused_entities(connection: apsw.Connection) -> None:
+def drop_unused_entities(connection: SqliteConnection) -> None:
     """Remove entities that no memory names."""
     connection.execute(
         "DELETE FROM entities WHERE entity_no NOT IN (SELECT entity_no FROM memory_entities)"
     )
 
 
-def drop_belongings_of_nothing(connection: apsw.Connection) -> None:
+def drop_belongings_of_nothing(connection: SqliteConnection) -> None:
     """Remove tags, entities, history and vectors of memories and chunks that no longer exist."""
     for table, (column, owner) in BELONGINGS.items():
         connection.execute(
@@ -104,7 +106,7 @@ def drop_belongings_of_nothing(connection: apsw.Connection) -> None:
     connection.execute(f"DELETE FROM memory_entities WHERE {_WITHOUT_ENTITY}")
 
 
-def begin_history(connection: apsw.Connection) -> None:
+def begin_history(connection: SqliteConnection) -> None:
     """Add the first event to the history of memories that lack it."""
     connection.execute(
         "INSERT INTO history (memory_no, operation, at, who) "

@@ -11,14 +11,14 @@ from importlib.resources import files
 import apsw
 
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
-from byheart.storage.sqlite import checksums
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.mending import rebuild_words
+from byheart.storage.sqlite.schema import steps
 
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
-# The schema changes that need more than SQL, and the test whether a store needs the first.
-_EMOJI_APART, _CHECKSUMS = 8, 10
+# Since this schema change, the keywords of texts with emoji are written in another way.
+_EMOJI_APART = 8
 _EMOJI = "'*[' || char(11008) || '-' || char(11263) || char(126976) || '-' || char(129791) || ']*'"
 _HAS_EMOJI = f"""
     SELECT EXISTS (SELECT 1 FROM chunks WHERE content GLOB {_EMOJI})
@@ -69,16 +69,17 @@ def _bring_up(database: Database) -> int:
         for number, script in migrations:
             if number > current:
                 _apply(connection, number, script)
+        # Derived data is rebuilt last, because today's code expects today's schema.
+        if 0 < current < _EMOJI_APART and connection.get(_HAS_EMOJI):
+            rebuild_words(connection)
     return latest
 
 
 def _apply(connection: apsw.Connection, number: int, script: str) -> None:
     for _ in connection.execute(script):
         pass
-    if number == _EMOJI_APART and connection.execute(_HAS_EMOJI).get:
-        rebuild_words(connection)
-    if number == _CHECKSUMS:
-        checksums.fill(connection)
+    if number in steps.STEPS:
+        steps.STEPS[number](connection)
     if number == 1:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute("INSERT INTO store VALUES ('store_id', ?)", (uuid.uuid4().hex,))

@@ -29,16 +29,13 @@ from byheart.contracts import (
     key_of,
 )
 from byheart.errors import StoreUnreachable
+from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
 from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
-from byheart.storage.sqlite import (
+from byheart.storage.sql import (
     conversation,
-    copying,
     emissions,
     entities,
-    examination,
-    files,
-    mending,
     merging,
     pruning,
     sessions,
@@ -46,19 +43,22 @@ from byheart.storage.sqlite import (
     versions,
     writing,
 )
-from byheart.storage.sqlite.accesses import Accesses
-from byheart.storage.sqlite.api_keys import SqliteTokens
-from byheart.storage.sqlite.bookmarks import SqliteBookmarks
+from byheart.storage.sql.accesses import Accesses
+from byheart.storage.sql.api_keys import SqliteTokens
+from byheart.storage.sql.bookmarks import SqliteBookmarks
+from byheart.storage.sql.emissions import Emissions
+from byheart.storage.sql.generations import Generations, to_embed
+from byheart.storage.sql.reading import SqlReader
+from byheart.storage.sql.rows import CHUNK
+from byheart.storage.sql.workspaces import SqliteWorkspaces
+from byheart.storage.sqlite import copying, examination, files, mending
+from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
-from byheart.storage.sqlite.generations import Generations, to_embed
+from byheart.storage.sqlite.index_lookup import SqliteIndexLookup
 from byheart.storage.sqlite.index_source import SqliteIndexedDatabase, SqliteIndexSource
 from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
-from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
-from byheart.storage.sqlite.rows import CHUNK
-from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
 # The waiting chunks of some memories: found through their chunks, however many others wait.
@@ -71,6 +71,10 @@ _PENDING = f"""
     FROM chunks c JOIN memories m USING (memory_no) WHERE chunk_no IN (%s
         AND chunk_no NOT IN (SELECT value FROM json_each(?)) ORDER BY chunk_no LIMIT ?)
     ORDER BY chunk_no"""
+
+
+class AheadOfSnapshot(Exception):
+    """Report that the index is ahead of this transaction: begin a new transaction."""
 
 
 class SqliteStorage:
@@ -121,7 +125,7 @@ class SqliteStorage:
     def reading(self) -> Iterator[Reader]:
         """Open a consistent view of everything committed so far, by any process."""
         with self._database.reading() as connection:
-            yield SqliteReader(connection, self._index)
+            yield self._reader(connection)
 
     @contextmanager
     def searching(self) -> Iterator[Reader]:
@@ -131,12 +135,21 @@ class SqliteStorage:
         if self._index.unpublished():
             self._index.publish_in_background()
 
+    def _reader(self, connection: SqliteConnection) -> SqlReader:
+        def attach(now: int) -> ArraySearch:
+            view = self._index.view(SqliteIndexSource(connection))
+            if view is None:
+                raise AheadOfSnapshot
+            return ArraySearch(view, SqliteIndexLookup(connection), now)
+
+        return SqlReader(connection, attach)
+
     @contextmanager
-    def _attached(self) -> Iterator[SqliteReader]:
+    def _attached(self) -> Iterator[SqlReader]:
         with contextlib.ExitStack() as stack:
             for attempt in itertools.count():
                 connection = stack.enter_context(self._database.reading())
-                reader = SqliteReader(connection, self._index)
+                reader = self._reader(connection)
                 try:
                     _ = reader.index
                     break
@@ -245,10 +258,10 @@ class SqliteStorage:
     def model(self) -> Model | None:
         """Name the model whose vectors this store holds."""
         with self._database.reading() as connection:
-            row = connection.execute(
+            row = connection.get(
                 "SELECT name, dimensions FROM models "
                 "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-            ).get
+            )
         return None if row is None else Model(*row)
 
     def vectors_of(self, model: Model, text_hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
@@ -256,11 +269,11 @@ class SqliteStorage:
         found: dict[bytes, Vectors] = {}
         with self._database.reading() as connection:
             for text_hash in text_hashes:
-                row = connection.execute(
+                row = connection.get(
                     "SELECT embedding FROM vectors JOIN models USING (model_no) "
                     "WHERE text_hash = ? AND name = ? AND dimensions = ? LIMIT 1",
                     (text_hash, *model),
-                ).get
+                )
                 if row is not None:
                     found[text_hash] = np.frombuffer(row, "<f4")
         return found
@@ -272,14 +285,14 @@ class SqliteStorage:
         chosen, values = _pending(of)
         values = (*values, json.dumps(list(without)), limit)
         with self._database.reading() as connection:
-            rows = connection.execute(_PENDING % chosen, values).fetchall()
+            rows = connection.all(_PENDING % chosen, values)
             return list(to_embed(connection, rows))
 
     def count_pending(self, of: Sequence[str] = ()) -> int:
         """Count the chunks that still lack vectors, of some memories, or in all spaces."""
         chosen, values = _pending(of)
         with self._database.reading() as connection:
-            return int(connection.execute(f"SELECT count(*) FROM ({chosen})", values).get)
+            return int(connection.get(f"SELECT count(*) FROM ({chosen})", values))
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
         """Add the vectors of pending chunks that are still there, and count the chunks."""
@@ -395,13 +408,13 @@ class SqliteStorage:
         """Compact the database and its indexes, and drop vectors of models no longer in use."""
         self.generations.drop_unused(next_too=False)
         with self._database.writing() as connection:
-            connection.execute("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
+            connection.run("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # Keep the last change: every index and index file refers to it.
             last = SqliteIndexSource(connection).last_change().number
-            connection.execute("DELETE FROM changes WHERE change_no < ? - 10000", (last,))
+            connection.run("DELETE FROM changes WHERE change_no < ? - 10000", (last,))
         with self._database.maintaining() as connection:
             for statement in ("VACUUM", "PRAGMA optimize", "PRAGMA wal_checkpoint(TRUNCATE)"):
-                connection.execute(statement).fetchall()
+                connection.all(statement)
         with self._attached():
             pass
         self._publish()

@@ -13,8 +13,6 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-import apsw
-
 from byheart.contracts import (
     AlikeFile,
     Draft,
@@ -28,10 +26,10 @@ from byheart.contracts import (
 from byheart.errors import NotFound
 from byheart.model import Memory, Workspace, client_id_of
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import pruning, versions, writing
-from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.rows import MEMORY, to_memory
-from byheart.storage.sqlite.transfer import is_tombstoned
+from byheart.storage.sql import pruning, versions, writing
+from byheart.storage.sql.connection import Connection, Database
+from byheart.storage.sql.rows import MEMORY, to_memory
+from byheart.storage.sql.transfer import is_tombstoned
 
 WHO = "workspace"
 GONE, EMPTY, DROPPED = (
@@ -66,30 +64,30 @@ class SqliteWorkspaces:
     def roots(self, space: str | None) -> list[Workspace]:
         """List the workspaces of a space, or of all spaces, sorted by root."""
         with self._database.reading() as connection:
-            rows = connection.execute(_LIST, (space,)).fetchall()
+            rows = connection.all(_LIST, (space,))
         return [_to_workspace(row) for row in rows]
 
     def add(self, space: str, root: str) -> int:
         """Add a folder as a workspace, unless it is one already; give its number."""
         with self._database.reading() as connection:
-            found = connection.execute(
+            found = connection.get(
                 "SELECT workspace_no FROM workspaces WHERE space = ? AND root = ?", (space, root)
-            ).get
+            )
         if found is not None:
             return int(found)
         with self._database.writing() as connection:
             return int(
-                connection.execute(
+                connection.get(
                     "INSERT INTO workspaces (space, root) VALUES (?, ?) "
                     "ON CONFLICT DO UPDATE SET root = root RETURNING workspace_no",
                     (space, root),
-                ).get
+                )
             )
 
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
         """Give the known state of a file, or of all files in a folder; `""` means the root."""
         with self._database.reading() as connection:
-            rows = connection.execute(
+            rows = connection.each(
                 f"SELECT path, {_FILE} FROM workspace_files WHERE {_UNDER}", (workspace_no, under)
             )
             return {row[0]: _to_known(row[1:]) for row in rows}
@@ -97,12 +95,12 @@ class SqliteWorkspaces:
     def alike(self, space: str, file_hash: bytes) -> list[AlikeFile]:
         """Find the files in the workspaces of a space that hold, or lately held, the same bytes."""
         with self._database.reading() as connection:
-            rows: list[Any] = connection.execute(
+            rows: list[Any] = connection.all(
                 "SELECT workspace_no, path, gone_at IS NOT NULL FROM workspace_files "
                 "JOIN workspaces USING (workspace_no) "
                 "WHERE file_hash = ? AND space = ? AND memory_id IS NOT NULL ORDER BY path",
                 (file_hash, space),
-            ).fetchall()
+            )
         return [AlikeFile(number, path, bool(gone)) for number, path, gone in rows]
 
     def apply(
@@ -127,7 +125,7 @@ class SqliteWorkspaces:
                     _remove_row(connection, workspace_no, path)
                     continue
                 hidden += _hide(connection, known.memory_id, space, GONE)
-                connection.execute(
+                connection.run(
                     "UPDATE workspace_files SET gone_at = ? WHERE workspace_no = ? AND path = ?",
                     (now_micros(), workspace_no, path),
                 )
@@ -138,7 +136,7 @@ class SqliteWorkspaces:
         erased = pruning.prune(self._database, _GONE, grace, limit)
         if erased:
             with self._database.writing() as connection:
-                connection.executemany(
+                connection.run_many(
                     "DELETE FROM workspace_files WHERE memory_id = ?", ((each,) for each in erased)
                 )
         return len(erased)
@@ -146,7 +144,7 @@ class SqliteWorkspaces:
     def finish(self, workspace_no: int, at: datetime) -> None:
         """Record that the whole workspace was scanned."""
         with self._database.writing() as connection:
-            connection.execute(
+            connection.run(
                 "UPDATE workspaces SET indexed_at = ? WHERE workspace_no = ?",
                 (to_micros(at), workspace_no),
             )
@@ -157,14 +155,14 @@ class SqliteWorkspaces:
             space = _column(connection, workspace_no, "space")
             ids = [
                 memory_id
-                for (memory_id,) in connection.execute(
+                for (memory_id,) in connection.each(
                     "SELECT memory_id FROM workspace_files WHERE workspace_no = ? "
                     "AND memory_id IS NOT NULL AND gone_at IS NULL",
                     (workspace_no,),
                 )
             ]
             hidden = versions.forget(connection, ids, space, WHO, DROPPED)
-            connection.execute("DELETE FROM workspaces WHERE workspace_no = ?", (workspace_no,))
+            connection.run("DELETE FROM workspaces WHERE workspace_no = ?", (workspace_no,))
         return len(hidden)
 
     def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
@@ -172,7 +170,7 @@ class SqliteWorkspaces:
         now, stale = now_micros(), int(stale_seconds * 1_000_000)
         with self._database.writing() as connection:
             _column(connection, workspace_no, "space")
-            connection.execute(
+            claimed = connection.run(
                 # A heartbeat in the future is from before the clock was set back: a watcher that
                 # is still alive sends another one within seconds.
                 "UPDATE workspaces SET watcher = ?2, beat_at = ?3, behind = 0, trouble = NULL "
@@ -180,22 +178,22 @@ class SqliteWorkspaces:
                 "OR beat_at NOT BETWEEN ?3 - ?4 AND ?3 + ?4)",
                 (workspace_no, watcher, now, stale),
             )
-            return connection.changes() > 0
+            return claimed > 0
 
     def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:
         """Renew the claim on a workspace; return `False` if another process has taken over."""
         with self._database.writing() as connection:
-            connection.execute(
+            renewed = connection.run(
                 "UPDATE workspaces SET beat_at = ?, behind = ?, trouble = ? "
                 "WHERE workspace_no = ? AND watcher = ?",
                 (now_micros(), behind, trouble, workspace_no, watcher),
             )
-            return connection.changes() > 0
+            return renewed > 0
 
     def release(self, workspace_no: int, watcher: str) -> None:
         """Release the claim on a workspace, so that another process may watch it."""
         with self._database.writing() as connection:
-            connection.execute(
+            connection.run(
                 "UPDATE workspaces SET watcher = NULL, behind = 0, trouble = NULL "
                 "WHERE workspace_no = ? AND watcher = ?",
                 (workspace_no, watcher),
@@ -203,18 +201,18 @@ class SqliteWorkspaces:
 
 
 def _apply(
-    connection: apsw.Connection,
+    connection: Connection,
     workspace_no: int,
     space: str,
     change: FileChange,
     model: Model | None,
 ) -> FileStatus:
-    read_since = connection.execute(
+    read_since = connection.get(
         # A read time in the future is from before the clock was set back.
         "SELECT read_at > ? AND read_at <= ? FROM workspace_files "
         "WHERE workspace_no = ? AND path = ?",
         (to_micros(change.read_at), now_micros(), workspace_no, change.path),
-    ).get
+    )
     if read_since:
         return "unchanged"  # another process has read the file after us
     known = _known(connection, workspace_no, change.path)
@@ -232,7 +230,7 @@ def _apply(
 
 
 def _begin(
-    connection: apsw.Connection, workspace_no: int, change: FileChange, model: Model | None
+    connection: Connection, workspace_no: int, change: FileChange, model: Model | None
 ) -> FileStatus:
     """Add a file that has no memory yet, or has one from before the workspace was added."""
     if change.draft is None:
@@ -243,11 +241,11 @@ def _begin(
         _put_row(connection, workspace_no, change, None)
         return "forgotten"
     # The memory was imported, or hidden when the file was empty or the workspace was dropped.
-    memory_id = connection.execute(
+    memory_id = connection.get(
         "SELECT memory_id FROM memories m WHERE space = ? AND session_id IS NULL AND client_id = ? "
         f"AND version_of IS NULL AND (forgotten_at IS NULL OR {_HIDDEN_BY_US}) LIMIT 1",
         (memory.space, memory.client_id),
-    ).get
+    )
     if memory_id is None:
         memory_id = writing.insert(connection, change.draft, model).memory_id
     else:
@@ -258,7 +256,7 @@ def _begin(
 
 
 def _follow(
-    connection: apsw.Connection,
+    connection: Connection,
     workspace_no: int,
     space: str,
     change: FileChange,
@@ -287,14 +285,12 @@ def _follow(
     return "indexed"
 
 
-def _replace(
-    connection: apsw.Connection, memory_id: str, draft: Draft, model: Model | None
-) -> None:
-    memory_no, version, created_at, old_hash = connection.execute(
+def _replace(connection: Connection, memory_id: str, draft: Draft, model: Model | None) -> None:
+    memory_no, version, created_at, old_hash = connection.get(
         "SELECT memory_no, version, created_at, lower(hex(content_hash)) FROM memories "
         "WHERE memory_id = ?",
         (memory_id,),
-    ).get
+    )
     memory = replace(draft.memory, memory_id=memory_id, created_at=from_micros(created_at))
     text = (draft.chunks, draft.windows)
     revision = Revision(memory, version, draft.derived, draft.who, {}, text)
@@ -309,7 +305,7 @@ def _replace(
 
 
 def _move(
-    connection: apsw.Connection,
+    connection: Connection,
     workspace_no: int,
     space: str,
     change: FileChange,
@@ -331,10 +327,10 @@ def _move(
     return "moved"
 
 
-def _rename(connection: apsw.Connection, workspace_no: int, memory_id: str, place: str) -> None:
-    row: Any = connection.execute(
+def _rename(connection: Connection, workspace_no: int, memory_id: str, place: str) -> None:
+    row: Any = connection.get(
         f"SELECT m.memory_no, {MEMORY} FROM memories m WHERE memory_id = ?", (memory_id,)
-    ).get
+    )
     before = to_memory(row[1:])
     path = f"{_column(connection, workspace_no, 'root').rstrip('/')}/{place}"
     after = replace(
@@ -360,18 +356,16 @@ def _name(path: str) -> str:
 
 
 def _record_update(
-    connection: apsw.Connection,
+    connection: Connection,
     memory_no: int,
     memory: Memory,
     changes: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    connection.execute(
-        "UPDATE memories SET version = version + 1 WHERE memory_no = ?", (memory_no,)
-    )
+    connection.run("UPDATE memories SET version = version + 1 WHERE memory_no = ?", (memory_no,))
     versions.record(connection, memory_no, "update", memory.updated_at, WHO, changes=changes)
 
 
-def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) -> int:
+def _hide(connection: Connection, memory_id: str, space: str, reason: str) -> int:
     """Hide the memory of a file; leave a memory alone that a user forgot.
 
     Such a memory stays forgotten even when the file comes back.
@@ -379,7 +373,7 @@ def _hide(connection: apsw.Connection, memory_id: str, space: str, reason: str) 
     return len(versions.forget(connection, [memory_id], space, WHO, reason))
 
 
-def _show(connection: apsw.Connection, memory_id: str, space: str) -> bool:
+def _show(connection: Connection, memory_id: str, space: str) -> bool:
     """Restore a memory if it was hidden because of its file; say whether it was."""
     if _is_live(connection, memory_id):
         return False
@@ -387,15 +381,15 @@ def _show(connection: apsw.Connection, memory_id: str, space: str) -> bool:
     return True
 
 
-def _is_erased(connection: apsw.Connection, memory: Memory) -> bool:
+def _is_erased(connection: Connection, memory: Memory) -> bool:
     return is_tombstoned(connection, memory.space, bytes.fromhex(memory.content_hash))
 
 
-def _known(connection: apsw.Connection, workspace_no: int, path: str) -> KnownFile | None:
-    row = connection.execute(
+def _known(connection: Connection, workspace_no: int, path: str) -> KnownFile | None:
+    row = connection.get(
         f"SELECT {_FILE} FROM workspace_files WHERE workspace_no = ? AND path = ?",
         (workspace_no, path),
-    ).get
+    )
     return None if row is None else _to_known(row)
 
 
@@ -406,9 +400,9 @@ def _to_known(row: Any) -> KnownFile:
 
 
 def _put_row(
-    connection: apsw.Connection, workspace_no: int, change: FileChange, memory_id: str | None
+    connection: Connection, workspace_no: int, change: FileChange, memory_id: str | None
 ) -> None:
-    connection.execute(
+    connection.run(
         "INSERT OR REPLACE INTO workspace_files (workspace_no, path, memory_id, size, mtime_ns, "
         "inode, file_hash, read_at, trouble, may_pass) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -424,36 +418,36 @@ def _put_row(
     )
 
 
-def _remove_row(connection: apsw.Connection, workspace_no: int, path: str) -> None:
-    connection.execute(
+def _remove_row(connection: Connection, workspace_no: int, path: str) -> None:
+    connection.run(
         "DELETE FROM workspace_files WHERE workspace_no = ? AND path = ?", (workspace_no, path)
     )
 
 
-def _is_live(connection: apsw.Connection, memory_id: str) -> bool:
+def _is_live(connection: Connection, memory_id: str) -> bool:
     return bool(
-        connection.execute(
+        connection.get(
             "SELECT 1 FROM memories WHERE memory_id = ? AND forgotten_at IS NULL", (memory_id,)
-        ).get
+        )
     )
 
 
-def _is_hidden_by_us(connection: apsw.Connection, memory_id: str) -> bool:
+def _is_hidden_by_us(connection: Connection, memory_id: str) -> bool:
     return bool(
-        connection.execute(
+        connection.get(
             f"SELECT 1 FROM memories m WHERE memory_id = ? AND {_HIDDEN_BY_US}", (memory_id,)
-        ).get
+        )
     )
 
 
-def _exists(connection: apsw.Connection, memory_id: str) -> bool:
-    return bool(connection.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)).get)
+def _exists(connection: Connection, memory_id: str) -> bool:
+    return bool(connection.get("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)))
 
 
-def _column(connection: apsw.Connection, workspace_no: int, column: str) -> Any:
-    value = connection.execute(
+def _column(connection: Connection, workspace_no: int, column: str) -> Any:
+    value = connection.get(
         f"SELECT {column} FROM workspaces WHERE workspace_no = ?", (workspace_no,)
-    ).get
+    )
     if value is None:
         raise NotFound("the workspace was dropped meanwhile", "index it again")
     return value

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import apsw
-
 from byheart.model.times import now_micros
-from byheart.storage.sqlite.database import Database
+from byheart.storage.sql.connection import Connection, Database
 
 # A file that nobody reads for this long is read from its beginning again.
 _KEPT_MICROS = timedelta(days=60) // timedelta(microseconds=1)
@@ -25,23 +23,23 @@ class SqliteBookmarks:
     def find(self, path: str, space: str) -> str | None:
         """Give the bookmark of a file, or `None`."""
         with self._database.reading() as connection:
-            return connection.execute(  # type: ignore[no-any-return]
+            return connection.get(  # type: ignore[no-any-return]
                 "SELECT mark FROM bookmarks WHERE space = ? AND path = ?", (space, path)
-            ).get
+            )
 
     def put(self, path: str, space: str, mark: str) -> None:
         """Set the bookmark of a file; remove bookmarks that have not been used for long."""
         now = now_micros()
         with self._database.writing() as connection:
-            connection.execute(
+            connection.run(
                 "INSERT INTO bookmarks (space, path, mark, put_at) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (space, path) DO UPDATE SET mark = excluded.mark, "
                 "put_at = excluded.put_at",
                 (space, path, mark, now),
             )
-            connection.execute("DELETE FROM bookmarks WHERE put_at < ?", (now - _KEPT_MICROS,))
+            connection.run("DELETE FROM bookmarks WHERE put_at < ?", (now - _KEPT_MICROS,))
 
 
-def remove(connection: apsw.Connection, space: str) -> None:
+def remove(connection: Connection, space: str) -> None:
     """Remove the bookmarks of a space: they may quote texts that are to be forgotten for good."""
-    connection.execute("DELETE FROM bookmarks WHERE space = ?", (space,))
+    connection.run("DELETE FROM bookmarks WHERE space = ?", (space,))

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 
 from byheart.contracts import (
@@ -26,8 +25,9 @@ from byheart.contracts import (
 from byheart.model import UNEMBEDDED, HistoryEntry, Memory, text_id, to_wire
 from byheart.model.ids import new_memory_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import turn_order, versions, writing
-from byheart.storage.sqlite.rows import (
+from byheart.storage.sql import turn_order, versions, writing
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import (
     CHUNK,
     MEMORY,
     columns_of,
@@ -59,7 +59,7 @@ _TOMBSTONES = """
 class SqliteDump:
     """Read everything within one transaction; only the record at hand is in memory."""
 
-    def __init__(self, connection: apsw.Connection, space: str | None, vectors: bool) -> None:
+    def __init__(self, connection: Connection, space: str | None, vectors: bool) -> None:
         self._connection = connection
         self._space = space
         self._vectors = vectors
@@ -67,25 +67,25 @@ class SqliteDump:
     @cached_property
     def models(self) -> Sequence[Model]:
         """List the models in the order in which the store met them."""
-        rows = self._connection.execute("SELECT name, dimensions FROM models ORDER BY model_no")
+        rows = self._connection.each("SELECT name, dimensions FROM models ORDER BY model_no")
         return [Model(*row) for row in rows]
 
     @cached_property
     def model(self) -> str | None:
         """Name the model that the store searches with."""
-        return self._connection.execute(  # type: ignore[no-any-return]
+        return self._connection.get(  # type: ignore[no-any-return]
             "SELECT value FROM store WHERE key = 'model'"
-        ).get
+        )
 
     @cached_property
     def memory_count(self) -> int:
         """Count the memories."""
         return int(
-            self._connection.execute(
+            self._connection.get(
                 "SELECT count(*) FROM memories "
                 "WHERE version_of IS NULL AND (?1 IS NULL OR space = ?1)",
                 (self._space,),
-            ).get
+            )
         )
 
     def records(self) -> Iterator[Record]:
@@ -97,23 +97,23 @@ class SqliteDump:
         return chain(self._entities(), self._memories(), self._tombstones())
 
     def _entities(self) -> Iterator[EntityRecord]:
-        for space, name, aliases in self._connection.execute(_ENTITIES, (self._space,)):
+        for space, name, aliases in self._connection.each(_ENTITIES, (self._space,)):
             yield EntityRecord(str(space), str(name), tuple(json.loads(str(aliases))))
 
     def _memories(self) -> Iterator[MemoryRecord]:
-        rows: Any = self._connection.execute(_CURRENT, (self._space,))
+        rows: Any = self._connection.each(_CURRENT, (self._space,))
         for row in rows:
             text = self._text(row)
             memory = text.memory
             earlier: Any = ()
             if memory.version > 1:
                 key = (memory.memory_id, memory.space)
-                earlier = map(self._text, self._connection.execute(_EARLIER, key).fetchall())
+                earlier = map(self._text, self._connection.all(_EARLIER, key))
             yield MemoryRecord(text, tuple(earlier), tuple(self._history(row[0])))
 
     def _text(self, row: Any) -> StoredText:
         memory_no, since_at, superseded_at, turn_no = row[:4]
-        chunk_rows: Any = self._connection.execute(_CHUNKS, (memory_no,)).fetchall()
+        chunk_rows: Any = self._connection.all(_CHUNKS, (memory_no,))
         vectors: dict[int, dict[str, tuple[Window, ...]]] = {each[0]: {} for each in chunk_rows}
         if self._vectors:
             for chunk_no, model, text_hash, embedding in self._vector_rows(memory_no):
@@ -130,17 +130,17 @@ class SqliteDump:
         )
 
     def _vector_rows(self, memory_no: int) -> Any:
-        return self._connection.execute(_VECTORS, (memory_no,))
+        return self._connection.each(_VECTORS, (memory_no,))
 
     def _history(self, memory_no: int) -> Iterator[HistoryEntry]:
-        rows: Any = self._connection.execute(_HISTORY, (memory_no,))
+        rows: Any = self._connection.each(_HISTORY, (memory_no,))
         for operation, at, who, version, reason, changes in rows:
             yield HistoryEntry(
                 operation, from_micros(at), who, version, reason, json.loads(changes)
             )
 
     def _tombstones(self) -> Iterator[TombstoneRecord]:
-        rows: Any = self._connection.execute(_TOMBSTONES, (self._space,))
+        rows: Any = self._connection.each(_TOMBSTONES, (self._space,))
         for space, content_hash, at in rows:
             yield TombstoneRecord(space, content_hash, from_micros(at))
 
@@ -148,11 +148,11 @@ class SqliteDump:
 # --- In -----------------------------------------------------------------------------------------
 
 
-def adopt_models(connection: apsw.Connection, models: Sequence[Model], active: str | None) -> None:
+def adopt_models(connection: Connection, models: Sequence[Model], active: str | None) -> None:
     """Make models known; a store that searches with none yet takes the active one."""
-    connection.executemany("INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", models)
+    connection.run_many("INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", models)
     if active is not None:
-        connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (active,))
+        connection.run("INSERT OR IGNORE INTO store VALUES ('model', ?)", (active,))
 
 
 class _KnownModel(NamedTuple):
@@ -165,13 +165,13 @@ class Loader:
     """Write records within one transaction."""
 
     def __init__(
-        self, connection: apsw.Connection, own_sessions: set[tuple[str, str]], *, force: bool
+        self, connection: Connection, own_sessions: set[tuple[str, str]], *, force: bool
     ) -> None:
         self._connection = connection
         # The sessions that were empty when this import came to them, kept from batch to batch.
         self._own_sessions = own_sessions
         self._force = force
-        rows: Any = connection.execute(
+        rows: Any = connection.each(
             "SELECT name, model_no, dimensions, "
             "name IS (SELECT value FROM store WHERE key = 'model') FROM models"
         )
@@ -183,16 +183,17 @@ class Loader:
             return self._load_memory(record)
         if isinstance(record, EntityRecord):
             return self._load_entity(record)
-        self._connection.execute(
-            "INSERT OR IGNORE INTO tombstones (space, content_hash, at) VALUES (?, ?, ?)",
+        added = self._connection.run(
+            "INSERT INTO tombstones (space, content_hash, at) VALUES (?, ?, ?) "
+            "ON CONFLICT DO NOTHING",
             (record.space, bytes.fromhex(record.content_hash), to_micros(record.at)),
         )
-        return Loaded("imported" if self._connection.changes() else "unchanged", "")
+        return Loaded("imported" if added else "unchanged", "")
 
     def _load_entity(self, record: EntityRecord) -> Loaded:
         number = writing.entity_no(self._connection, record.space, record.name)
         # A spelling that is an entity of its own here stays one: nothing is merged unasked.
-        self._connection.executemany(
+        self._connection.run_many(
             "INSERT OR IGNORE INTO entity_aliases (space, key, name, entity_no) "
             "SELECT ?1, ?2, ?3, ?4 "
             "WHERE NOT EXISTS (SELECT 1 FROM entities WHERE space = ?1 AND key = ?2)",
@@ -219,7 +220,7 @@ class Loader:
                 stayed = each.memory.session_id == memory.session_id
                 self._insert(each, turn_no if stayed else each.turn_no)
         number = self._insert(record.text, turn_no)
-        self._connection.executemany(
+        self._connection.run_many(
             "INSERT INTO history (memory_no, operation, at, who, version, reason, changes) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (
@@ -231,9 +232,9 @@ class Loader:
 
     def _find_known(self, memory: Memory) -> str | None:
         """Find a memory of the same space by its id, or else the one that holds its text here."""
-        home = self._connection.execute(
+        home = self._connection.get(
             "SELECT space FROM memories WHERE memory_id = ?", (memory.memory_id,)
-        ).get
+        )
         if home == memory.space:
             return memory.memory_id
         key = key_of(memory)
@@ -253,9 +254,7 @@ class Loader:
         place = (memory.space, bytes.fromhex(memory.content_hash))
         if not self._force:
             return is_tombstoned(self._connection, *place)
-        self._connection.execute(
-            "DELETE FROM tombstones WHERE space = ? AND content_hash = ?", place
-        )
+        self._connection.run("DELETE FROM tombstones WHERE space = ? AND content_hash = ?", place)
         return False
 
     def _place(self, text: StoredText) -> int | None:
@@ -275,17 +274,13 @@ class Loader:
 
     def _insert(self, text: StoredText, turn_no: int | None) -> int:
         row = {**_columns(text), "turn_no": turn_no}
-        self._connection.execute(
-            f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-            tuple(row.values()),
-        )
-        memory, memory_no = text.memory, self._connection.last_insert_rowid()
+        memory, memory_no = text.memory, writing.insert_row(self._connection, row)
         for chunk, vectors in zip(text.chunks, text.vectors, strict=True):
             chunk_no = writing.insert_chunk(self._connection, memory_no, chunk)
             writing.insert_words(self._connection, chunk_no, chunk, memory.title, memory.summary)
             embedded = self._insert_vectors(chunk_no, vectors)
             if not embedded and chunk.chunk_type not in UNEMBEDDED:
-                self._connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+                self._connection.run("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
         writing.insert_labels(self._connection, memory_no, memory)
         writing.record_change(self._connection, [memory_no])
         return memory_no
@@ -335,37 +330,37 @@ def _history_columns(entry: HistoryEntry) -> tuple[Any, ...]:
     return entry.operation, to_micros(entry.at), entry.who, entry.version, entry.reason, changes
 
 
-def is_tombstoned(connection: apsw.Connection, space: str, content_hash: bytes) -> bool:
+def is_tombstoned(connection: Connection, space: str, content_hash: bytes) -> bool:
     """Say whether a text was forgotten for good."""
     return bool(
-        connection.execute(
+        connection.get(
             "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?", (space, content_hash)
-        ).get
+        )
     )
 
 
-def is_taken(connection: apsw.Connection, memory_id: str) -> bool:
+def is_taken(connection: Connection, memory_id: str) -> bool:
     """Say whether an id is in use, in any space, hidden or not."""
-    return bool(connection.execute("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)).get)
+    return bool(connection.get("SELECT 1 FROM memories WHERE memory_id = ?", (memory_id,)))
 
 
 def finish(
-    connection: apsw.Connection, renamed: Mapping[str, str], entities: Sequence[EntityRecord]
+    connection: Connection, renamed: Mapping[str, str], entities: Sequence[EntityRecord]
 ) -> None:
     """Drop what no memory came to name, and point to memories by the ids they have here."""
     # Only what this import brought: another one's memories may still be on their way.
-    connection.executemany(
+    connection.run_many(
         "DELETE FROM entities WHERE space = ? AND key = ? AND NOT EXISTS "
         "(SELECT 1 FROM memory_entities m WHERE m.entity_no = entities.entity_no)",
         ((each.space, each.name.casefold()) for each in entities),
     )
     if not renamed:
         return
-    links: Any = connection.execute(
+    links: Any = connection.all(
         "SELECT memory_no, superseded_by FROM memories m WHERE superseded_by IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM memories t WHERE t.memory_id = m.superseded_by "
         "AND t.space = m.space)"
-    ).fetchall()
+    )
     changed = [(renamed[target], number) for number, target in links if target in renamed]
-    connection.executemany("UPDATE memories SET superseded_by = ? WHERE memory_no = ?", changed)
+    connection.run_many("UPDATE memories SET superseded_by = ? WHERE memory_no = ?", changed)
     writing.record_change(connection, [number for _, number in changed])

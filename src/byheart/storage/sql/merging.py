@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from byheart.errors import Conflict
 from byheart.model import Memory, Merged
 from byheart.model.times import now_micros
-from byheart.storage.sqlite import versions, writing
-from byheart.storage.sqlite.rows import MEMORY, to_memory
+from byheart.storage.sql import versions, writing
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import MEMORY, to_memory
 
 
 def merge(
-    connection: apsw.Connection,
+    connection: Connection,
     keep: str,
     others: Sequence[str],
     space: str,
@@ -37,7 +36,7 @@ def merge(
     for other in others:
         _redirect(connection, other, keep, space, who, now)
     versions.forget(connection, others, space, who, _because(f"merged into {keep}", reason))
-    connection.execute(
+    connection.run(
         "UPDATE memories SET version = version + 1, updated_at = ?, access_count = ?, "
         "(accessed_at, pinned_at) = (SELECT max(accessed_at), min(pinned_at) FROM memories "
         f"WHERE space = ? AND memory_id IN ({', '.join('?' * len(memories))})) WHERE memory_no = ?",
@@ -62,16 +61,16 @@ def _because(what: str, reason: str | None) -> str:
 
 
 def _redirect(
-    connection: apsw.Connection, other: str, keep: str, space: str, who: str, now: int
+    connection: Connection, other: str, keep: str, space: str, who: str, now: int
 ) -> None:
     """Make the kept memory supersede the memories that the other one superseded."""
-    rows: list[Any] = connection.execute(
+    rows: list[Any] = connection.all(
         "SELECT memory_no FROM memories WHERE superseded_by = ? AND space = ? "
         "AND version_of IS NULL",
         (other, space),
-    ).fetchall()
+    )
     for (memory_no,) in rows:
-        connection.execute(
+        connection.run(
             "UPDATE memories SET superseded_by = ?, version = version + 1, updated_at = ? "
             "WHERE memory_no = ?",
             (keep, now, memory_no),
@@ -83,17 +82,17 @@ def _redirect(
 
 
 def _add_labels(
-    connection: apsw.Connection,
+    connection: Connection,
     kept_no: int,
     tags: Sequence[str],
     others: Sequence[str],
     space: str,
 ) -> None:
-    connection.executemany(
+    connection.run_many(
         "INSERT OR IGNORE INTO tags (tag, memory_no) VALUES (?, ?)",
         ((tag, kept_no) for tag in tags),
     )
-    connection.executemany(
+    connection.run_many(
         "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
         "SELECT entity_no, ? FROM memory_entities JOIN memories USING (memory_no) "
         "WHERE memory_id = ? AND memories.space = ?",
@@ -101,9 +100,7 @@ def _add_labels(
     )
 
 
-def _live(connection: apsw.Connection, memory_id: str, space: str) -> tuple[int, Memory]:
+def _live(connection: Connection, memory_id: str, space: str) -> tuple[int, Memory]:
     memory_no, _ = versions.live(connection, memory_id, space, "version")
-    row = connection.execute(
-        f"SELECT {MEMORY} FROM memories m WHERE m.memory_no = ?", (memory_no,)
-    ).get
+    row = connection.get(f"SELECT {MEMORY} FROM memories m WHERE m.memory_no = ?", (memory_no,))
     return memory_no, to_memory(row)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 
-import apsw
+from byheart.storage.sql.connection import Connection
 
 
-def record_switch(connection: apsw.Connection) -> None:
+def record_switch(connection: Connection) -> None:
     """Make every process read all vectors again, because the model was switched.
 
     The log records a switch under the number 0, which no memory has.
@@ -16,9 +16,9 @@ def record_switch(connection: apsw.Connection) -> None:
     record_change(connection, [0])
 
 
-def record_change(connection: apsw.Connection, memory_nos: Sequence[int]) -> None:
+def record_change(connection: Connection, memory_nos: Sequence[int]) -> None:
     """Make the index of every process read these memories again."""
-    connection.executemany(
+    connection.run_many(
         "INSERT INTO changes (memory_no, stamp) VALUES (?, ?)",
         ((memory_no, secrets.randbits(62)) for memory_no in memory_nos),
     )

@@ -13,11 +13,9 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
-import apsw
-
 from byheart.model.times import now_micros
-from byheart.storage.sqlite import versions
-from byheart.storage.sqlite.database import Database
+from byheart.storage.sql import versions
+from byheart.storage.sql.connection import Connection, Database
 from byheart.system import clock
 
 _KEY = "time_passed"
@@ -55,9 +53,9 @@ class TimePassed:
         return TimePassed(self.passed + since, at, running, boot)
 
 
-def read_time(connection: apsw.Connection) -> TimePassed:
+def read_time(connection: Connection) -> TimePassed:
     """Read how much time had passed when it was last recorded; 0 if it never was."""
-    written = connection.execute("SELECT value FROM store WHERE key = ?", (_KEY,)).get
+    written = connection.get("SELECT value FROM store WHERE key = ?", (_KEY,))
     if written is None:
         return TimePassed(0, now_micros(), clock.running_micros(), clock.boot_id())
     return TimePassed(**json.loads(written))
@@ -82,11 +80,11 @@ def prune(database: Database, cause: Cause, grace: timedelta, limit: int) -> lis
         return _prune(connection, cause, grace, limit)
 
 
-def _has_work(connection: apsw.Connection, cause: Cause, grace: timedelta) -> bool:
+def _has_work(connection: Connection, cause: Cause, grace: timedelta) -> bool:
     now = now_micros()
-    if connection.execute(_UNNOTICED % cause.condition, (now, 1)).get is not None:
+    if connection.get(_UNNOTICED % cause.condition, (now, 1)) is not None:
         return True
-    if connection.execute("SELECT 1 FROM memories WHERE lapsed_at IS NOT NULL LIMIT 1").get is None:
+    if connection.get("SELECT 1 FROM memories WHERE lapsed_at IS NOT NULL LIMIT 1") is None:
         return False
     before = read_time(connection)
     # Time across a restart counts as soon as it is recorded.
@@ -97,14 +95,12 @@ def _has_work(connection: apsw.Connection, cause: Cause, grace: timedelta) -> bo
     )
 
 
-def _prune(connection: apsw.Connection, cause: Cause, grace: timedelta, limit: int) -> list[str]:
+def _prune(connection: Connection, cause: Cause, grace: timedelta, limit: int) -> list[str]:
     now, time = now_micros(), read_time(connection).now()
-    connection.execute(
-        "INSERT OR REPLACE INTO store VALUES (?, ?)", (_KEY, json.dumps(asdict(time)))
-    )
+    connection.run("INSERT OR REPLACE INTO store VALUES (?, ?)", (_KEY, json.dumps(asdict(time))))
     # The clock was ahead when these memories were marked.
-    connection.execute(f"UPDATE memories SET lapsed_at = NULL WHERE {_NOTICED_EARLY}", (now,))
-    connection.execute(
+    connection.run(f"UPDATE memories SET lapsed_at = NULL WHERE {_NOTICED_EARLY}", (now,))
+    connection.run(
         f"UPDATE memories SET lapsed_at = ?3 WHERE memory_no IN ({_UNNOTICED % cause.condition})",
         (now, _MOST_NOTICED, time.passed),
     )
@@ -121,21 +117,17 @@ _NOTICED_EARLY = (
 _UNNOTICED = "SELECT m.memory_no FROM memories m WHERE m.lapsed_at IS NULL AND %s LIMIT ?2"
 
 
-def _found_early(connection: apsw.Connection, now: int) -> bool:
-    return bool(
-        connection.execute(f"SELECT 1 FROM memories WHERE {_NOTICED_EARLY} LIMIT 1", (now,)).get
-    )
+def _found_early(connection: Connection, now: int) -> bool:
+    return bool(connection.get(f"SELECT 1 FROM memories WHERE {_NOTICED_EARLY} LIMIT 1", (now,)))
 
 
-def _due(
-    connection: apsw.Connection, cause: Cause, now: int, noticed_by: int, limit: int
-) -> list[Any]:
+def _due(connection: Connection, cause: Cause, now: int, noticed_by: int, limit: int) -> list[Any]:
     """List memories marked by some moment that may still be erased: space and id, oldest first."""
-    return connection.execute(
+    return connection.all(
         "SELECT m.space, m.memory_id FROM memories m "
         f"WHERE m.lapsed_at <= ?2 AND {cause.condition} ORDER BY m.lapsed_at, m.memory_no LIMIT ?3",
         (now, noticed_by, limit),
-    ).fetchall()
+    )
 
 
 def _end(time: TimePassed, grace: timedelta) -> int:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from byheart.contracts import SaidTurn
 from byheart.model import Filter, Memory
 from byheart.model.times import now_micros
-from byheart.storage.sqlite import versions
-from byheart.storage.sqlite.filters import where_clause
-from byheart.storage.sqlite.rows import MEMORY, to_memory
+from byheart.storage.sql import versions
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.rows import MEMORY, to_memory
 
 _SUMMARY = f"""
     SELECT {MEMORY} FROM memories m
@@ -20,7 +19,7 @@ _SUMMARY = f"""
 
 
 def turns(
-    connection: apsw.Connection,
+    connection: Connection,
     where: Filter,
     roles: Sequence[str],
     limit: int,
@@ -33,7 +32,7 @@ def turns(
     clause, values = _turns(where, roles, now)
     order = "DESC" if latest else "ASC"
     # Pick rows by number first: otherwise SQLite would load every text to sort the rows.
-    rows: Any = connection.execute(
+    rows: Any = connection.each(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
         f"FROM memories m WHERE {clause} ORDER BY m.turn_no {order}, m.memory_no {order} "
         "LIMIT ? OFFSET ?) ORDER BY m.turn_no, m.memory_no",
@@ -42,18 +41,18 @@ def turns(
     return [to_memory(row) for row in rows]
 
 
-def count_turns(connection: apsw.Connection, where: Filter, roles: Sequence[str], now: int) -> int:
+def count_turns(connection: Connection, where: Filter, roles: Sequence[str], now: int) -> int:
     """Count the turns that match."""
     clause, values = _turns(where, roles, now)
-    return int(connection.execute(f"SELECT count(*) FROM memories m WHERE {clause}", values).get)
+    return int(connection.get(f"SELECT count(*) FROM memories m WHERE {clause}", values))
 
 
 def salient_turns(
-    connection: apsw.Connection, where: Filter, roles: Sequence[str], limit: int, now: int
+    connection: Connection, where: Filter, roles: Sequence[str], limit: int, now: int
 ) -> list[SaidTurn]:
     """Pick the first turn and the most important turns, in order."""
     clause, values = _turns(where, roles, now)
-    rows: list[Any] = connection.execute(
+    rows: list[Any] = connection.all(
         "SELECT role, summary FROM (SELECT role, summary, row_number() "
         "OVER (ORDER BY turn_no, memory_no) AS place, row_number() "
         "OVER (ORDER BY importance DESC, turn_no, memory_no) AS rank "
@@ -61,7 +60,7 @@ def salient_turns(
         "WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN ('aside', 'echo'))) "
         "WHERE place = 1 OR rank <= ? ORDER BY place",
         [*values, limit],
-    ).fetchall()
+    )
     return [SaidTurn(role, summary) for role, summary in rows]
 
 
@@ -74,16 +73,16 @@ def _turns(where: Filter, roles: Sequence[str], now: int) -> tuple[str, list[obj
     return clause, values
 
 
-def running_summary(connection: apsw.Connection, session_id: str, space: str) -> Memory | None:
+def running_summary(connection: Connection, session_id: str, space: str) -> Memory | None:
     """Fetch the summary of a session, hidden or not."""
-    row = connection.execute(_SUMMARY, (space, session_id)).get
+    row = connection.get(_SUMMARY, (space, session_id))
     return None if row is None else to_memory(row)
 
 
-def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]:
+def pinned(connection: Connection, where: Filter, now: int) -> list[Memory]:
     """List the pinned memories, in the order in which they were pinned."""
     clause, values = where_clause(where, now)
-    rows: Any = connection.execute(
+    rows: Any = connection.each(
         f"SELECT {MEMORY} FROM memories m INDEXED BY memories_by_pin "
         f"WHERE {clause} AND m.pinned_at IS NOT NULL ORDER BY m.pinned_at, m.memory_id",
         values,
@@ -91,13 +90,13 @@ def pinned(connection: apsw.Connection, where: Filter, now: int) -> list[Memory]
     return [to_memory(row) for row in rows]
 
 
-def pin(connection: apsw.Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
+def pin(connection: Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
     """Pin a memory or remove its pin, and record that in the history if it is a change."""
     memory_no, before = versions.live(connection, memory_id, space, "pinned_at")
     if pinned == (before is not None):
         return
     now = now_micros()
-    connection.execute(
+    connection.run(
         "UPDATE memories SET pinned_at = ? WHERE memory_no = ?",
         (now if pinned else None, memory_no),
     )

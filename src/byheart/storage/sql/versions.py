@@ -12,14 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import apsw
-
 from byheart.contracts import DedupKey, Model, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import turn_order, writing
-from byheart.storage.sqlite.rows import CHUNK, CONTENT, columns_of, to_chunk
+from byheart.storage.sql import turn_order, writing
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import CHUNK, CONTENT, columns_of, to_chunk
 
 # A change of these fields changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
@@ -32,14 +31,14 @@ _COPY_VECTORS = (
 )
 
 
-def revise(connection: apsw.Connection, revision: Revision, model: Model | None) -> SaveResult:
+def revise(connection: Connection, revision: Revision, model: Model | None) -> SaveResult:
     """Apply a revision to a memory, unless the memory has changed since it was read."""
     memory = revision.memory
-    row = connection.execute(
+    row = connection.get(
         "SELECT memory_no, version FROM memories "
         "WHERE memory_id = ? AND space = ? AND forgotten_at IS NULL",
         (memory.memory_id, memory.space),
-    ).get
+    )
     if row is None:
         raise NotFound(f"{memory.memory_id} was forgotten meanwhile", "nothing was changed")
     memory_no, version = row
@@ -54,16 +53,14 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
         memory_no = replace_text(connection, memory_no, version, revision, model)
     else:
         amend(connection, memory_no, revision, model)
-    connection.execute(
-        "UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no)
-    )
+    connection.run("UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no))
     changes = {name: {"from": old, "to": new} for name, (old, new) in revision.changes.items()}
     record(connection, memory_no, "update", memory.updated_at, revision.who, changes=changes)
-    chunks, pending = connection.execute(
+    chunks, pending = connection.get(
         "SELECT count(*), count(p.chunk_no) FROM chunks LEFT JOIN pending_vectors p "
         "USING (chunk_no) WHERE memory_no = ?",
         (memory_no,),
-    ).get
+    )
     return SaveResult(
         memory.memory_id,
         "updated",
@@ -75,7 +72,7 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
     )
 
 
-def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: int) -> None:
+def _refuse_double(connection: Connection, revision: Revision, memory_no: int) -> None:
     memory = revision.memory
     key = key_of(memory)
     other = writing.find_live(connection, key)
@@ -92,7 +89,7 @@ def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: i
 
 
 def replace_text(
-    connection: apsw.Connection,
+    connection: Connection,
     memory_no: int,
     version: int,
     revision: Revision,
@@ -101,7 +98,7 @@ def replace_text(
     """Give a memory another text; keep the row of the old text under the id of its version."""
     memory, at = revision.memory, to_micros(revision.memory.updated_at)
     # The clock may have gone back, but the earlier text must still end before this one begins.
-    connection.execute(
+    connection.run(
         "UPDATE memories SET memory_id = ?, version_of = ?, replaced_at = max(?, since_at + 1), "
         "lapsed_at = NULL WHERE memory_no = ?",
         (text_id(memory.memory_id, version), memory.memory_id, at, memory_no),
@@ -111,24 +108,22 @@ def replace_text(
     fresh_no, _ = writing.insert_text(
         connection, memory, turn_no, revision.derived, *revision.text, model
     )
-    connection.execute(
+    connection.run(
         "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
         "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "
         "superseded_at, pinned_at FROM memories WHERE memory_no = ?1) WHERE memory_no = ?2",
         (memory_no, fresh_no),
     )
-    connection.execute(
-        "UPDATE history SET memory_no = ? WHERE memory_no = ?", (fresh_no, memory_no)
-    )
+    connection.run("UPDATE history SET memory_no = ? WHERE memory_no = ?", (fresh_no, memory_no))
     writing.record_change(connection, [memory_no])
     return fresh_no
 
 
-def _place(connection: apsw.Connection, memory_no: int, changed: Memory) -> int | None:
+def _place(connection: Connection, memory_no: int, changed: Memory) -> int | None:
     """Keep the place of a memory in its session; in another session, choose one by its time."""
-    session_id, turn_no = connection.execute(
+    session_id, turn_no = connection.get(
         "SELECT session_id, turn_no FROM memories WHERE memory_no = ?", (memory_no,)
-    ).get
+    )
     if session_id == changed.session_id:
         return turn_no  # type: ignore[no-any-return]
     at = to_micros(changed.created_at)
@@ -136,13 +131,13 @@ def _place(connection: apsw.Connection, memory_no: int, changed: Memory) -> int 
 
 
 def amend(
-    connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None = None
+    connection: Connection, memory_no: int, revision: Revision, model: Model | None = None
 ) -> None:
     """Change a memory's fields in place; its text stays."""
     columns = columns_of(revision.memory, revision.derived)
     columns["turn_no"] = _place(connection, memory_no, revision.memory)
     columns["lapsed_at"] = None  # a changed memory is wanted: cancel its grace period
-    connection.execute(
+    connection.run(
         f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} WHERE memory_no = ?",
         (*columns.values(), memory_no),
     )
@@ -153,7 +148,7 @@ def amend(
 
 
 def _rewrite_chunks(
-    connection: apsw.Connection, memory_no: int, revision: Revision, model: Model | None
+    connection: Connection, memory_no: int, revision: Revision, model: Model | None
 ) -> None:
     """Give the chunks new numbers, so that every index reads their words again.
 
@@ -161,12 +156,12 @@ def _rewrite_chunks(
     """
     memory = revision.memory
     model_no = None if model is None else writing.activate(connection, model)
-    rows: list[Any] = connection.execute(
+    rows: list[Any] = connection.all(
         f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
         "ORDER BY chunk_index",
         (memory_no,),
-    ).fetchall()
-    connection.execute(
+    )
+    connection.run(
         "UPDATE chunks SET chunk_index = -1 - chunk_index WHERE memory_no = ?", (memory_no,)
     )
     for at, row in enumerate(rows):
@@ -178,12 +173,12 @@ def _rewrite_chunks(
             writing.embed_chunk(connection, chunk_no, chunk, model_no, revision.windows[at])
         else:
             for statement in _COPY_VECTORS:
-                connection.execute(statement, (chunk_no, row[0]))
+                connection.run(statement, (chunk_no, row[0]))
         writing.remove_chunk(connection, row[0])
 
 
 def supersede(
-    connection: apsw.Connection, old: str, new: str | None, space: str, who: str, reason: str | None
+    connection: Connection, old: str, new: str | None, space: str, who: str, reason: str | None
 ) -> None:
     """Record which memory supersedes another, or that the memory is valid again."""
     memory_no, before = live(connection, old, space, "superseded_by")
@@ -193,7 +188,7 @@ def supersede(
     if new == before:
         return
     now = now_micros()
-    connection.execute(
+    connection.run(
         "UPDATE memories SET superseded_by = ?, superseded_at = ?, version = version + 1, "
         "updated_at = ? WHERE memory_no = ?",
         (new, None if new is None else now, now, memory_no),
@@ -203,7 +198,7 @@ def supersede(
     writing.record_change(connection, [memory_no])
 
 
-def _refuse_circle(connection: apsw.Connection, old: str, new: str, space: str) -> None:
+def _refuse_circle(connection: Connection, old: str, new: str, space: str) -> None:
     at, seen = new, set()
     while at is not None and at not in seen:  # imported memories may form a circle
         if at == old:
@@ -212,13 +207,13 @@ def _refuse_circle(connection: apsw.Connection, old: str, new: str, space: str) 
                 f"say first that it holds again: byheart supersede {new} --undo",
             )
         seen.add(at)
-        at = connection.execute(
+        at = connection.get(
             "SELECT superseded_by FROM memories WHERE memory_id = ? AND space = ?", (at, space)
-        ).get
+        )
 
 
 def forget(
-    connection: apsw.Connection, memory_ids: Iterable[str], space: str, who: str, reason: str | None
+    connection: Connection, memory_ids: Iterable[str], space: str, who: str, reason: str | None
 ) -> list[str]:
     """Hide memories with all their texts; give the ids of those that were not hidden before."""
     now, hidden = now_micros(), []
@@ -231,24 +226,24 @@ def forget(
     return hidden
 
 
-def set_aside(connection: apsw.Connection, memory: Memory, who: str) -> None:
+def set_aside(connection: Connection, memory: Memory, who: str) -> None:
     """Hide an expired memory whose text is about to be saved again as a new memory."""
     expired = writing.find_live(connection, key_of(memory))
     if expired is not None:
         forget(connection, [expired[1]], memory.space, who, _SAID_AGAIN)
 
 
-def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -> bool:
+def restore(connection: Connection, memory_id: str, space: str, who: str) -> bool:
     """Restore a memory; say whether it had been hidden."""
     rows = _texts_of(connection, memory_id, space, "forgotten_at IS NOT NULL")
     if not rows:
         live(connection, memory_id, space, "version")
         return False
-    session_id, kind, content_hash, is_turn, client_id = connection.execute(
+    session_id, kind, content_hash, is_turn, client_id = connection.get(
         "SELECT session_id, kind, content_hash, role IS NOT NULL, client_id "
         "FROM memories WHERE memory_no = ?",
         (rows[0],),
-    ).get
+    )
     key = DedupKey(space, session_id, kind, content_hash.hex(), bool(is_turn), client_id)
     other = writing.find_live(connection, key)
     if other is not None and other[0] != rows[0]:
@@ -261,8 +256,8 @@ def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -
     return True
 
 
-def _set_forgotten(connection: apsw.Connection, rows: Sequence[int], at: int | None) -> None:
-    connection.executemany(
+def _set_forgotten(connection: Connection, rows: Sequence[int], at: int | None) -> None:
+    connection.run_many(
         "UPDATE memories SET forgotten_at = ?, lapsed_at = NULL WHERE memory_no = ?",
         ((at, row) for row in rows),
     )
@@ -270,7 +265,7 @@ def _set_forgotten(connection: apsw.Connection, rows: Sequence[int], at: int | N
 
 
 def remove(
-    connection: apsw.Connection, memory_ids: Iterable[str], space: str, *, tombstones: bool
+    connection: Connection, memory_ids: Iterable[str], space: str, *, tombstones: bool
 ) -> dict[str, int]:
     """Remove memories with all their texts, and count the removed rows."""
     counts = dict.fromkeys(COUNTED, 0)
@@ -280,9 +275,9 @@ def remove(
         counts["texts"] += len(rows)
         for row in rows:
             for table, query in _BELONGINGS.items():
-                counts[table] += connection.execute(query, (row,)).get
+                counts[table] += connection.get(query, (row,))
             if tombstones:
-                connection.execute(
+                connection.run(
                     "INSERT OR IGNORE INTO tombstones (space, content_hash, at) "
                     "SELECT space, content_hash, ? FROM memories WHERE memory_no = ?",
                     (now_micros(), row),
@@ -300,11 +295,11 @@ _BELONGINGS = {
 
 
 def count_accesses(
-    connection: apsw.Connection, counts: Mapping[tuple[str, str], tuple[int, int]]
+    connection: Connection, counts: Mapping[tuple[str, str], tuple[int, int]]
 ) -> None:
     """Add accesses to memories, and set the last one: (space, id) → number, moment."""
     now = now_micros()
-    connection.executemany(
+    connection.run_many(
         # A time in the future was recorded while the clock was wrong.
         "UPDATE memories SET access_count = access_count + ?1, accessed_at = "
         "iif(accessed_at <= ?2, max(accessed_at, ?3), ?3) WHERE space = ?4 AND memory_id = ?5",
@@ -313,7 +308,7 @@ def count_accesses(
 
 
 def record(
-    connection: apsw.Connection,
+    connection: Connection,
     memory_no: int,
     operation: str,
     at: Any,
@@ -322,7 +317,7 @@ def record(
     changes: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Add an event to the history: the action, its author, and the changes."""
-    connection.execute(
+    connection.run(
         "INSERT INTO history (memory_no, operation, at, who, reason, changes, version) "
         "SELECT ?1, ?2, ?3, ?4, ?5, ?6, version FROM memories WHERE memory_no = ?1",
         (
@@ -336,11 +331,11 @@ def record(
     )
 
 
-def history(connection: apsw.Connection, memory_id: str, space: str) -> list[HistoryEntry]:
+def history(connection: Connection, memory_id: str, space: str) -> list[HistoryEntry]:
     """List the events of a memory's life, oldest first; fill in the texts where they changed."""
     rows = _texts_of(connection, memory_id, space, "1")
     entries = []
-    for operation, at, who, version, reason, changes in connection.execute(
+    for operation, at, who, version, reason, changes in connection.each(
         "SELECT operation, at, who, version, reason, changes FROM history "
         "WHERE memory_no = ? ORDER BY history_no",
         (rows[0] if rows else None,),
@@ -355,9 +350,9 @@ def history(connection: apsw.Connection, memory_id: str, space: str) -> list[His
     return entries
 
 
-def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
+def row_of(connection: Connection, memory_id: str, space: str, version: int) -> str:
     """Name the row with the text of a version; give an id that no row has if there is none."""
-    found = connection.execute(
+    found = connection.get(
         # A plain `space` would make SQLite scan the whole space.
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
@@ -365,50 +360,50 @@ def row_of(connection: apsw.Connection, memory_id: str, space: str, version: int
         "AND (version = ?3 OR kind != 'file' OR role IS NOT NULL OR client_id IS NULL) "
         "ORDER BY version LIMIT 1",
         (space, memory_id, version),
-    ).get
+    )
     return text_id(memory_id, version) if found is None else str(found)
 
 
-def _text_at(connection: apsw.Connection, memory_id: str, space: str, version: int) -> str:
-    text: str = connection.execute(
+def _text_at(connection: Connection, memory_id: str, space: str, version: int) -> str:
+    text: str = connection.get(
         f"SELECT {CONTENT} FROM memories m WHERE memory_id = ?",
         (row_of(connection, memory_id, space, version),),
-    ).get
+    )
     return text
 
 
-def _texts_of(connection: apsw.Connection, memory_id: str, space: str, condition: str) -> list[int]:
+def _texts_of(connection: Connection, memory_id: str, space: str, condition: str) -> list[int]:
     """List the rows of a memory, the current text first."""
-    own = connection.execute(
+    own = connection.get(
         f"SELECT memory_no FROM memories WHERE memory_id = ? AND space = ? "
         f"AND version_of IS NULL AND {condition}",
         (memory_id, space),
-    ).get
+    )
     if own is None:
         return []
-    earlier = connection.execute(
+    earlier = connection.each(
         "SELECT memory_no FROM memories WHERE version_of = ? AND space = ?", (memory_id, space)
     )
     return [own, *chain.from_iterable(earlier)]
 
 
-def live(connection: apsw.Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
+def live(connection: Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
     """Give the number and a column of a visible memory; raise `NotFound` if there is none."""
-    row = connection.execute(
+    row = connection.get(
         f"SELECT memory_no, {column} FROM memories "
         "WHERE memory_id = ? AND space = ? AND version_of IS NULL AND forgotten_at IS NULL",
         (memory_id, space),
-    ).get
+    )
     if row is None:
         raise missing(connection, memory_id, space)
     return row  # type: ignore[no-any-return]
 
 
-def missing(connection: apsw.Connection, memory_id: str, space: str) -> NotFound:
+def missing(connection: Connection, memory_id: str, space: str) -> NotFound:
     """Make the error that says that a memory does not exist, or that it is hidden."""
-    hidden = connection.execute(
+    hidden = connection.get(
         "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
-    ).get
+    )
     if hidden is None:
         return NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
     return NotFound(

@@ -11,12 +11,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import apsw
-
 from byheart.errors import Conflict, NotFound
 from byheart.model import Entity, Filter
 from byheart.model.times import from_micros, now_micros
-from byheart.storage.sqlite.filters import where_clause
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import where_clause
 
 _ALIASES = """(SELECT json_group_array(name) FROM
     (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key))"""
@@ -34,7 +33,7 @@ class _Named(NamedTuple):
 
 
 def list_entities(
-    connection: apsw.Connection, space: str, prefix: str | None, limit: int, offset: int
+    connection: Connection, space: str, prefix: str | None, limit: int, offset: int
 ) -> tuple[list[Entity], int]:
     """List the entities that memories name now, the most used first, and count them all."""
     live, values = where_clause(Filter(space=space), now_micros())
@@ -43,20 +42,20 @@ def list_entities(
         begins = f"AND {_BEGINS}"
         values = [*values, *[prefix.casefold()] * 4]
     # Begin with the entities: most stores have many memories that name no entity.
-    rows: list[Any] = connection.execute(
+    rows: list[Any] = connection.all(
         f"SELECT e.name, count(*) AS memories, min(m.created_at), max(m.updated_at), {_ALIASES}, "
         "count(*) OVER () FROM entities e CROSS JOIN memory_entities me USING (entity_no) "
         f"CROSS JOIN memories m USING (memory_no) WHERE e.space = ? AND {live} {begins} "
         "GROUP BY e.entity_no ORDER BY memories DESC, e.key LIMIT ? OFFSET ?",
         [space, *values, limit, offset],
-    ).fetchall()
+    )
     if rows or not offset:
         return [_to_entity(row[:-1]) for row in rows], rows[0][-1] if rows else 0
     # After the last page there is no row with the total count.
     return [], list_entities(connection, space, prefix, 1, 0)[1]
 
 
-def rename(connection: apsw.Connection, name: str, new_name: str, space: str) -> Entity:
+def rename(connection: Connection, name: str, new_name: str, space: str) -> Entity:
     """Give an entity another name; the old name stays as an alias."""
     entity = _require(connection, name, space)
     other = _find(connection, new_name, space)
@@ -70,7 +69,7 @@ def rename(connection: apsw.Connection, name: str, new_name: str, space: str) ->
     return _describe(connection, entity.entity_no, space)
 
 
-def merge(connection: apsw.Connection, names: Sequence[str], into: str, space: str) -> Entity:
+def merge(connection: Connection, names: Sequence[str], into: str, space: str) -> Entity:
     """Merge several entities into one; the other names stay as aliases."""
     sources = [_require(connection, name, space) for name in names]
     target = _find(connection, into, space)
@@ -87,24 +86,24 @@ def merge(connection: apsw.Connection, names: Sequence[str], into: str, space: s
     return _describe(connection, target.entity_no, space)
 
 
-def _absorb(connection: apsw.Connection, source: _Named, target_no: int, space: str) -> None:
-    connection.execute(
+def _absorb(connection: Connection, source: _Named, target_no: int, space: str) -> None:
+    connection.run(
         "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
         "SELECT ?, memory_no FROM memory_entities WHERE entity_no = ?",
         (target_no, source.entity_no),
     )
-    connection.execute(
+    connection.run(
         "UPDATE entity_aliases SET entity_no = ? WHERE entity_no = ?",
         (target_no, source.entity_no),
     )
-    connection.execute("DELETE FROM entities WHERE entity_no = ?", (source.entity_no,))
+    connection.run("DELETE FROM entities WHERE entity_no = ?", (source.entity_no,))
     _add_alias(connection, source, target_no, space)
 
 
-def _set_name(connection: apsw.Connection, entity: _Named, new_name: str, space: str) -> None:
+def _set_name(connection: Connection, entity: _Named, new_name: str, space: str) -> None:
     key = new_name.casefold()
-    connection.execute("DELETE FROM entity_aliases WHERE space = ? AND key = ?", (space, key))
-    connection.execute(
+    connection.run("DELETE FROM entity_aliases WHERE space = ? AND key = ?", (space, key))
+    connection.run(
         "UPDATE entities SET key = ?, name = ? WHERE entity_no = ?",
         (key, new_name, entity.entity_no),
     )
@@ -112,24 +111,24 @@ def _set_name(connection: apsw.Connection, entity: _Named, new_name: str, space:
         _add_alias(connection, entity, entity.entity_no, space)
 
 
-def _add_alias(connection: apsw.Connection, old: _Named, entity_no: int, space: str) -> None:
-    connection.execute(
+def _add_alias(connection: Connection, old: _Named, entity_no: int, space: str) -> None:
+    connection.run(
         "INSERT INTO entity_aliases (space, key, name, entity_no) VALUES (?, ?, ?, ?)",
         (space, old.key, old.name, entity_no),
     )
 
 
-def _find(connection: apsw.Connection, name: str, space: str) -> _Named | None:
-    row = connection.execute(
+def _find(connection: Connection, name: str, space: str) -> _Named | None:
+    row = connection.get(
         "SELECT entity_no, key, name FROM entities WHERE entity_no IN ("
         "SELECT entity_no FROM entities WHERE space = ?1 AND key = ?2 UNION "
         "SELECT entity_no FROM entity_aliases WHERE space = ?1 AND key = ?2)",
         (space, name.casefold()),
-    ).get
+    )
     return None if row is None else _Named(*row)
 
 
-def _require(connection: apsw.Connection, name: str, space: str) -> _Named:
+def _require(connection: Connection, name: str, space: str) -> _Named:
     entity = _find(connection, name, space)
     if entity is None:
         raise NotFound(
@@ -138,20 +137,20 @@ def _require(connection: apsw.Connection, name: str, space: str) -> _Named:
     return entity
 
 
-def _exists(connection: apsw.Connection, entity_no: int) -> bool:
-    return bool(connection.execute("SELECT 1 FROM entities WHERE entity_no = ?", (entity_no,)).get)
+def _exists(connection: Connection, entity_no: int) -> bool:
+    return bool(connection.get("SELECT 1 FROM entities WHERE entity_no = ?", (entity_no,)))
 
 
-def _describe(connection: apsw.Connection, entity_no: int, space: str) -> Entity:
+def _describe(connection: Connection, entity_no: int, space: str) -> Entity:
     live, values = where_clause(Filter(space=space), now_micros())
     return _to_entity(
-        connection.execute(
+        connection.get(
             "SELECT e.name, count(m.memory_no), min(m.created_at), max(m.updated_at), "
             f"{_ALIASES} FROM entities e LEFT JOIN memory_entities me USING (entity_no) "
             f"LEFT JOIN memories m ON m.memory_no = me.memory_no AND {live} "
             "WHERE e.entity_no = ?",
             [*values, entity_no],
-        ).get
+        )
     )
 
 

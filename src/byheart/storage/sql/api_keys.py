@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import apsw
-
 from byheart.errors import Conflict
 from byheart.model import Token
 from byheart.model.times import from_micros, to_micros
-from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sql.connection import Connection, Database
+from byheart.storage.sql.notes import Notes
 
 _TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
 _LOOKED_UP_BYTES = 8
@@ -31,12 +29,12 @@ class SqliteTokens:
     def add(self, token: Token, secret_hash: bytes) -> None:
         """Add an API key, unless its name is taken."""
         with self._database.writing() as connection:
-            taken: list[Any] = connection.execute(
+            taken: list[Any] = connection.all(
                 "SELECT expires_at FROM tokens WHERE name = ?", (token.name,)
-            ).fetchall()
+            )
             if taken:
                 raise _taken(token, taken[0][0])
-            connection.execute(
+            connection.run(
                 f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     secret_hash,
@@ -48,20 +46,20 @@ class SqliteTokens:
     def list(self, space: str | None) -> list[Token]:
         """List the API keys of a space, or of all spaces, oldest first."""
         with self._database.reading() as connection:
-            rows = connection.execute(
+            rows = connection.all(
                 f"SELECT {_TOKEN} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
                 "ORDER BY created_at, token_id",
                 (space,),
-            ).fetchall()
+            )
         return [_to_token(row) for row in rows]
 
     def find(self, secret_hash: bytes) -> Token | None:
         """Find the API key whose secret has this hash."""
         with self._database.reading() as connection:
-            rows: list[Any] = connection.execute(
+            rows: list[Any] = connection.all(
                 f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
                 (secret_hash[:_LOOKED_UP_BYTES],),
-            ).fetchall()
+            )
         for held, *row in rows:
             if hmac.compare_digest(held, secret_hash):
                 return _to_token(row)
@@ -70,16 +68,15 @@ class SqliteTokens:
     def remove(self, token_id: str) -> bool:
         """Remove an API key; say whether it existed."""
         with self._database.writing() as connection:
-            connection.execute("DELETE FROM tokens WHERE token_id = ?", (token_id,))
-            return connection.changes() > 0
+            return connection.run("DELETE FROM tokens WHERE token_id = ?", (token_id,)) > 0
 
     def note_use(self, token_id: str, at: datetime) -> None:
         """Record when an API key was used; never wait: while others write, record it later."""
         self._uses.add(lambda uses: uses.update({token_id: to_micros(at)}))
 
 
-def _note_uses(connection: apsw.Connection, uses: Mapping[str, int]) -> None:
-    connection.executemany(
+def _note_uses(connection: Connection, uses: Mapping[str, int]) -> None:
+    connection.run_many(
         "UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?2) WHERE token_id = ?1",
         uses.items(),
     )

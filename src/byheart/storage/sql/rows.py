@@ -14,7 +14,7 @@ from byheart.model.damage import DamagedRow
 from byheart.model.field_types import Codec
 from byheart.model.fields import BY_NAME, FIELDS
 from byheart.model.times import from_micros, to_micros
-from byheart.storage.sqlite.checksums import checksum_of, hash_of
+from byheart.storage.sql.checksums import checksum_of, hash_of
 
 _TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
 _ENTITIES = """(SELECT json_group_array(name) FROM

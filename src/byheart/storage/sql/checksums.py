@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-import apsw
+from byheart.storage.sql.connection import Connection
 
 _TEXTS = """
     SELECT m.memory_no, m.content_hash, c.chunk_no, CAST(c.content AS BLOB) FROM memories m
@@ -26,27 +26,15 @@ def hash_of(content: str) -> str:
     return sha256(content.encode()).hexdigest()
 
 
-def texts(connection: apsw.Connection) -> Iterator[tuple[int, bool, list[tuple[int, bytes]]]]:
+def texts(connection: Connection) -> Iterator[tuple[int, bool, list[tuple[int, bytes]]]]:
     """Give the number of every memory, whether its text has its hash, and its chunks by number.
 
     Chunks are read as bytes: a damaged one may not be valid UTF-8.
     """
-    rows: Any = connection.execute(_TEXTS)
+    rows: Any = connection.each(_TEXTS)
     for (memory_no, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
         chunks = [(number, content) for _, _, number, content in parts if number is not None]
         digest = sha256()
         for _, content in chunks:
             digest.update(content)
         yield memory_no, digest.digest() == content_hash, chunks
-
-
-def fill(connection: apsw.Connection) -> None:
-    """Set the checksum of every chunk whose text still has its hash."""
-    # Read all rows before writing any: a row that moves would be read twice.
-    sound = [
-        (zlib.crc32(content), number)
-        for _, fits, chunks in texts(connection)
-        if fits
-        for number, content in chunks
-    ]
-    connection.executemany("UPDATE chunks SET checksum = ? WHERE chunk_no = ?", sound)

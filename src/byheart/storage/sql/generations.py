@@ -12,13 +12,11 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import apsw
-
 from byheart.contracts import EmbedderSpec, Model, PendingChunk, Window
 from byheart.errors import Conflict
-from byheart.storage.sqlite import writing
-from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.rows import CHUNK, to_chunk
+from byheart.storage.sql import writing
+from byheart.storage.sql.connection import Connection, Database
+from byheart.storage.sql.rows import CHUNK, to_chunk
 
 # Dropped vectors are overwritten: this many take the write lock for some hundredths of a second.
 _DROPPED_AT_A_TIME = 2000
@@ -42,9 +40,9 @@ class Generations:
     def spec_of(self, model: Model) -> EmbedderSpec | None:
         """Describe how to open the embedder of a model again, if that was recorded."""
         with self._database.reading() as connection:
-            spec = connection.execute(
+            spec = connection.get(
                 "SELECT spec FROM models WHERE name = ? AND dimensions = ?", model
-            ).get
+            )
         known = json.loads(spec) if spec else None
         if not isinstance(known, dict):
             return None
@@ -65,13 +63,13 @@ class Generations:
     def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
         """List chunks without vectors of a model, in order of their numbers, after `after`."""
         with self._database.reading() as connection:
-            rows = connection.execute(_LACKING, (after, *model, limit)).fetchall()
+            rows = connection.all(_LACKING, (after, *model, limit))
             return list(to_embed(connection, rows))
 
     def count_lacking(self, model: Model) -> tuple[int, int]:
         """Count the chunks without vectors of a model, and all chunks."""
         with self._database.reading() as connection:
-            total = int(connection.execute("SELECT count(*) FROM chunks").get)
+            total = int(connection.get("SELECT count(*) FROM chunks"))
             return _count_lacking(connection, model), total
 
     def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
@@ -95,7 +93,7 @@ class Generations:
             active = _active(connection)
             if active == model:
                 # A store without vectors has adopted the first model that came.
-                waiting: int = connection.execute("SELECT count(*) FROM pending_vectors").get
+                waiting: int = connection.get("SELECT count(*) FROM pending_vectors")
                 return waiting if most_lacking is None or waiting <= most_lacking else None
             lacking = _count_lacking(connection, model)
             if most_lacking is not None and lacking > most_lacking:
@@ -103,8 +101,8 @@ class Generations:
             _set(connection, "model", model.name)
             _set(connection, "previous_model", active and active.name)
             _set(connection, "next_model", None)
-            connection.execute("DELETE FROM pending_vectors")
-            connection.execute(
+            connection.run("DELETE FROM pending_vectors")
+            connection.run(
                 f"INSERT INTO pending_vectors SELECT chunk_no FROM chunks c WHERE {_LACKS}", model
             )
             writing.record_switch(connection)
@@ -121,11 +119,11 @@ class Generations:
             unused = json.dumps(_unused(connection, next_too=True))
             # The index covers this query, so that SQLite need not read the large rows.
             return int(
-                connection.execute(
+                connection.get(
                     "SELECT count(*) FROM vectors INDEXED BY vectors_by_chunk "
                     "WHERE model_no IN (SELECT value FROM json_each(?))",
                     (unused,),
-                ).get
+                )
             )
 
     def drop_unused(self, *, next_too: bool) -> int:
@@ -138,13 +136,13 @@ class Generations:
                 _set(connection, "previous_model", None)
                 if next_too:
                     _set(connection, "next_model", None)
-                rows: list[Any] = connection.execute(
+                rows: list[Any] = connection.all(
                     "SELECT chunk_no, vector_no FROM vectors INDEXED BY vectors_by_chunk "
                     "WHERE chunk_no >= ? AND model_no IN (SELECT value FROM json_each(?)) "
                     "ORDER BY chunk_no LIMIT ?",
                     (last_chunk, json.dumps(unused), _DROPPED_AT_A_TIME),
-                ).fetchall()
-                connection.executemany(
+                )
+                connection.run_many(
                     "DELETE FROM vectors WHERE vector_no = ?", ((row[1],) for row in rows)
                 )
             if not rows:
@@ -152,74 +150,72 @@ class Generations:
             dropped, last_chunk = dropped + len(rows), rows[-1][0]
 
 
-def to_embed(connection: apsw.Connection, rows: Iterable[Any]) -> Iterable[PendingChunk]:
+def to_embed(connection: Connection, rows: Iterable[Any]) -> Iterable[PendingChunk]:
     """Read rows of `CHUNK`, title and memory (number, id); add the previous chunk to each."""
     for row in rows:
         chunk = to_chunk(row[1:10])
-        before = connection.execute(_CHUNK_AT, (row[11], chunk.index - 1)).get
+        before = connection.get(_CHUNK_AT, (row[11], chunk.index - 1))
         yield PendingChunk(row[0], chunk, before and to_chunk(before[1:]), row[10], row[12])
 
 
-def _active(connection: apsw.Connection) -> Model | None:
+def _active(connection: Connection) -> Model | None:
     return _named(connection, "model")
 
 
-def _named(connection: apsw.Connection, key: str) -> Model | None:
-    row = connection.execute(
+def _named(connection: Connection, key: str) -> Model | None:
+    row = connection.get(
         "SELECT name, dimensions FROM models WHERE name = (SELECT value FROM store WHERE key = ?)",
         (key,),
-    ).get
+    )
     return None if row is None else Model(*row)
 
 
-def _number(connection: apsw.Connection, model: Model) -> int | None:
-    return connection.execute(  # type: ignore[no-any-return]
+def _number(connection: Connection, model: Model) -> int | None:
+    return connection.get(  # type: ignore[no-any-return]
         "SELECT model_no FROM models WHERE name = ? AND dimensions = ?", model
-    ).get
+    )
 
 
-def _note(connection: apsw.Connection, model: Model, spec: EmbedderSpec | None) -> None:
-    connection.execute(
+def _note(connection: Connection, model: Model, spec: EmbedderSpec | None) -> None:
+    connection.run(
         "INSERT INTO models (name, dimensions, spec) VALUES (?, ?, ?) ON CONFLICT (name) "
         "DO UPDATE SET spec = ifnull(excluded.spec, spec) WHERE dimensions = excluded.dimensions",
         (*model, None if spec is None else json.dumps(spec._asdict())),
     )
 
 
-def _refuse_other_dimensions(connection: apsw.Connection, model: Model) -> None:
-    row = connection.execute(
-        "SELECT model_no, dimensions FROM models WHERE name = ?", (model.name,)
-    ).get
+def _refuse_other_dimensions(connection: Connection, model: Model) -> None:
+    row = connection.get("SELECT model_no, dimensions FROM models WHERE name = ?", (model.name,))
     if row is None or row[1] == model.dimensions:
         return
-    held = connection.execute("SELECT 1 FROM vectors WHERE model_no = ? LIMIT 1", (row[0],)).get
+    held = connection.get("SELECT 1 FROM vectors WHERE model_no = ? LIMIT 1", (row[0],))
     if held:
         raise Conflict(
             f"the store holds vectors of {row[1]} dimensions under the name {model.name}, and "
             f"this one makes {model.dimensions}: the name must tell them apart",
             "if they are not in use, drop them with: byheart doctor --optimize",
         )
-    connection.execute(
+    connection.run(
         "UPDATE models SET dimensions = ? WHERE model_no = ?", (model.dimensions, row[0])
     )
 
 
-def _lacks(connection: apsw.Connection, chunk_no: int, model: Model) -> bool:
+def _lacks(connection: Connection, chunk_no: int, model: Model) -> bool:
     """Say whether a chunk still exists and has no vectors of a model."""
     return bool(
-        connection.execute(
+        connection.get(
             f"SELECT 1 FROM chunks c WHERE c.chunk_no = ? AND {_LACKS}", (chunk_no, *model)
-        ).get
+        )
     )
 
 
-def _count_lacking(connection: apsw.Connection, model: Model) -> int:
-    return int(connection.execute(f"SELECT count(*) FROM chunks c WHERE {_LACKS}", model).get)
+def _count_lacking(connection: Connection, model: Model) -> int:
+    return int(connection.get(f"SELECT count(*) FROM chunks c WHERE {_LACKS}", model))
 
 
-def _unused(connection: apsw.Connection, *, next_too: bool) -> list[int]:
+def _unused(connection: Connection, *, next_too: bool) -> list[int]:
     kept = ["model"] if next_too else ["model", "next_model"]
-    rows = connection.execute(
+    rows = connection.each(
         "SELECT model_no FROM models WHERE name NOT IN "
         "(SELECT value FROM store WHERE key IN (SELECT value FROM json_each(?)))",
         (json.dumps(kept),),
@@ -227,8 +223,8 @@ def _unused(connection: apsw.Connection, *, next_too: bool) -> list[int]:
     return [row[0] for row in rows]
 
 
-def _set(connection: apsw.Connection, key: str, value: str | None) -> None:
+def _set(connection: Connection, key: str, value: str | None) -> None:
     if value is None:
-        connection.execute("DELETE FROM store WHERE key = ?", (key,))
+        connection.run("DELETE FROM store WHERE key = ?", (key,))
     else:
-        connection.execute("INSERT OR REPLACE INTO store VALUES (?, ?)", (key, value))
+        connection.run("INSERT OR REPLACE INTO store VALUES (?, ?)", (key, value))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import apsw
 import numpy as np
 
 from byheart.contracts import DedupKey, Draft, Model, Window
@@ -13,11 +12,12 @@ from byheart.errors import Conflict
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import turn_order
-from byheart.storage.sqlite.changes import record_change as record_change
-from byheart.storage.sqlite.changes import record_switch as record_switch
-from byheart.storage.sqlite.checksums import checksum_of
-from byheart.storage.sqlite.rows import columns_of, headings_json
+from byheart.storage.sql import turn_order
+from byheart.storage.sql.changes import record_change as record_change
+from byheart.storage.sql.changes import record_switch as record_switch
+from byheart.storage.sql.checksums import checksum_of
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import columns_of, headings_json
 
 _FOUND = """
     SELECT memory_id, lower(hex(content_hash)), created_at, version,
@@ -33,13 +33,13 @@ _SAME_CLIENT_ID = """
     WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
 
 
-def find_same(connection: apsw.Connection, key: DedupKey) -> SaveResult | None:
+def find_same(connection: Connection, key: DedupKey) -> SaveResult | None:
     """Find the memory that already holds a text in its space, session and kind."""
     condition, values = _same(key)
     if key.client_id is None:
         condition += " AND (expires_at IS NULL OR expires_at > ?)"
         values = (*values, now_micros())
-    row = connection.execute(_FOUND + condition, values).get
+    row = connection.get(_FOUND + condition, values)
     if row is None:
         return None
     memory_id, content_hash, created, version, chunks, pending = row
@@ -60,12 +60,12 @@ def refuse_other_words(memory: Memory, same: SaveResult | None) -> None:
         )
 
 
-def find_live(connection: apsw.Connection, key: DedupKey) -> tuple[int, str] | None:
+def find_live(connection: Connection, key: DedupKey) -> tuple[int, str] | None:
     """Find the memory that holds a text now, expired or not: its number and id."""
     condition, values = _same(key)
-    return connection.execute(  # type: ignore[no-any-return]
+    return connection.get(  # type: ignore[no-any-return]
         "SELECT memory_no, memory_id FROM memories" + condition, values
-    ).get
+    )
 
 
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
@@ -76,7 +76,7 @@ def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
     return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
 
 
-def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> SaveResult:
+def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveResult:
     """Write one memory with its chunks, words, vectors, entities, tags and history."""
     memory = draft.memory
     at = None if draft.placed_at is None else to_micros(draft.placed_at)
@@ -84,7 +84,7 @@ def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> Sa
     memory_no, pending = insert_text(
         connection, memory, turn_no, draft.derived, draft.chunks, draft.windows, model
     )
-    connection.execute(
+    connection.run(
         "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
         (memory_no, to_micros(memory.created_at), draft.who),
     )
@@ -99,7 +99,7 @@ def insert(connection: apsw.Connection, draft: Draft, model: Model | None) -> Sa
 
 
 def insert_text(
-    connection: apsw.Connection,
+    connection: Connection,
     memory: Memory,
     turn_no: int | None,
     derived: Iterable[str],
@@ -109,7 +109,7 @@ def insert_text(
 ) -> tuple[int, int]:
     """Write a memory's row and its text; give its number and how many chunks lack vectors."""
     # A text that is saved again is wanted, even if it was once forgotten for good.
-    connection.execute(
+    connection.run(
         "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
         (memory.space, bytes.fromhex(memory.content_hash)),
     )
@@ -118,11 +118,7 @@ def insert_text(
         "turn_no": turn_no,
         "since_at": to_micros(memory.updated_at),
     }
-    connection.execute(
-        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-        tuple(row.values()),
-    )
-    memory_no, pending = connection.last_insert_rowid(), 0
+    memory_no, pending = insert_row(connection, row), 0
     model_no = None if model is None else activate(connection, model)
     for chunk, made in zip(chunks, windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
@@ -133,11 +129,19 @@ def insert_text(
     return memory_no, pending
 
 
+def insert_row(connection: Connection, row: Mapping[str, object]) -> int:
+    """Insert a row of `memories`, and give its number."""
+    return connection.insert(
+        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
+        tuple(row.values()),
+    )
+
+
 def insert_chunk(
-    connection: apsw.Connection, memory_no: int, chunk: Chunk, checksum: int | None = None
+    connection: Connection, memory_no: int, chunk: Chunk, checksum: int | None = None
 ) -> int:
     """Write a chunk; one that was read from the store brings the checksum it had there."""
-    connection.execute(
+    return connection.insert(
         "INSERT INTO chunks (memory_no, chunk_index, content, start_char, end_char, start_line, "
         "end_line, chunk_type, headings, token_count, checksum) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -155,20 +159,19 @@ def insert_chunk(
             checksum_of(chunk.content) if checksum is None else checksum,
         ),
     )
-    return connection.last_insert_rowid()
 
 
-def remove_chunk(connection: apsw.Connection, chunk_no: int) -> None:
+def remove_chunk(connection: Connection, chunk_no: int) -> None:
     """Take a chunk out with its words and vectors."""
-    connection.execute("DELETE FROM chunk_words WHERE rowid = ?", (chunk_no,))
-    connection.execute("DELETE FROM chunks WHERE chunk_no = ?", (chunk_no,))
+    connection.run("DELETE FROM chunk_words WHERE rowid = ?", (chunk_no,))
+    connection.run("DELETE FROM chunks WHERE chunk_no = ?", (chunk_no,))
 
 
 def insert_words(
-    connection: apsw.Connection, chunk_no: int, chunk: Chunk, title: str | None, summary: str
+    connection: Connection, chunk_no: int, chunk: Chunk, title: str | None, summary: str
 ) -> None:
     """Make a chunk findable by raw queries."""
-    connection.execute(
+    connection.run(
         "INSERT INTO chunk_words (rowid, title, summary, headings, content) VALUES (?, ?, ?, ?, ?)",
         (chunk_no, *word_columns(chunk, title, summary)),
     )
@@ -184,7 +187,7 @@ def word_columns(chunk: Chunk, title: str | None, summary: str) -> list[str]:
 
 
 def embed_chunk(
-    connection: apsw.Connection,
+    connection: Connection,
     chunk_no: int,
     chunk: Chunk,
     model_no: int | None,
@@ -193,17 +196,17 @@ def embed_chunk(
     """Write a chunk's vectors, or have it wait for them; say whether it has what it needs."""
     if chunk.chunk_type in UNEMBEDDED or insert_vectors(connection, chunk_no, model_no, windows):
         return True
-    connection.execute("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+    connection.run("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
     return False
 
 
 def insert_vectors(
-    connection: apsw.Connection, chunk_no: int, model_no: int | None, windows: Sequence[Window]
+    connection: Connection, chunk_no: int, model_no: int | None, windows: Sequence[Window]
 ) -> bool:
     """Write a chunk's vectors if all of them were made."""
     if model_no is None or any(window.vector is None for window in windows) or not windows:
         return False
-    connection.executemany(
+    connection.run_many(
         "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
         "VALUES (?, ?, ?, ?, ?)",
         (
@@ -214,65 +217,64 @@ def insert_vectors(
     return True
 
 
-def insert_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+def insert_labels(connection: Connection, memory_no: int, memory: Memory) -> None:
     """Write a memory's tags and entities; another spelling of an entity counts as that entity."""
-    connection.executemany(
+    connection.run_many(
         "INSERT INTO tags (tag, memory_no) VALUES (?, ?)", ((tag, memory_no) for tag in memory.tags)
     )
     for name in memory.entities:
-        connection.execute(
+        connection.run(
             "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) VALUES (?, ?)",
             (entity_no(connection, memory.space, name), memory_no),
         )
 
 
-def entity_no(connection: apsw.Connection, space: str, name: str) -> int:
+def entity_no(connection: Connection, space: str, name: str) -> int:
     """Give the number of an entity, by any of its spellings; make it if need be."""
     key = name.casefold()
-    alias = connection.execute(
+    alias = connection.get(
         "SELECT entity_no FROM entity_aliases WHERE space = ? AND key = ?", (space, key)
-    ).get
+    )
     if alias is not None:
         return int(alias)
     return int(
-        connection.execute(
+        connection.get(
             "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) ON CONFLICT (space, key) "
             "DO UPDATE SET name = iif(length(excluded.name) > length(name), excluded.name, name) "
             "RETURNING entity_no",
             (space, key, name),
-        ).get
+        )
     )
 
 
-def activate(connection: apsw.Connection, model: Model) -> int | None:
+def activate(connection: Connection, model: Model) -> int | None:
     """Give the number of a model if it is the store's: the first one that brought vectors.
 
     Two processes with two models can both have found the store without one; the later one's
     vectors would never be searched, so its chunks wait for vectors of the store's model.
     """
-    connection.execute("INSERT OR IGNORE INTO store VALUES ('model', ?)", (model.name,))
-    if connection.changes():
+    if connection.run(
+        "INSERT INTO store VALUES ('model', ?) ON CONFLICT DO NOTHING", (model.name,)
+    ):
         # The first one may find vectors of its own, made beside none or imported.
-        connection.execute(
+        connection.run(
             "DELETE FROM pending_vectors WHERE chunk_no IN (SELECT chunk_no FROM vectors "
             "JOIN models USING (model_no) WHERE name = ? AND dimensions = ?)",
             model,
         )
-    connection.execute(
+    connection.run(
         "INSERT OR IGNORE INTO models (name, dimensions) "
         "SELECT ?1, ?2 FROM store WHERE key = 'model' AND value = ?1",
         model,
     )
-    return connection.execute(  # type: ignore[no-any-return]
+    return connection.get(  # type: ignore[no-any-return]
         "SELECT model_no FROM models JOIN store ON key = 'model' AND value = name "
         "WHERE name = ? AND dimensions = ?",
         model,
-    ).get
+    )
 
 
-def add_vectors(
-    connection: apsw.Connection, model: Model, made: Mapping[int, Sequence[Window]]
-) -> int:
+def add_vectors(connection: Connection, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
     """Write the vectors of chunks that are still pending, and count those."""
     model_no = activate(connection, model)
     if model_no is None:
@@ -281,52 +283,52 @@ def add_vectors(
     for chunk_no, windows in made.items():
         if any(window.vector is None for window in windows):
             continue  # it goes on waiting
-        connection.execute("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
-        if connection.changes() and insert_vectors(connection, chunk_no, model_no, windows):
+        waited = connection.run("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
+        if waited and insert_vectors(connection, chunk_no, model_no, windows):
             added.append(chunk_no)
     owners = {
-        connection.execute("SELECT memory_no FROM chunks WHERE chunk_no = ?", (chunk_no,)).get
+        connection.get("SELECT memory_no FROM chunks WHERE chunk_no = ?", (chunk_no,))
         for chunk_no in added
     }
     record_change(connection, sorted(owners))
     return len(added)
 
 
-def remove(connection: apsw.Connection, memory_no: int) -> None:
+def remove(connection: Connection, memory_no: int) -> None:
     """Take a memory out with everything that belongs to it; FTS5 knows no foreign keys."""
-    connection.execute(
+    connection.run(
         "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_no FROM chunks WHERE memory_no = ?)",
         (memory_no,),
     )
     remove_labels(connection, memory_no)
-    connection.execute("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
+    connection.run("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
     record_change(connection, [memory_no])
 
 
-def remove_labels(connection: apsw.Connection, memory_no: int) -> None:
+def remove_labels(connection: Connection, memory_no: int) -> None:
     """Take a memory's tags and entities away, and the entities that nothing else names."""
     _remove_unnamed(connection, _detach_labels(connection, memory_no))
 
 
-def replace_labels(connection: apsw.Connection, memory_no: int, memory: Memory) -> None:
+def replace_labels(connection: Connection, memory_no: int, memory: Memory) -> None:
     """Give a memory other tags and entities; an entity that stays keeps its aliases."""
     named = _detach_labels(connection, memory_no)
     insert_labels(connection, memory_no, memory)
     _remove_unnamed(connection, named)
 
 
-def _detach_labels(connection: apsw.Connection, memory_no: int) -> list[Any]:
-    connection.execute("DELETE FROM tags WHERE memory_no = ?", (memory_no,))
-    named = connection.execute(
+def _detach_labels(connection: Connection, memory_no: int) -> list[Any]:
+    connection.run("DELETE FROM tags WHERE memory_no = ?", (memory_no,))
+    named = connection.all(
         "SELECT entity_no FROM memory_entities WHERE memory_no = ?", (memory_no,)
-    ).fetchall()
-    connection.execute("DELETE FROM memory_entities WHERE memory_no = ?", (memory_no,))
+    )
+    connection.run("DELETE FROM memory_entities WHERE memory_no = ?", (memory_no,))
     return named
 
 
-def _remove_unnamed(connection: apsw.Connection, entity_nos: Sequence[Any]) -> None:
+def _remove_unnamed(connection: Connection, entity_nos: Sequence[Any]) -> None:
     """Remove entities that no memory names any more; their aliases go with them."""
-    connection.executemany(
+    connection.run_many(
         "DELETE FROM entities WHERE entity_no = ?1 "
         "AND NOT EXISTS (SELECT 1 FROM memory_entities WHERE entity_no = ?1)",
         entity_nos,

@@ -10,11 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import apsw
-
 from byheart.model.times import now_micros
-from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sql.connection import Connection, Database
+from byheart.storage.sql.notes import Notes
 
 # The number of passages remembered for a session, and for one memory that was given whole.
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
@@ -53,10 +51,10 @@ class Emissions:
         self._notes.add(lambda _waiting: None)
 
 
-def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None:
+def _write(connection: Connection, waiting: Mapping[_Emitted, int]) -> None:
     waiting = _after_the_last(connection, waiting)
     # One statement, because a search waits for it.
-    connection.execute(
+    connection.run(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
         "SELECT m.space, value ->> 1, chunk_no, value ->> 4 FROM json_each(?) "
         "CROSS JOIN memories m ON m.memory_id = value ->> 2 AND +m.space = value ->> 0 "
@@ -67,11 +65,11 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
         (json.dumps([(*key, at) for key, at in waiting.items()]),),
     )
     for place in {(key.space, key.session_id) for key in waiting}:
-        held = connection.execute(
+        held = connection.get(
             "SELECT count(*) FROM emitted WHERE space = ? AND session_id = ?", place
-        ).get
+        )
         if held > MOST_REMEMBERED + _SLACK:
-            connection.execute(
+            connection.run(
                 "DELETE FROM emitted WHERE space = ?1 AND session_id = ?2 AND chunk_no NOT IN "
                 "(SELECT chunk_no FROM emitted WHERE space = ?1 AND session_id = ?2 "
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
@@ -79,27 +77,25 @@ def _write(connection: apsw.Connection, waiting: Mapping[_Emitted, int]) -> None
             )
 
 
-def _after_the_last(
-    connection: apsw.Connection, waiting: Mapping[_Emitted, int]
-) -> dict[_Emitted, int]:
+def _after_the_last(connection: Connection, waiting: Mapping[_Emitted, int]) -> dict[_Emitted, int]:
     """Date new notes after the earlier ones of their session, even if the clock was set back."""
     places = {(key.space, key.session_id) for key in waiting}
     last = {
-        place: connection.execute(
+        place: connection.get(
             "SELECT max(at) FROM emitted WHERE space = ? AND session_id = ?", place
-        ).get
+        )
         for place in places
     }
     return {key: max(at, (last[key.space, key.session_id] or 0) + 1) for key, at in waiting.items()}
 
 
-def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) -> list[str]:
+def emitted(connection: Connection, space: str, session_id: str, now: int) -> list[str]:
     """Give the texts lately given to this session or to no named session.
 
     Leave out texts of other sessions, forgotten texts and expired texts: a reply that repeats such
     a text is the only visible text that says it, and has to be found.
     """
-    rows = connection.execute(
+    rows = connection.each(
         "SELECT content FROM emitted e JOIN chunks USING (chunk_no) "
         "JOIN memories m USING (memory_no) WHERE e.space = ?1 AND e.session_id IN (?2, '') "
         "AND (e.session_id <> '' OR m.session_id IS NULL OR m.session_id = ?2) "
@@ -110,19 +106,15 @@ def emitted(connection: apsw.Connection, space: str, session_id: str, now: int) 
     return [str(row[0]) for row in rows]
 
 
-def given_since(
-    connection: apsw.Connection, space: str, session_id: str, since: int
-) -> frozenset[int]:
+def given_since(connection: Connection, space: str, session_id: str, since: int) -> frozenset[int]:
     """Name the passages that were given to this very session since a moment."""
-    rows = connection.execute(
+    rows = connection.each(
         "SELECT chunk_no FROM emitted WHERE space = ? AND session_id = ? AND at >= ?",
         (space, session_id, since),
     )
     return frozenset(int(row[0]) for row in rows)
 
 
-def forget(connection: apsw.Connection, space: str, session_id: str) -> None:
+def forget(connection: Connection, space: str, session_id: str) -> None:
     """Remove the records of a session."""
-    connection.execute(
-        "DELETE FROM emitted WHERE space = ? AND session_id = ?", (space, session_id)
-    )
+    connection.run("DELETE FROM emitted WHERE space = ? AND session_id = ?", (space, session_id))

@@ -7,14 +7,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-import apsw
-
 from byheart.errors import Conflict
 from byheart.model import Filter, Memory, Session, SessionStats
 from byheart.model.times import from_micros
-from byheart.storage.sqlite import versions
-from byheart.storage.sqlite.filters import where_clause
-from byheart.storage.sqlite.rows import MEMORY, to_memory
+from byheart.storage.sql import versions
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.rows import MEMORY, to_memory
 
 # The running summary belongs to the session: it counts as work of the last speaker.
 _AGENT = (
@@ -32,7 +31,7 @@ _CHARS = "(SELECT max(end_char) FROM chunks c WHERE c.memory_no = m.memory_no)"
 
 
 def list_sessions(
-    connection: apsw.Connection,
+    connection: Connection,
     space: str,
     agent_id: str | None,
     limit: int,
@@ -50,8 +49,8 @@ def list_sessions(
     if agent_id is not None:
         grouped += " HAVING agent = ?"
         values.append(agent_id)
-    total = connection.execute(f"SELECT count(*) FROM ({grouped})", values).get
-    rows: Any = connection.execute(
+    total = connection.get(f"SELECT count(*) FROM ({grouped})", values)
+    rows: Any = connection.each(
         f"{grouped} ORDER BY latest DESC, session_id, agent LIMIT ? OFFSET ?",
         [*values, limit, offset],
     )
@@ -71,16 +70,16 @@ def _to_session(row: tuple[Any, ...]) -> Session:
     )
 
 
-def stats(connection: apsw.Connection, where: Filter, now: int) -> SessionStats:
+def stats(connection: Connection, where: Filter, now: int) -> SessionStats:
     """Count the contents of one session, or of all sessions; global memories belong to none."""
     clause, values = where_clause(where, now)
     own = f"FROM memories m WHERE {clause} AND m.session_id IS NOT NULL"
-    row: Any = connection.execute(
+    row: Any = connection.get(
         "SELECT count(*), count(role), count(pinned_at), count(DISTINCT agent_id), "
         "count(DISTINCT session_id), count(DISTINCT task_code), max(session_iter), "
         f"avg(ifnull({_CHARS}, 0)), sum(access_count), min(created_at), {_LATEST} {own}",
         values,
-    ).get
+    )
     first, latest = row[9:]
     return SessionStats(
         session_id=where.session_id,
@@ -100,17 +99,15 @@ def stats(connection: apsw.Connection, where: Filter, now: int) -> SessionStats:
     )
 
 
-def _counts(
-    connection: apsw.Connection, column: str, own: str, values: list[object]
-) -> dict[str, int]:
-    rows: Any = connection.execute(
+def _counts(connection: Connection, column: str, own: str, values: list[object]) -> dict[str, int]:
+    rows: Any = connection.each(
         f"SELECT {column}, count(*) {own} GROUP BY {column} ORDER BY {column}", values
     )
     return dict(rows)
 
 
 def latest(
-    connection: apsw.Connection, where: Filter, task_code: str | None, limit: int, now: int
+    connection: Connection, where: Filter, task_code: str | None, limit: int, now: int
 ) -> list[Memory]:
     """List memories, latest first; with a task, the memories of that task and of no task."""
     clause, values = where_clause(where, now)
@@ -119,7 +116,7 @@ def latest(
         values.append(task_code)
     order = "ORDER BY m.session_iter DESC NULLS LAST, m.turn_no DESC, m.memory_no DESC"
     # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
-    rows: Any = connection.execute(
+    rows: Any = connection.each(
         f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
         f"FROM memories m WHERE {clause} {order} LIMIT ?) {order}",
         [*values, limit],
@@ -128,11 +125,11 @@ def latest(
 
 
 def copies_of(
-    connection: apsw.Connection, memory_ids: Sequence[str], space: str, now: int
+    connection: Connection, memory_ids: Sequence[str], space: str, now: int
 ) -> list[tuple[str, str]]:
     """Find the global copies of memories by the source recorded in the copies' metadata."""
     clause, values = where_clause(Filter(space=space, superseded=False), now)
-    rows: Any = connection.execute(
+    rows: Any = connection.each(
         "SELECT m.memory_id, m.metadata ->> 'promoted_from' AS original FROM memories m "
         f"WHERE {clause} AND m.session_id IS NULL AND original IN (SELECT value FROM json_each(?))",
         [*values, json.dumps(list(memory_ids))],
@@ -140,19 +137,19 @@ def copies_of(
     return list(rows)
 
 
-def restore(connection: apsw.Connection, session_id: str, space: str, who: str) -> list[str]:
+def restore(connection: Connection, session_id: str, space: str, who: str) -> list[str]:
     """Restore the memories of a session that were last hidden, all at one moment.
 
     A text that was saved again since then stays hidden, because it is already visible.
     """
-    rows: list[Any] = connection.execute(
+    rows: list[Any] = connection.all(
         "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "
         "AND version_of IS NULL AND forgotten_at = (SELECT forgotten_at FROM memories "
         "JOIN history USING (memory_no) WHERE space = ?1 AND session_id = ?2 "
         "AND version_of IS NULL AND forgotten_at IS NOT NULL AND operation = 'forget' "
         "ORDER BY history_no DESC LIMIT 1) ORDER BY memory_no",
         (space, session_id),
-    ).fetchall()
+    )
     restored = []
     for (memory_id,) in rows:
         with contextlib.suppress(Conflict):

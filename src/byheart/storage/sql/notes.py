@@ -10,10 +10,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-import apsw
-
 from byheart.errors import StoreError
-from byheart.storage.sqlite.database import Database
+from byheart.storage.sql.connection import Connection, Database
 from byheart.system.forking import renew_after_fork
 
 Key = TypeVar("Key")
@@ -28,7 +26,7 @@ class Notes(Generic[Key, Value]):
     """Write notes without ever waiting for other writers."""
 
     def __init__(
-        self, database: Database, write: Callable[[apsw.Connection, Mapping[Key, Value]], None]
+        self, database: Database, write: Callable[[Connection, Mapping[Key, Value]], None]
     ) -> None:
         self._database = database
         self._write = write

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byheart.model.times import now_micros
-from byheart.storage.sqlite import versions
-from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sql import versions
+from byheart.storage.sql.connection import Database
+from byheart.storage.sql.notes import Notes
 
 
 class Accesses:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
-
-import apsw
 
 from byheart.contracts import (
     Double,
@@ -18,7 +16,6 @@ from byheart.contracts import (
     Standing,
 )
 from byheart.index.candidates import ArraySearch
-from byheart.index.index import Index
 from byheart.model import (
     Entity,
     Filter,
@@ -32,11 +29,10 @@ from byheart.model import (
 from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import conversation, emissions, entities, sessions, versions
-from byheart.storage.sqlite.filters import where_clause
-from byheart.storage.sqlite.index_lookup import SqliteIndexLookup
-from byheart.storage.sqlite.index_source import SqliteIndexSource
-from byheart.storage.sqlite.rows import (
+from byheart.storage.sql import conversation, emissions, entities, sessions, versions
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.rows import (
     FOUND,
     MEMORY,
     headings_json,
@@ -55,37 +51,33 @@ def _all_of(found: list[_Row], wanted: Sequence[int]) -> list[_Row]:
     return found
 
 
-class AheadOfSnapshot(Exception):
-    """Report that the index is ahead of this transaction: begin a new transaction."""
+class SqlReader:
+    """Read a consistent view of the store, for as long as its transaction lasts.
 
+    `attach` gives the index at the moment of the transaction, to be asked at the given time.
+    """
 
-class SqliteReader:
-    """Read a consistent view of the store, for as long as its transaction lasts."""
-
-    def __init__(self, connection: apsw.Connection, index: Index) -> None:
+    def __init__(self, connection: Connection, attach: Callable[[int], ArraySearch]) -> None:
         self._connection = connection
-        self._index = index
+        self._attach = attach
         self._now = now_micros()
 
     @cached_property
     def index(self) -> ArraySearch:
         """Update the index to the moment of this transaction, and return it."""
-        view = self._index.view(SqliteIndexSource(self._connection))
-        if view is None:
-            raise AheadOfSnapshot
-        return ArraySearch(view, SqliteIndexLookup(self._connection), self._now)
+        return self._attach(self._now)
 
     def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
         """Find memories that say almost the same and are visible where this one is, best first."""
-        number = self._connection.execute(
+        number = self._connection.get(
             "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
-        ).get
+        )
         if number is None:
             return []
         found = self.index.resembling(number, least, limit)
         # Turns are left out: a turn stays as it was said, and is never merged or replaced.
         select = "SELECT memory_id, summary FROM memories WHERE memory_no = ? AND role IS NULL"
-        rows = ((self._connection.execute(select, (no,)).get, score) for no, score in found)
+        rows = ((self._connection.get(select, (no,)), score) for no, score in found)
         return [Similar(row[0], score, row[1]) for row, score in rows if row is not None]
 
     def doubles(self, where: Filter, least: float) -> list[Double]:
@@ -93,7 +85,7 @@ class SqliteReader:
         found = self.index.doubles(where, least)
         numbers = sorted({number for first, second, _ in found for number in (first, second)})
         names = dict(
-            self._connection.execute(
+            self._connection.each(
                 "SELECT memory_no, memory_id FROM json_each(?) wanted "
                 "CROSS JOIN memories ON memory_no = value AND role IS NULL",
                 (json.dumps(numbers),),
@@ -113,7 +105,7 @@ class SqliteReader:
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
         """Name the headings above each chunk."""
-        rows = self._connection.execute(
+        rows = self._connection.each(
             "SELECT headings FROM json_each(?) wanted CROSS JOIN chunks ON chunk_no = value "
             "ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
@@ -122,7 +114,7 @@ class SqliteReader:
 
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
-        rows = self._connection.execute(
+        rows = self._connection.each(
             f"SELECT {FOUND} FROM json_each(?) wanted CROSS JOIN chunks c ON c.chunk_no = value "
             "CROSS JOIN memories m USING (memory_no) ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
@@ -136,7 +128,7 @@ class SqliteReader:
     def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
         """Fetch every chunk of a memory in order, or the chunks whose index is in `part`."""
         first, behind = (0, None) if part is None else (part.start, part.stop)
-        rows = self._connection.execute(
+        rows = self._connection.each(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
             "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
             "AND chunk_index >= ?3 AND (?4 IS NULL OR chunk_index < ?4) ORDER BY chunk_index",
@@ -153,7 +145,7 @@ class SqliteReader:
         """
         exactly = headings_json(headings)
         further = exactly[:-1] + ("," if headings else "") if below else None
-        rows = self._connection.execute(
+        rows = self._connection.each(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
             "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
             "AND (headings = ?3 OR substr(headings, 1, length(?4)) = ?4) ORDER BY chunk_index",
@@ -163,20 +155,20 @@ class SqliteReader:
 
     def memory(self, memory_id: str, space: str) -> Memory | None:
         """Fetch one memory whole."""
-        row = self._connection.execute(
+        row = self._connection.get(
             f"SELECT {MEMORY} FROM memories m "
             "WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL",
             (self._text_row(memory_id, space), space),
-        ).get
+        )
         return None if row is None else to_memory(row)
 
     def at_path(self, path: str, space: str) -> str | None:
         """Name the memory that a path belongs to, the latest if there are several."""
-        return self._connection.execute(  # type: ignore[no-any-return]
+        return self._connection.get(  # type: ignore[no-any-return]
             "SELECT memory_id FROM memories WHERE space = ? AND path = ? "
             "AND forgotten_at IS NULL AND version_of IS NULL ORDER BY memory_no DESC LIMIT 1",
             (space, path),
-        ).get
+        )
 
     def files_ending(
         self, ending: str, space: str, sessions: Collection[str | None] | None, limit: int
@@ -185,7 +177,7 @@ class SqliteReader:
 
         With `sessions`, return only memories of these sessions.
         """
-        rows: Any = self._connection.execute(
+        rows: Any = self._connection.each(
             "SELECT m.path, m.memory_id FROM workspace_files f JOIN workspaces w USING "
             "(workspace_no) CROSS JOIN memories m ON m.memory_id = f.memory_id "
             "WHERE w.space = ?1 AND substr(w.root || '/' || f.path, -length(?2)) = ?2 "
@@ -207,7 +199,7 @@ class SqliteReader:
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
         """Give the numbers of tokens in texts of memories, as counted when they were saved."""
-        rows: Any = self._connection.execute(
+        rows: Any = self._connection.each(
             "SELECT memory_id, (SELECT sum(token_count) FROM chunks c "
             "WHERE c.memory_no = m.memory_no) FROM json_each(?) "
             "CROSS JOIN memories m ON memory_id = value",
@@ -217,7 +209,7 @@ class SqliteReader:
 
     def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
         """Fetch the fields that recall weighs, in the order asked."""
-        rows = self._connection.execute(
+        rows = self._connection.each(
             "SELECT ifnull(version_of, memory_id), memory_id, summary, importance, "
             "ifnull(accessed_at, updated_at), access_count "
             "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = value "
@@ -235,13 +227,11 @@ class SqliteReader:
     ) -> tuple[list[Memory], int]:
         """List memories, latest first, or by iteration and then latest first; count all of them."""
         clause, values = where_clause(where, self._now)
-        total = self._connection.execute(
-            f"SELECT count(*) FROM memories m WHERE {clause}", values
-        ).get
+        total = self._connection.get(f"SELECT count(*) FROM memories m WHERE {clause}", values)
         iteration = "m.session_iter DESC NULLS LAST, " if by_iteration else ""
         order = f"ORDER BY {iteration}m.created_at DESC, m.memory_no DESC"
         # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
-        rows = self._connection.execute(
+        rows = self._connection.each(
             f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
             f"FROM memories m WHERE {clause} {order} LIMIT ? OFFSET ?) {order}",
             [*values, limit, offset],
@@ -287,7 +277,7 @@ class SqliteReader:
         if untouched_since is not None:
             clause += " AND max(m.updated_at, ifnull(m.accessed_at, 0)) < ?"
             values.append(to_micros(untouched_since))
-        rows = self._connection.execute(
+        rows = self._connection.each(
             f"SELECT m.memory_id FROM memories m WHERE {clause} ORDER BY m.created_at, m.memory_no",
             values,
         )
@@ -299,7 +289,7 @@ class SqliteReader:
 
     def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
         """Say when memories were made, including forgotten ones; leave out unknown ids."""
-        rows = self._connection.execute(
+        rows = self._connection.each(
             "SELECT memory_id, created_at FROM json_each(?) CROSS JOIN memories "
             "ON memory_id = value WHERE space = ? AND version_of IS NULL",
             (json.dumps(list(memory_ids)), space),
@@ -308,22 +298,22 @@ class SqliteReader:
 
     def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
         """Say when a memory was hidden; give `None` for a visible one."""
-        at = self._connection.execute(
+        at = self._connection.get(
             "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?",
             (memory_id, space),
-        ).get
+        )
         return None if at is None else from_micros(at)
 
     def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
         """Name the session of each text, also of a forgotten memory; leave out unknown ids."""
         found = {}
         for text_id in text_ids:
-            row = self._connection.execute(
+            rows = self._connection.all(
                 "SELECT session_id FROM memories WHERE memory_id = ? AND space = ?",
                 (self._text_row(text_id, space), space),
-            ).fetchone()
-            if row is not None:
-                found[text_id] = row[0]
+            )
+            if rows:
+                found[text_id] = rows[0][0]
         return found
 
     def sessions(
@@ -346,17 +336,17 @@ class SqliteReader:
 
     def model(self) -> Model | None:
         """Name the model whose vectors are ranked."""
-        row = self._connection.execute(
+        row = self._connection.get(
             "SELECT name, dimensions FROM models "
             "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-        ).get
+        )
         return None if row is None else Model(*row)
 
     def count_scopes(self, space: str) -> tuple[int, int]:
         """Count the spaces of the store, and the sessions of one of them."""
-        return self._connection.execute(  # type: ignore[no-any-return]
+        return self._connection.get(  # type: ignore[no-any-return]
             "SELECT (SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
             "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
             "AND forgotten_at IS NULL AND replaced_at IS NULL)",
             (space,),
-        ).get
+        )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import apsw
-
-from byheart.storage.sqlite.changes import record_change
+from byheart.storage.sql.changes import record_change
+from byheart.storage.sql.connection import Connection
 
 STEP = 1 << 20
 # A turn is placed in the first part of a gap, so that later turns fit into the rest.
@@ -19,9 +18,7 @@ _PART = 64
 _SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS NULL"
 
 
-def place(
-    connection: apsw.Connection, space: str, session_id: str | None, at: int | None
-) -> int | None:
+def place(connection: Connection, space: str, session_id: str | None, at: int | None) -> int | None:
     """Choose the place of a memory in its session: by a given time, or else after all others."""
     if session_id is None:
         return None
@@ -35,13 +32,13 @@ def place(
     return found
 
 
-def is_empty(connection: apsw.Connection, space: str, session_id: str) -> bool:
+def is_empty(connection: Connection, space: str, session_id: str) -> bool:
     """Tell whether a session holds nothing so far."""
-    return connection.execute(f"SELECT 1 {_SESSION} LIMIT 1", (space, session_id)).get is None
+    return connection.get(f"SELECT 1 {_SESSION} LIMIT 1", (space, session_id)) is None
 
 
 def keep_place(
-    connection: apsw.Connection, space: str, session_id: str | None, turn_no: int | None, at: int
+    connection: Connection, space: str, session_id: str | None, turn_no: int | None, at: int
 ) -> int | None:
     """Give an imported memory its earlier place, or a place by its time if that one is taken.
 
@@ -51,33 +48,31 @@ def keep_place(
     if session_id is None:
         return None
     if turn_no is not None:
-        taken = connection.execute(
-            f"SELECT 1 {_SESSION} AND turn_no = ?", (space, session_id, turn_no)
-        ).get
+        taken = connection.get(f"SELECT 1 {_SESSION} AND turn_no = ?", (space, session_id, turn_no))
         if not taken:
             return turn_no
     return place(connection, space, session_id, at)
 
 
-def _last(connection: apsw.Connection, space: str, session_id: str) -> int:
-    last = connection.execute(f"SELECT max(turn_no) {_SESSION}", (space, session_id)).get
+def _last(connection: Connection, space: str, session_id: str) -> int:
+    last = connection.get(f"SELECT max(turn_no) {_SESSION}", (space, session_id))
     return int(last or 0)
 
 
-def _between(connection: apsw.Connection, space: str, session_id: str, at: int) -> int | None:
+def _between(connection: Connection, space: str, session_id: str, at: int) -> int | None:
     """Find a place after the last memory that is not later; `None` if there is no room."""
     # Begin at the end: most turns are later than all others. A plain `created_at` would make SQLite
     # read and sort the whole session. The running summary is left out: it is made automatically, at
     # a time that is unrelated to the turns.
-    before = connection.execute(
+    before = connection.get(
         f"SELECT turn_no {_SESSION} AND +created_at <= ? AND client_id IS NOT '' "
         "ORDER BY turn_no DESC LIMIT 1",
         (space, session_id, at),
-    ).get
+    )
     behind = ("", ()) if before is None else ("AND turn_no > ?", (before,))
-    after = connection.execute(
+    after = connection.get(
         f"SELECT min(turn_no) {_SESSION} {behind[0]}", (space, session_id, *behind[1])
-    ).get
+    )
     if after is None:
         return int(before or 0) + STEP
     if before is None:
@@ -86,16 +81,16 @@ def _between(connection: apsw.Connection, space: str, session_id: str, at: int) 
     return None if gap < 2 else int(before) + max(1, gap // _PART)
 
 
-def _spread(connection: apsw.Connection, space: str, session_id: str) -> None:
+def _spread(connection: Connection, space: str, session_id: str) -> None:
     """Renumber the places of a session, a step apart; keep the order."""
-    connection.execute(
+    connection.run(
         "UPDATE memories SET turn_no = ordered.place FROM (SELECT memory_id AS name, "
         f"{STEP} * row_number() OVER (ORDER BY turn_no, memory_no) AS place FROM memories "
         "WHERE space = ?1 AND session_id = ?2 AND replaced_at IS NULL) AS ordered "
         "WHERE space = ?1 AND session_id = ?2 AND ordered.name = ifnull(version_of, memory_id)",
         (space, session_id),
     )
-    rows: Any = connection.execute(
+    rows: Any = connection.all(
         "SELECT memory_no FROM memories WHERE space = ? AND session_id = ?", (space, session_id)
-    ).fetchall()
+    )
     record_change(connection, [row[0] for row in rows])

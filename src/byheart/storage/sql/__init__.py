@@ -1,0 +1,1 @@
+"""Statements and rows that every SQL database shares."""
