@@ -29,6 +29,7 @@ from byheart.errors import (
     StoreError,
     StoreFull,
 )
+from byheart.memory import duplicates, transactions
 from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.references import find_passage, find_text, identify, locate
@@ -87,7 +88,7 @@ from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
 from byheart.system import clock
 from byheart.transfer.documents import write_document
-from byheart.upkeep import doctor, duplicates
+from byheart.upkeep import doctor
 from byheart.upkeep.api_keys import Doorkeeper
 from byheart.upkeep.usage_stats import Observer
 
@@ -336,7 +337,9 @@ class MemoryStore:
 
     def _pin(self, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
         name = check.check_label("memory_id", memory_id)
-        self._storage.pin(name, self._space(space), check.check_label("who", who), pinned=pinned)
+        transactions.pin(
+            self._storage, name, self._space(space), check.check_label("who", who), pinned=pinned
+        )
         return self._read_whole(name, space)
 
     def context(
@@ -464,7 +467,8 @@ class MemoryStore:
     ) -> Memory:
         """Say that another memory holds instead of this one; without `by`, that it holds again."""
         name = check.check_label("memory_id", memory_id)
-        self._storage.supersede(
+        transactions.supersede(
+            self._storage,
             name,
             check.check_optional_label("by", by),
             self._space(space),
@@ -501,7 +505,7 @@ class MemoryStore:
     def restore(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
         """Show a memory again that was forgotten, unless it was forgotten for good."""
         name = check.check_label("memory_id", memory_id)
-        self._storage.restore(name, self._space(space), check.check_label("who", who))
+        transactions.restore(self._storage, name, self._space(space), check.check_label("who", who))
         return self._read_whole(name, space)
 
     def cleanup(
@@ -564,7 +568,8 @@ class MemoryStore:
                 "others are missing" if not ids else f"{name} cannot be merged into itself",
                 "name the memory to keep, then those to be merged into it",
             )
-        return self._storage.merge(
+        return transactions.merge(
+            self._storage,
             name,
             ids,
             self._space(space),
@@ -1019,7 +1024,9 @@ class MemoryStore:
     ) -> RestoredSession:
         """Show again what was forgotten last of a session, all that went at one time."""
         name, where = check.check_label("session_id", session_id), self._space(space)
-        restored = self._storage.restore_session(name, where, check.check_label("who", who))
+        restored = transactions.restore_session(
+            self._storage, name, where, check.check_label("who", who)
+        )
         return RestoredSession(name, tuple(restored), len(restored))
 
     # --- Moving -------------------------------------------------------------------------------

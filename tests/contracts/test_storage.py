@@ -27,6 +27,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
+from byheart.memory import transactions
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
@@ -153,7 +154,7 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
         metadata={"k": [1, {"n": None}]},
         expires_at=datetime(2099, 1, 1, tzinfo=UTC),
     )
-    [result] = storage.write([made], MODEL)
+    [result] = transactions.write(storage, [made], MODEL)
     assert (result.status, result.memory_id) == ("created", made.memory.memory_id)
     with storage.searching() as reader:
         assert reader.memory(result.memory_id, "space") == made.memory
@@ -163,7 +164,7 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
 
 def test_some_chunks_of_a_memory_are_read_without_the_others(storage: Storage) -> None:
     made = draft("\n\n".join(f"## {number}\n\nwords" for number in range(9)))
-    [result] = storage.write([made], MODEL)
+    [result] = transactions.write(storage, [made], MODEL)
     with storage.reading() as reader:
         for part in (range(9), range(3, 6), range(7, 12), range(-2, 1), range(20, 30)):
             found = reader.chunks_of(result.memory_id, "space", part)
@@ -174,7 +175,7 @@ def test_some_chunks_of_a_memory_are_read_without_the_others(storage: Storage) -
 
 def test_chunks_under_a_heading_are_found_with_those_below_it_or_without(storage: Storage) -> None:
     made = draft('Before.\n\n# A "b"\n\none\n\n## B\n\ntwo\n\n### C\n\nthree\n\n## B\n\nfour\n')
-    [result] = storage.write([made, draft("## B\n\nelsewhere\n")], MODEL)[:1]
+    [result] = transactions.write(storage, [made, draft("## B\n\nelsewhere\n")], MODEL)[:1]
     tops: set[tuple[Heading, ...]] = {()}
     tops |= {each.headings[:depth] for each in made.chunks for depth in range(1, 4)}
     assert len(tops) == 5, "the two of one title are two"
@@ -190,8 +191,8 @@ def test_chunks_under_a_heading_are_found_with_those_below_it_or_without(storage
 
 def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
     first, again = draft("same", EAST, title="first"), draft("same", EAST, title="again")
-    storage.write([first], MODEL)
-    [result] = storage.write([again], MODEL)
+    transactions.write(storage, [first], MODEL)
+    [result] = transactions.write(storage, [again], MODEL)
     assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
     with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
@@ -199,9 +200,9 @@ def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
 
 def test_known_finds_exactly_what_is_stored(storage: Storage) -> None:
     stored, missing = draft("stored", EAST, session_id="s"), draft("missing", EAST)
-    storage.write([stored], MODEL)
+    transactions.write(storage, [stored], MODEL)
     elsewhere = key_of(stored)._replace(session_id=None)
-    known = storage.known([key_of(stored), key_of(missing), elsewhere])
+    known = transactions.known(storage, [key_of(stored), key_of(missing), elsewhere])
     assert set(known) == {key_of(stored)}
     assert known[key_of(stored)].memory_id == stored.memory.memory_id
 
@@ -210,37 +211,38 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
     good, bad = draft("good", EAST), draft("bad", EAST)
     bad = Draft(bad.memory, bad.chunks, bad.windows * 2, (), "tester")  # more windows than chunks
     with pytest.raises(ValueError):
-        storage.write([good, bad], MODEL)
+        transactions.write(storage, [good, bad], MODEL)
     with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 0
-    assert storage.known([key_of(good)]) == {}
+    assert transactions.known(storage, [key_of(good)]) == {}
     assert found(storage, "good") == []
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_removing_leaves_nothing_behind(storage: Storage) -> None:
     gone, kept = draft("apple one", EAST, entities=("Ann",)), draft("apple two", NORTH)
-    storage.write([gone, kept], MODEL)
+    transactions.write(storage, [gone, kept], MODEL)
     assert (
         storage.remove([gone.memory.memory_id, "unheard-of"], "space", tombstones=False).memories
         == 1
     )
     assert found(storage, "apple") == ["apple two"]
     assert [content for content, _ in near(storage, EAST)] == ["apple two"]
-    assert storage.known([key_of(gone)]) == {}
+    assert transactions.known(storage, [key_of(gone)]) == {}
     assert storage.vectors_of(MODEL, [gone.windows[0][0].text_hash]) == {}
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_removing_from_another_space_removes_nothing(storage: Storage) -> None:
     made = draft("apple", EAST)
-    storage.write([made], MODEL)
+    transactions.write(storage, [made], MODEL)
     assert storage.remove([made.memory.memory_id], "other", tombstones=False).memories == 0
     assert found(storage, "apple") == ["apple"]
 
 
 def test_words_rank_by_relevance_and_equals_by_age(storage: Storage) -> None:
-    storage.write(
+    transactions.write(
+        storage,
         [
             draft("plum and other words to fill", EAST),
             draft("plum plum", EAST),
@@ -257,13 +259,13 @@ def test_words_rank_by_relevance_and_equals_by_age(storage: Storage) -> None:
 
 
 def test_vectors_rank_by_cosine(storage: Storage) -> None:
-    storage.write([draft("w", WEST), draft("n", NORTH), draft("e", EAST)], MODEL)
+    transactions.write(storage, [draft("w", WEST), draft("n", NORTH), draft("e", EAST)], MODEL)
     assert near(storage, EAST) == [("e", 1.0), ("n", 0.0), ("w", -1.0)]
     assert near(storage, EAST, limit=1) == [("e", 1.0)]
 
 
 def test_a_chunk_without_vectors_has_no_cosine(storage: Storage) -> None:
-    storage.write([draft("without"), draft("with", EAST)], MODEL)
+    transactions.write(storage, [draft("without"), draft("with", EAST)], MODEL)
     with storage.searching() as reader:
         question = Question(Filter("space"), ["with", "without"], np.array(EAST, np.float32))
         found = reader.index.candidates(question, 10)
@@ -276,20 +278,20 @@ def test_a_chunk_without_vectors_has_no_cosine(storage: Storage) -> None:
 def test_a_chunk_is_as_near_as_its_best_window(storage: Storage) -> None:
     made = draft("two windows", EAST)
     windows = ((made.windows[0][0], Window(b"0" * 16, np.array(WEST, np.float32))),)
-    storage.write([Draft(made.memory, made.chunks, windows, (), "t")], MODEL)
+    transactions.write(storage, [Draft(made.memory, made.chunks, windows, (), "t")], MODEL)
     assert near(storage, WEST) == [("two windows", 1.0)]
     assert near(storage, EAST) == [("two windows", 1.0)]
 
 
 def test_the_first_model_that_brings_vectors_is_the_stores(storage: Storage) -> None:
-    storage.write([draft("without")], None)
+    transactions.write(storage, [draft("without")], None)
     assert storage.model() is None
-    storage.write([draft("with", EAST)], MODEL)
+    transactions.write(storage, [draft("with", EAST)], MODEL)
     assert storage.model() == MODEL
 
 
 def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> None:
-    storage.write([draft("first", title="T"), draft("second")], None)
+    transactions.write(storage, [draft("first", title="T"), draft("second")], None)
     waiting = storage.pending(10)
     assert [each.chunk.content for each in waiting] == ["first", "second"]
     assert waiting[0].title == "T"
@@ -304,7 +306,7 @@ def test_waiting_chunks_are_listed_of_some_memories_and_without_some_chunks(
     storage: Storage,
 ) -> None:
     first, second = draft("first"), draft("second")
-    storage.write([first, second, draft("third")], None)
+    transactions.write(storage, [first, second, draft("third")], None)
     waiting = storage.pending(10)
     ids = [first.memory.memory_id, second.memory.memory_id]
     assert [each.memory_id for each in waiting[:2]] == ids
@@ -318,7 +320,7 @@ def test_waiting_chunks_are_listed_of_some_memories_and_without_some_chunks(
 
 
 def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage) -> None:
-    storage.write([draft("text")], None)
+    transactions.write(storage, [draft("text")], None)
     [waiting] = storage.pending(10)
     made = Window(b"1" * 16, np.array(EAST, np.float32))
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}) == 0
@@ -327,7 +329,7 @@ def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage
 
 def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> None:
     made = draft("text")
-    storage.write([made], None)
+    transactions.write(storage, [made], None)
     [waiting] = storage.pending(10)
     window = Window(b"1" * 16, np.array(EAST, np.float32))
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
@@ -340,7 +342,7 @@ def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> 
 def test_a_waiting_chunk_knows_the_chunk_before_it(storage: Storage) -> None:
     made = draft("\n\n".join(f"Paragraph {n} has some words. " * 4 for n in range(3)))
     assert len(made.chunks) > 1
-    storage.write([made], None)
+    transactions.write(storage, [made], None)
     waiting = storage.pending(10)
     assert waiting[0].before is None
     assert [each.before for each in waiting[1:]] == list(made.chunks[:-1])
@@ -348,7 +350,7 @@ def test_a_waiting_chunk_knows_the_chunk_before_it(storage: Storage) -> None:
 
 def test_vectors_of_texts_embedded_before_are_found_again(storage: Storage) -> None:
     made = draft("text", EAST)
-    storage.write([made], MODEL)
+    transactions.write(storage, [made], MODEL)
     text_hash = made.windows[0][0].text_hash
     known = storage.vectors_of(MODEL, [text_hash, b"?" * 16])
     assert list(known) == [text_hash]
@@ -362,8 +364,8 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
     storage: Storage, other: Model
 ) -> None:
     # Two processes with different models can both find the store without one, and both write.
-    storage.write([draft("ours", EAST)], MODEL)
-    storage.write([draft("theirs", EAST[: other.dimensions])], other)
+    transactions.write(storage, [draft("ours", EAST)], MODEL)
+    transactions.write(storage, [draft("theirs", EAST[: other.dimensions])], other)
     assert storage.model() == MODEL
     assert near(storage, EAST) == [("ours", 1.0)]
     assert [each.chunk.content for each in storage.pending(10)] == ["theirs"]
@@ -371,7 +373,8 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
 
 
 def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
-    storage.write(
+    transactions.write(
+        storage,
         [
             draft("ours", EAST, session_id="s1"),
             draft("theirs", NORTH, session_id="s2"),
@@ -395,9 +398,9 @@ def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
 
 def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
     one, other = open_storage(), open_storage()
-    one.write([draft("apple one", EAST)], MODEL)
+    transactions.write(one, [draft("apple one", EAST)], MODEL)
     with one.searching() as reader:
-        other.write([draft("apple two", NORTH)], MODEL)
+        transactions.write(other, [draft("apple two", NORTH)], MODEL)
         question = Question(Filter(space="space"), query_terms("apple"), None)
         assert len(reader.index.candidates(question, 10).chunk_nos) == 1
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
@@ -409,15 +412,15 @@ def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
     one, other = open_storage(), open_storage()
     for number in range(5):
         made = draft(f"apple {number}", EAST)
-        one.write([made], MODEL)
+        transactions.write(one, [made], MODEL)
         assert len(found(other, "apple")) == number + 1
     one.remove([made.memory.memory_id], "space", tombstones=False)
     assert len(found(other, "apple")) == 4
 
 
 def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> None:
-    storage.write([draft(f"apple {n}", EAST) for n in range(5)], MODEL)
-    storage.write([draft("apple pending")], None)
+    transactions.write(storage, [draft(f"apple {n}", EAST) for n in range(5)], MODEL)
+    transactions.write(storage, [draft("apple pending")], None)
     before = (found(storage, "apple"), near(storage, EAST), len(storage.pending(10)))
     for change in (storage.rebuild, storage.optimize, storage.refresh):
         change()
@@ -427,7 +430,8 @@ def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> 
 
 def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
     now = datetime.now(UTC)
-    storage.write(
+    transactions.write(
+        storage,
         [
             draft(f"text {n}", EAST, session_iter=n // 2, created_at=now + timedelta(seconds=n))
             for n in range(6)
@@ -441,7 +445,7 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
 
 
 def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
-    storage.write([draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
+    transactions.write(storage, [draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
     with storage.searching() as reader:
         either, phrase = (
@@ -458,7 +462,9 @@ def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
 
 
 def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -> None:
-    storage.write([draft("one", EAST, session_id="s"), draft("two", EAST, space="b")], MODEL)
+    transactions.write(
+        storage, [draft("one", EAST, session_id="s"), draft("two", EAST, space="b")], MODEL
+    )
     status = storage.status("space")
     assert status.store == storage.location
     assert str(tmp_path) in storage.location
@@ -480,7 +486,7 @@ def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_swit
     open_storage: Open,
 ) -> None:
     storage, other = open_storage(), open_storage()
-    storage.write([draft("first", EAST), draft("second", NORTH)], MODEL)
+    transactions.write(storage, [draft("first", EAST), draft("second", NORTH)], MODEL)
     storage.generations.begin(NEXT)
     assert storage.generations.count_lacking(NEXT) == (2, 2)
     assert storage.generations.switch(NEXT, 0) is None
@@ -499,10 +505,10 @@ def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_swit
 
 
 def test_after_a_switch_exactly_the_chunks_without_vectors_wait_for_them(storage: Storage) -> None:
-    storage.write([draft("first", EAST)], MODEL)
+    transactions.write(storage, [draft("first", EAST)], MODEL)
     storage.generations.begin(NEXT)
     beside(storage, (1.0, 0.0))
-    storage.write([draft("second", NORTH)], MODEL)
+    transactions.write(storage, [draft("second", NORTH)], MODEL)
     assert storage.generations.switch(NEXT, 0) is None
     assert storage.generations.switch(NEXT, 1) == 1
     assert [each.chunk.content for each in storage.pending(10)] == ["second"]
@@ -517,15 +523,17 @@ def test_after_a_switch_exactly_the_chunks_without_vectors_wait_for_them(storage
 def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage) -> None:
     assert storage.generations.spec_of(MODEL) is None
     storage.generations.note(MODEL, EmbedderSpec("hash", "hash-3"))
-    storage.write([draft("text", EAST)], MODEL)
+    transactions.write(storage, [draft("text", EAST)], MODEL)
     storage.generations.note(MODEL, None)
     assert storage.generations.spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
     assert storage.generations.spec_of(NEXT) is None
 
 
 def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage) -> None:
-    storage.write([draft("one", entities=("Ant", "Bee")), draft("two", entities=("ant",))], None)
-    storage.write([draft("far", entities=("Ant",), space="other")], None)
+    transactions.write(
+        storage, [draft("one", entities=("Ant", "Bee")), draft("two", entities=("ant",))], None
+    )
+    transactions.write(storage, [draft("far", entities=("Ant",), space="other")], None)
     with storage.reading() as reader:
         listed, total = reader.entities("space", None, 1, 0)
     assert [(each.name, each.memories) for each in listed] == [("Ant", 2)]
@@ -546,7 +554,7 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
 def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage) -> None:
     nearly = (0.98, 0.199, 0.0)
     made = [draft("one", EAST, tags=("a",)), draft("two", nearly), draft("three", NORTH)]
-    storage.write(made, MODEL)
+    transactions.write(storage, made, MODEL)
     first, second = (each.memory.memory_id for each in made[:2])
     with storage.searching() as reader:
         found = reader.resembling(second, "space", 0.9, 5)
@@ -554,12 +562,12 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
         [double] = reader.doubles(Filter("space"), 0.9)
         assert double[:2] == (first, second)
         assert reader.doubles(Filter("space"), 0.99) == []
-    merged = storage.merge(second, [first], "space", "tester", None)
+    merged = transactions.merge(storage, second, [first], "space", "tester", None)
     assert (merged.tags, merged.version) == (("a",), 2)
     with storage.searching() as reader:
         assert reader.doubles(Filter("space"), 0.9) == []
         assert reader.memory(first, "space") is None
-    assert storage.restore(first, "space", "tester")
+    assert transactions.restore(storage, first, "space", "tester")
 
 
 def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> None:
@@ -569,11 +577,13 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
         draft("again", kind="message", session_id="s", role="user", created_at=now),
         draft("last", session_id="s", role="tool", created_at=now - timedelta(hours=1)),
     ]
-    assert [each.status for each in storage.write(said, None)] == ["created"] * 3
-    storage.write([draft("again", kind="message", session_id="s")], None)  # saved, not said
+    assert [each.status for each in transactions.write(storage, said, None)] == ["created"] * 3
+    transactions.write(
+        storage, [draft("again", kind="message", session_id="s")], None
+    )  # saved, not said
     hour_ago = now - timedelta(hours=1)
     first = draft("first", session_id="s", role="tool", created_at=hour_ago)
-    storage.write([replace(first, placed_at=now - timedelta(hours=2))], None)
+    transactions.write(storage, [replace(first, placed_at=now - timedelta(hours=2))], None)
     where = Filter("space", session_id="s", include_global=False)
     with storage.reading() as reader:
         listed = [each.content for each in reader.turns(where, (), 9, 0, latest=False)]
@@ -584,43 +594,43 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
         assert reader.count_turns(Filter("other", session_id="s"), ()) == 0
         salient = reader.salient_turns(where, (), 1)
         assert [each.summary for each in salient] == ["first"]
-    assert storage.known([key_of(said[0])]) == {}
+    assert transactions.known(storage, [key_of(said[0])]) == {}
 
 
 def test_a_client_id_names_one_turn_of_a_session(storage: Storage) -> None:
     said = {"session_id": "s", "role": "user", "client_id": "a"}
-    [made] = storage.write([draft("one", **said)], None)
+    [made] = transactions.write(storage, [draft("one", **said)], None)
     again = draft("other words", kind="file", session_id="s", role="user", client_id="a")
     elsewhere = draft("one", session_id="t", role="user", client_id="a")
     with pytest.raises(Conflict, match="another text"):
-        storage.write([elsewhere, again], None)
-    assert not storage.known([key_of(elsewhere)]), "refused as a whole"
-    same, other = storage.write([draft("one", **said), elsewhere], None)
+        transactions.write(storage, [elsewhere, again], None)
+    assert not transactions.known(storage, [key_of(elsewhere)]), "refused as a whole"
+    same, other = transactions.write(storage, [draft("one", **said), elsewhere], None)
     assert (same.status, same.memory_id) == ("unchanged", made.memory_id)
     assert other.status == "created"
-    storage.forget([made.memory_id], "space", "tester", None)
-    [hidden] = storage.write([draft("one", **said)], None)
+    transactions.forget(storage, [made.memory_id], "space", "tester", None)
+    [hidden] = transactions.write(storage, [draft("one", **said)], None)
     assert hidden.memory_id == made.memory_id
-    assert storage.restore(made.memory_id, "space", "tester")
+    assert transactions.restore(storage, made.memory_id, "space", "tester")
 
 
 def test_pins_are_listed_as_they_were_set_where_they_can_be_seen(storage: Storage) -> None:
     made = [draft("one"), draft("two", session_id="s"), draft("three", session_id="t")]
-    storage.write(made, None)
+    transactions.write(storage, made, None)
     one, two, three = (each.memory.memory_id for each in made)
     for memory_id in (two, one, three):
-        storage.pin(memory_id, "space", "tester", pinned=True)
+        transactions.pin(storage, memory_id, "space", "tester", pinned=True)
     where = Filter("space", session_id="s")
     with storage.reading() as reader:
         assert [each.memory_id for each in reader.pinned(where)] == [two, one]
-    storage.pin(two, "space", "tester", pinned=False)
-    storage.forget([one], "space", "tester", None)
+    transactions.pin(storage, two, "space", "tester", pinned=False)
+    transactions.forget(storage, [one], "space", "tester", None)
     with storage.reading() as reader:
         assert reader.pinned(where) == []
 
 
 def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:
-    storage.write([draft("apple", EAST), draft("plum")], MODEL)
+    transactions.write(storage, [draft("apple", EAST), draft("plum")], MODEL)
     with storage.searching() as reader:
         terms = query_terms("apple plum")
         found = reader.index.candidates(Question(Filter("space"), terms, None), 9)

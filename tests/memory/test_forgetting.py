@@ -15,7 +15,7 @@ import pytest
 
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreBusy
 from byheart.model import GRANULARITIES, MODES
-from byheart.storage.sqlite import versions
+from byheart.storage.sql import versions
 from byheart.storage.sqlite.database import Database
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine

@@ -168,17 +168,17 @@ def test_what_was_saved_is_there_when_everybody_opened_it_again(
 def test_a_log_that_is_deleted_while_a_save_is_under_way_is_not_acknowledged(
     open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from byheart.storage.sqlite import writing
+    from byheart.memory import transactions
 
     store = open_store()
     store.save("first")
-    real = writing.insert
+    real = transactions.insert
 
     def insert_and_delete(*given):  # type: ignore[no-untyped-def]
         path.with_name("memory.db-wal").unlink()
         return real(*given)
 
-    monkeypatch.setattr(writing, "insert", insert_and_delete)
+    monkeypatch.setattr(transactions, "insert", insert_and_delete)
     with pytest.raises(StoreUnreachable):
         store.save("second")
 

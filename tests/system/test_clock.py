@@ -11,8 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
+from byheart.memory import turn_places
 from byheart.model import MODES
-from byheart.storage.sqlite import SqliteStorage, migrations, turn_order
+from byheart.storage.sqlite import SqliteStorage, migrations
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
 from tests.conftest import OpenStore
@@ -304,7 +305,7 @@ def test_a_store_from_before_has_its_turns_in_the_order_of_time(
     rows = dict(
         apsw.Connection(str(path)).execute("SELECT memory_id, turn_no FROM memories").fetchall()
     )
-    assert rows[f"{changed}@1"] == rows[changed] == 2 * turn_order.STEP
+    assert rows[f"{changed}@1"] == rows[changed] == 2 * turn_places.STEP
 
 
 # --- Versions ---------------------------------------------------------------------------------

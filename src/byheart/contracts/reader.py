@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model, Vectors
 from byheart.contracts.index import Index
+from byheart.contracts.records import DedupKey
+from byheart.contracts.writer import Held
 from byheart.model import (
     Chunk,
     Entity,
@@ -106,6 +108,10 @@ class Reader(Protocol):
 
         With `below`, include the chunks under deeper headings.
         """
+        ...
+
+    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, Held]:
+        """Find the memories that already hold texts, expired or not."""
         ...
 
     def memory(self, memory_id: str, space: str) -> Memory | None:

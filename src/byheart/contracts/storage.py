@@ -13,17 +13,16 @@ from byheart.contracts.ledger import Ledger
 from byheart.contracts.reader import Reader
 from byheart.contracts.records import (
     DedupKey,
-    Draft,
     Dump,
     EntityRecord,
     Loaded,
     PendingChunk,
     Record,
-    Revision,
     Window,
 )
 from byheart.contracts.workspaces import Workspaces
-from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status, Token
+from byheart.contracts.writer import Writer
+from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
 
 
 class Generations(Protocol):
@@ -157,49 +156,12 @@ class Storage(Protocol):
         """Open a consistent view for ranking and counting as well."""
         ...
 
-    def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
-        """Write memories; leave a text alone that its space, session and kind already hold.
-
-        If the client id of a turn already has another text, raise `Conflict` and write nothing.
-        """
-        ...
-
-    def revise(self, revision: Revision, model: Model | None) -> SaveResult:
-        """Change a memory, unless its version is no longer the one the revision was made from."""
-        ...
-
-    def supersede(
-        self, old: str, new: str | None, space: str, who: str, reason: str | None
-    ) -> None:
-        """Record which memory supersedes another; with `None`, make the memory valid again."""
-        ...
-
-    def forget(
-        self, memory_ids: Sequence[str], space: str, who: str, reason: str | None
-    ) -> list[str]:
-        """Hide memories with all their texts; give the ids of those that were not hidden before."""
-        ...
-
-    def restore(self, memory_id: str, space: str, who: str) -> bool:
-        """Restore a hidden memory; say whether it had been hidden."""
-        ...
-
-    def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
-        """Restore the memories of a session that were hidden last; give their ids."""
+    def writing(self) -> AbstractContextManager[Writer]:
+        """Open one transaction that reads and writes: all of it is done, or nothing."""
         ...
 
     def forget_emitted(self, space: str, session_id: str) -> None:
         """Remove the record of passages that were given to a session."""
-        ...
-
-    def merge(
-        self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
-    ) -> Merged:
-        """Add the labels and accesses of other memories to one memory, and hide the others."""
-        ...
-
-    def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-        """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
         ...
 
     def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
@@ -232,10 +194,6 @@ class Storage(Protocol):
 
     def settle_emitted(self) -> None:
         """Make recorded emissions visible to readers, unless another process is writing now."""
-        ...
-
-    def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
-        """Find which texts are stored already."""
         ...
 
     def model(self) -> Model | None:

@@ -8,6 +8,7 @@ from itertools import islice
 
 from byheart.contracts import DedupKey, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
+from byheart.memory import transactions
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import (
     Filter,
@@ -96,7 +97,7 @@ class Sessions:
             requests = [_copied(memory, who) for memory in batch]
             saved: Sequence[SaveResult | None]
             if dry_run:
-                known = self._storage.known([request.key for request in requests])
+                known = transactions.known(self._storage, [request.key for request in requests])
                 saved = [known.get(request.key) for request in requests]
             else:
                 made = saved = self._saver.save(requests)
@@ -131,7 +132,9 @@ class Sessions:
             copies = reader.copies_of(list(fresh), space)
         for copy, source in copies:
             if copy != fresh[source]:
-                self._storage.supersede(copy, fresh[source], space, who, "promoted again")
+                transactions.supersede(
+                    self._storage, copy, fresh[source], space, who, "promoted again"
+                )
 
 
 def _all_of(left: ResumedSession) -> Iterator[Memory]:

@@ -20,6 +20,7 @@ from byheart.conversation.prompt import (
     read_identity_files,
 )
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
+from byheart.memory import transactions
 from byheart.memory.saving import (
     OnEmbedded,
     Saver,
@@ -102,7 +103,9 @@ class Recorder:
         return results
 
     def _first_conflict(self, turns: Sequence[SaveRequest]) -> int:
-        known = self._storage.known([turn.key for turn in turns if turn.client_id is not None])
+        known = transactions.known(
+            self._storage, [turn.key for turn in turns if turn.client_id is not None]
+        )
         given: dict[tuple[str, str | None, str], tuple[str, int]] = {}
         conflicts = (
             _find_conflict(turn, at, known.get(turn.key), given) for at, turn in enumerate(turns)
@@ -146,7 +149,9 @@ class Recorder:
         number = 0
         given: dict[tuple[str, str | None, str], tuple[str, int]] = {}
         for turns in batches:
-            known = self._storage.known([turn.key for turn in turns if turn.client_id is not None])
+            known = transactions.known(
+                self._storage, [turn.key for turn in turns if turn.client_id is not None]
+            )
             for at, turn in enumerate(turns):
                 conflict = _find_conflict(turn, number + at, known.get(turn.key), given)
                 if conflict is not None:
@@ -230,7 +235,7 @@ class Recorder:
         else:
             memory_id = current.memory_id
             if current.forgotten_at is not None:
-                self._storage.restore(memory_id, space, who)
+                transactions.restore(self._storage, memory_id, space, who)
             elif _says_the_same(current, content, about):
                 about = current.metadata
         change = {"content": content, "metadata": about}

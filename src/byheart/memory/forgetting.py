@@ -10,6 +10,7 @@ from typing import Any
 
 from byheart.contracts import Reader, Storage
 from byheart.errors import InvalidInput, NotFound
+from byheart.memory import transactions
 from byheart.model import Filter, Forgotten
 from byheart.model import checks as check
 from byheart.model.filters import make_filter
@@ -147,7 +148,7 @@ class Forgetter:
         if dry_run or not chosen:
             return done
         if not hard:
-            hidden = self._storage.forget(chosen, space, who, reason)
+            hidden = transactions.forget(self._storage, chosen, space, who, reason)
             return replace(done, memory_ids=tuple(hidden), count=len(hidden))
         self._clear_queries()  # an erased text may also be a cached question
         removal = self._storage.remove(chosen, space, tombstones=True)

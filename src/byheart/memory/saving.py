@@ -27,6 +27,7 @@ from byheart.embedding.vectorizer import (
 )
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
+from byheart.memory import transactions
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
@@ -247,7 +248,7 @@ class Saver:
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
         """Save a batch in one transaction; what is there already gets the vectors it lacks."""
-        known = self._storage.known([request.key for request in requests])
+        known = transactions.known(self._storage, [request.key for request in requests])
         for request in requests:
             if request.key in known and request.contradicts(known[request.key]):
                 raise other_words(request, known[request.key])
@@ -261,7 +262,7 @@ class Saver:
             self.draft(request, chunks, by_chunk(chunks, windows), format_)
             for request, chunks, format_ in chunked
         ]
-        written = self._storage.write(drafts, made.model) if drafts else []
+        written = transactions.write(self._storage, drafts, made.model) if drafts else []
         waiting = list(chain.from_iterable(wanted))
         reason = self.note_refused(written, waiting, made)
         results = iter(written)

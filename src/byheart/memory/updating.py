@@ -14,6 +14,7 @@ from typing import Any
 from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
 from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
+from byheart.memory import transactions
 from byheart.memory.saving import (
     Saver,
     SaveRequest,
@@ -70,7 +71,7 @@ class Changer:
             if not revision.changes and revision.expected_version == current.version:
                 return tell_secrets(request, self._unchanged(current))
             try:
-                result = self._storage.revise(revision, made.model)
+                result = transactions.revise(self._storage, revision, made.model)
             except VersionConflict:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
@@ -81,7 +82,9 @@ class Changer:
 
     def _unchanged(self, current: Memory) -> SaveResult:
         key = key_of(current)
-        known = self._storage.known([key]).get(key)  # an expired one is not known there
+        known = transactions.known(self._storage, [key]).get(
+            key
+        )  # an expired one is not known there
         return known or SaveResult(
             current.memory_id,
             "unchanged",

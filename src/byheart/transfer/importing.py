@@ -30,6 +30,7 @@ from byheart.errors import (
     StoreFull,
     TooManyChunks,
 )
+from byheart.memory import transactions
 from byheart.memory.saving import Saver, SaveRequest, check_request, look_for_secrets
 from byheart.model import (
     Imported,
@@ -246,7 +247,7 @@ class Importer:
             assert source.folder is not None, "it stands in one"
             return self._take_own(item.path, source.folder)
         key = adopter.key_of_output(item)
-        if key is not None and self._storage.known([key]):
+        if key is not None and transactions.known(self._storage, [key]):
             # The secret scan takes ten times as long, so it is not repeated for a known output.
             adopter.pass_over(key)
             self._counts.unchanged += 1
@@ -265,7 +266,7 @@ class Importer:
         for request in requests:
             distinct.setdefault(request.key, request)
         keys = list(distinct)
-        known, erased = self._storage.known(keys), self._erased(keys)
+        known, erased = transactions.known(self._storage, keys), self._erased(keys)
         self._counts.unchanged += len(requests) - len(distinct)
         fresh = []
         for request in distinct.values():
@@ -324,7 +325,7 @@ class Importer:
                 results = self._keep_turns(turns)
             except Conflict:
                 # One turn was logged meanwhile with another text; the turns before it are stored.
-                known = self._storage.known([turn.key for turn in turns])
+                known = transactions.known(self._storage, [turn.key for turn in turns])
                 left = [turn for turn in turns if turn.key not in known]
                 if len(left) == len(turns):
                     raise
@@ -487,7 +488,7 @@ class Importer:
         self._counts.refused += len(requests) - len(wanted)
         if self._dry_run:
             keys = {request.key for request in wanted}
-            there = self._storage.known(list(keys)).keys() | (keys & self._met)
+            there = transactions.known(self._storage, list(keys)).keys() | (keys & self._met)
             self._met |= keys
             self._counts.imported += len(keys) - len(there)
             self._counts.unchanged += len(wanted) - len(keys) + len(there)

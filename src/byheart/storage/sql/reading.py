@@ -9,8 +9,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from byheart.contracts import (
+    DedupKey,
     Double,
     FoundChunk,
+    Held,
     Model,
     SaidTurn,
     Standing,
@@ -32,6 +34,7 @@ from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import conversation, emissions, entities, sessions, versions
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.rows import (
     FOUND,
     MEMORY,
@@ -152,6 +155,12 @@ class SqlReader:
             (self._text_row(memory_id, space), space, exactly, further),
         )
         return [to_found_chunk(row) for row in rows]
+
+    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, Held]:
+        """Find the memories that already hold texts, expired or not."""
+        rows = SqlMemoryRows(self._connection)
+        found = {key: rows.find(key) for key in keys}
+        return {key: held for key, held in found.items() if held is not None}
 
     def memory(self, memory_id: str, space: str) -> Memory | None:
         """Fetch one memory whole."""

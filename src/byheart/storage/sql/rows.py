@@ -129,6 +129,18 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
     return columns
 
 
+def encode_fields(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the columns of some fields, as the database stores them."""
+    return {
+        name: to_micros(value)
+        if isinstance(value, datetime)
+        else _ENCODERS.get(BY_NAME[name].codec, _as_it_is)(value)
+        if name in BY_NAME
+        else value
+        for name, value in values.items()
+    }
+
+
 def life_of(text: StoredText) -> dict[str, Any]:
     """Give the columns that change in the life of a memory: what an import brings with it."""
     return {

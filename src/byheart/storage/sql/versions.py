@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from byheart.contracts import DedupKey, Model, Revision, key_of
+from byheart.contracts import DedupKey, Model, NewText, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
@@ -105,9 +105,8 @@ def replace_text(
     )
     assert revision.text is not None
     turn_no = _place(connection, memory_no, memory)
-    fresh_no, _ = writing.insert_text(
-        connection, memory, turn_no, revision.derived, *revision.text, model
-    )
+    text = NewText(memory, revision.derived, *revision.text, turn_no)
+    fresh_no, _ = writing.insert_text(connection, text, model)
     connection.run(
         "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
         "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from byheart.contracts import DedupKey, Draft, Model, Window
+from byheart.contracts import DedupKey, Draft, Inserted, Model, NewText, Window
 from byheart.errors import Conflict
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
@@ -17,7 +17,7 @@ from byheart.storage.sql.changes import record_change as record_change
 from byheart.storage.sql.changes import record_switch as record_switch
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.rows import columns_of, headings_json
+from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
 
 _FOUND = """
     SELECT memory_id, lower(hex(content_hash)), created_at, version,
@@ -81,9 +81,8 @@ def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveRes
     memory = draft.memory
     at = None if draft.placed_at is None else to_micros(draft.placed_at)
     turn_no = turn_order.place(connection, memory.space, memory.session_id, at)
-    memory_no, pending = insert_text(
-        connection, memory, turn_no, draft.derived, draft.chunks, draft.windows, model
-    )
+    text = NewText(memory, draft.derived, draft.chunks, draft.windows, turn_no)
+    memory_no, pending = insert_text(connection, text, model)
     connection.run(
         "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
         (memory_no, to_micros(memory.created_at), draft.who),
@@ -98,35 +97,29 @@ def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveRes
     )
 
 
-def insert_text(
-    connection: Connection,
-    memory: Memory,
-    turn_no: int | None,
-    derived: Iterable[str],
-    chunks: Sequence[Chunk],
-    windows: Sequence[Sequence[Window]],
-    model: Model | None,
-) -> tuple[int, int]:
-    """Write a memory's row and its text; give its number and how many chunks lack vectors."""
+def insert_text(connection: Connection, text: NewText, model: Model | None) -> Inserted:
+    """Write a text with its chunks, keywords, vectors and labels."""
+    memory = text.memory
     # A text that is saved again is wanted, even if it was once forgotten for good.
     connection.run(
         "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
         (memory.space, bytes.fromhex(memory.content_hash)),
     )
     row = {
-        **columns_of(memory, derived),
-        "turn_no": turn_no,
+        **columns_of(memory, text.derived),
+        "turn_no": text.turn_no,
         "since_at": to_micros(memory.updated_at),
+        **encode_fields(text.life),
     }
     memory_no, pending = insert_row(connection, row), 0
     model_no = None if model is None else activate(connection, model)
-    for chunk, made in zip(chunks, windows, strict=True):
+    for chunk, made in zip(text.chunks, text.windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
         pending += not embed_chunk(connection, chunk_no, chunk, model_no, made)
     insert_labels(connection, memory_no, memory)
     record_change(connection, [memory_no])
-    return memory_no, pending
+    return Inserted(memory_no, pending)
 
 
 def insert_row(connection: Connection, row: Mapping[str, object]) -> int:

@@ -14,7 +14,6 @@ import numpy as np
 
 from byheart.contracts import (
     DedupKey,
-    Draft,
     Dump,
     EntityRecord,
     Ledger,
@@ -23,24 +22,19 @@ from byheart.contracts import (
     PendingChunk,
     Reader,
     Record,
-    Revision,
     Vectors,
     Window,
-    key_of,
+    Writer,
 )
 from byheart.errors import StoreUnreachable
 from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
-from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
+from byheart.model import Entity, Finding, Inventory, Removal, Status
 from byheart.storage.sql import (
-    conversation,
     emissions,
     entities,
-    merging,
     pruning,
-    sessions,
     transfer,
-    versions,
     writing,
 )
 from byheart.storage.sql.accesses import Accesses
@@ -51,6 +45,7 @@ from byheart.storage.sql.generations import Generations, to_embed
 from byheart.storage.sql.reading import SqlReader
 from byheart.storage.sql.rows import CHUNK
 from byheart.storage.sql.workspaces import SqliteWorkspaces
+from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import copying, examination, files, mending
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
@@ -161,63 +156,16 @@ class SqliteStorage:
                         self._index.start_anew()
             yield reader
 
-    def write(self, drafts: Sequence[Draft], model: Model | None) -> list[SaveResult]:
-        """Write memories; leave a text alone that its space, session and kind already hold."""
-        results = []
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """Open one transaction that reads and writes: all of it is done, or nothing."""
         with self._database.writing() as connection:
-            for draft in drafts:
-                same = writing.find_same(connection, key_of(draft.memory))
-                writing.refuse_other_words(draft.memory, same)
-                if same is None:
-                    versions.set_aside(connection, draft.memory, draft.who)
-                results.append(same or writing.insert(connection, draft, model))
-        return results
-
-    def revise(self, revision: Revision, model: Model | None) -> SaveResult:
-        """Change a memory, unless its version is no longer the one the revision was made from."""
-        with self._database.writing() as connection:
-            return versions.revise(connection, revision, model)
-
-    def supersede(
-        self, old: str, new: str | None, space: str, who: str, reason: str | None
-    ) -> None:
-        """Record which memory supersedes another; with `None`, make the memory valid again."""
-        with self._database.writing() as connection:
-            versions.supersede(connection, old, new, space, who, reason)
-
-    def forget(
-        self, memory_ids: Sequence[str], space: str, who: str, reason: str | None
-    ) -> list[str]:
-        """Hide memories with all their texts; give the ids of those that were not hidden before."""
-        with self._database.writing() as connection:
-            return versions.forget(connection, memory_ids, space, who, reason)
-
-    def restore(self, memory_id: str, space: str, who: str) -> bool:
-        """Restore a hidden memory; say whether it had been hidden."""
-        with self._database.writing() as connection:
-            return versions.restore(connection, memory_id, space, who)
-
-    def restore_session(self, session_id: str, space: str, who: str) -> list[str]:
-        """Restore the memories of a session that were hidden last; give their ids."""
-        with self._database.writing() as connection:
-            return sessions.restore(connection, session_id, space, who)
+            yield SqlWriter(connection)
 
     def forget_emitted(self, space: str, session_id: str) -> None:
         """Remove the record of passages that were given to a session."""
         with self._database.writing() as connection:
             emissions.forget(connection, space, session_id)
-
-    def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-        """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
-        with self._database.writing() as connection:
-            conversation.pin(connection, memory_id, space, who, pinned=pinned)
-
-    def merge(
-        self, keep: str, others: Sequence[str], space: str, who: str, reason: str | None
-    ) -> Merged:
-        """Add the labels and accesses of other memories to one memory, and hide the others."""
-        with self._database.writing() as connection:
-            return merging.merge(connection, keep, others, space, who, reason)
 
     def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
         """Give an entity another name; the old name stays as an alias."""
@@ -248,12 +196,6 @@ class SqliteStorage:
     def settle_emitted(self) -> None:
         """Make recorded emissions visible to readers, unless another process is writing now."""
         self._emissions.settle()
-
-    def known(self, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
-        """Find which texts are stored already."""
-        with self._database.reading() as connection:
-            found = {key: writing.find_same(connection, key) for key in keys}
-        return {key: result for key, result in found.items() if result is not None}
 
     def model(self) -> Model | None:
         """Name the model whose vectors this store holds."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from byheart.contracts import Double, Storage
 from byheart.language import distinct_words as particulars
+from byheart.memory import transactions
 from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
 
 
@@ -26,7 +27,7 @@ def dedupe(
     if apply:
         for each in page:
             others = [other.memory_id for other in each.others]
-            storage.merge(each.keep, others, where.space, who, None)
+            transactions.merge(storage, each.keep, others, where.space, who, None)
     return Dedupe(
         proposals=tuple(page),
         total=len(proposals),

@@ -1,0 +1,251 @@
+"""Look up and change the rows of memories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from byheart.contracts import (
+    DedupKey,
+    Held,
+    Inserted,
+    MemoryChange,
+    Model,
+    NewText,
+    Places,
+    Window,
+)
+from byheart.model import Memory, to_wire
+from byheart.model.times import from_micros, to_micros
+from byheart.storage.sql import writing
+from byheart.storage.sql.changes import record_change
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import CHUNK, MEMORY, encode_fields, to_chunk, to_memory
+
+_HELD = """
+    SELECT m.memory_no, m.memory_id, m.space, m.session_id, m.kind, lower(hex(m.content_hash)),
+        m.role IS NOT NULL, m.client_id, m.version, m.created_at, m.since_at, m.expires_at,
+        m.forgotten_at, CASE WHEN m.forgotten_at IS NOT NULL THEN (
+            SELECT who FROM history h WHERE h.memory_no = m.memory_no AND operation = 'forget'
+            ORDER BY history_no DESC LIMIT 1) END,
+        m.superseded_by, m.superseded_at, m.pinned_at, m.accessed_at, m.access_count, m.turn_no,
+        (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
+        (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
+         WHERE c.memory_no = m.memory_no)
+    FROM memories m"""
+_SAME_TEXT = """
+    WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
+        AND forgotten_at IS NULL AND replaced_at IS NULL AND role IS NULL AND client_id IS NULL"""
+# A client id names the same memory even if that memory is hidden or has expired.
+_SAME_CLIENT_ID = """
+    WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
+_HIDDEN_LAST = """
+    WHERE m.space = ?1 AND m.session_id = ?2 AND m.version_of IS NULL AND m.forgotten_at = (
+        SELECT forgotten_at FROM memories JOIN history USING (memory_no)
+        WHERE space = ?1 AND session_id = ?2 AND version_of IS NULL AND forgotten_at IS NOT NULL
+            AND operation = 'forget' ORDER BY history_no DESC LIMIT 1)
+    ORDER BY m.memory_no"""
+_SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS NULL"
+_COPY_VECTORS = (
+    "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
+    "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
+    "INSERT INTO pending_vectors (chunk_no) SELECT ? FROM pending_vectors WHERE chunk_no = ?",
+)
+
+
+class SqlMemoryRows:
+    """Look up and change the rows of memories within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, key: DedupKey) -> Held | None:
+        """Find the visible memory that holds a text, expired or not."""
+        condition, values = _same(key)
+        row = self._connection.get(_HELD + condition, values)
+        return None if row is None else _to_held(row)
+
+    def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
+        """Give memories, hidden or not, in the order asked; leave out unknown ids."""
+        condition = " WHERE memory_id = ? AND space = ? AND version_of IS NULL"
+        rows = (
+            self._connection.get(_HELD + condition, (memory_id, space)) for memory_id in memory_ids
+        )
+        return [_to_held(row) for row in rows if row is not None]
+
+    def superseded_by(self, memory_id: str, space: str) -> list[Held]:
+        """Give the memories that one memory supersedes."""
+        condition = " WHERE superseded_by = ? AND space = ? AND version_of IS NULL"
+        return [
+            _to_held(row) for row in self._connection.all(_HELD + condition, (memory_id, space))
+        ]
+
+    def hidden_last(self, session_id: str, space: str) -> list[Held]:
+        """Give the memories of a session that were hidden last, all at one moment."""
+        return [
+            _to_held(row) for row in self._connection.all(_HELD + _HIDDEN_LAST, (space, session_id))
+        ]
+
+    def memory(self, memory_no: int) -> Memory:
+        """Give the whole memory of a row."""
+        row = self._connection.get(
+            f"SELECT {MEMORY} FROM memories m WHERE m.memory_no = ?", (memory_no,)
+        )
+        return to_memory(row)
+
+    def places(self, space: str, session_id: str, at: datetime | None) -> Places:
+        """Give the last place of a session, and the places before and after a moment."""
+        get, session = self._connection.get, (space, session_id)
+        if at is None:
+            return Places(get(f"SELECT max(turn_no) {_SESSION}", session), None, None)
+        # Begin at the end: most turns are later than all others. A plain `created_at` would make
+        # SQLite read and sort the whole session. The running summary is left out: it is made
+        # automatically, at a time that is unrelated to the turns.
+        before = get(
+            f"SELECT turn_no {_SESSION} AND +created_at <= ? AND client_id IS NOT '' "
+            "ORDER BY turn_no DESC LIMIT 1",
+            (*session, to_micros(at)),
+        )
+        behind = ("", ()) if before is None else ("AND turn_no > ?", (before,))
+        after = get(f"SELECT min(turn_no) {_SESSION} {behind[0]}", (*session, *behind[1]))
+        return Places(None, before, after)
+
+    def space_out(self, space: str, session_id: str, step: int) -> None:
+        """Number the places of a session again, a step apart, in the same order."""
+        self._connection.run(
+            "UPDATE memories SET turn_no = ordered.place FROM (SELECT memory_id AS name, "
+            "?3 * row_number() OVER (ORDER BY turn_no, memory_no) AS place FROM memories "
+            "WHERE space = ?1 AND session_id = ?2 AND replaced_at IS NULL) AS ordered "
+            "WHERE space = ?1 AND session_id = ?2 AND ordered.name = ifnull(version_of, memory_id)",
+            (space, session_id, step),
+        )
+        rows = self._connection.all(
+            "SELECT memory_no FROM memories WHERE space = ? AND session_id = ?", (space, session_id)
+        )
+        record_change(self._connection, [row[0] for row in rows])
+
+    def insert(self, text: NewText, model: Model | None) -> Inserted:
+        """Insert a text with its chunks, keywords, vectors, tags and entities."""
+        return writing.insert_text(self._connection, text, model)
+
+    def change(self, changes: Sequence[MemoryChange]) -> None:
+        """Set fields, replace labels and add events."""
+        for change in changes:
+            texts = [change.memory_no]
+            if change.every_text:
+                texts += self._earlier(change.memory_no)
+            if change.fields:
+                self._set(texts, encode_fields(change.fields))
+            if change.labels is not None:
+                writing.replace_labels(self._connection, change.memory_no, change.labels)
+            if change.event is not None:
+                self._record(change)
+            if change.indexed:
+                record_change(self._connection, texts)
+
+    def _earlier(self, memory_no: int) -> list[int]:
+        rows = self._connection.all(
+            "SELECT e.memory_no FROM memories m JOIN memories e ON e.version_of = m.memory_id "
+            "AND e.space = m.space WHERE m.memory_no = ?",
+            (memory_no,),
+        )
+        return [row[0] for row in rows]
+
+    def _set(self, memory_nos: Sequence[int], columns: dict[str, Any]) -> None:
+        self._connection.run_many(
+            f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} "
+            "WHERE memory_no = ?",
+            ((*columns.values(), memory_no) for memory_no in memory_nos),
+        )
+
+    def _record(self, change: MemoryChange) -> None:
+        event = change.event
+        assert event is not None
+        self._connection.run(
+            "INSERT INTO history (memory_no, operation, at, who, reason, changes, version) "
+            "SELECT ?1, ?2, ?3, ?4, ?5, ?6, version FROM memories WHERE memory_no = ?1",
+            (
+                change.memory_no,
+                event.operation,
+                to_micros(event.at),
+                event.who,
+                event.reason,
+                json.dumps(to_wire(event.changes), ensure_ascii=False, sort_keys=True),
+            ),
+        )
+
+    def rewrite_chunks(
+        self,
+        memory_no: int,
+        memory: Memory,
+        windows: Sequence[Sequence[Window]] | None,
+        model: Model | None,
+    ) -> None:
+        """Write the chunks of a memory again, under its title and summary, which have changed."""
+        connection = self._connection
+        model_no = None if model is None else writing.activate(connection, model)
+        rows = connection.all(
+            f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
+            "ORDER BY chunk_index",
+            (memory_no,),
+        )
+        connection.run(
+            "UPDATE chunks SET chunk_index = -1 - chunk_index WHERE memory_no = ?", (memory_no,)
+        )
+        for at, row in enumerate(rows):
+            chunk = to_chunk(row[1:10])
+            # A damaged passage must not look sound because it was written again.
+            chunk_no = writing.insert_chunk(connection, memory_no, chunk, checksum=row[10])
+            writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
+            if windows is not None:
+                writing.embed_chunk(connection, chunk_no, chunk, model_no, windows[at])
+            else:
+                for statement in _COPY_VECTORS:
+                    connection.run(statement, (chunk_no, row[0]))
+            writing.remove_chunk(connection, row[0])
+
+    def move_history(self, memory_no: int, to: int) -> None:
+        """Give the history of one row to another."""
+        self._connection.run(
+            "UPDATE history SET memory_no = ? WHERE memory_no = ?", (to, memory_no)
+        )
+
+    def remove_text(self, memory_no: int) -> None:
+        """Remove a row with everything that belongs to it."""
+        writing.remove(self._connection, memory_no)
+
+
+def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
+    if key.client_id is not None:
+        return _SAME_CLIENT_ID, (key.space, key.session_id, key.client_id)
+    values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
+    # The same words said twice are two turns.
+    return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
+
+
+def _to_held(row: Any) -> Held:
+    number, memory_id, space, session_id, kind, content_hash, is_turn, client_id = row[:8]
+    version, created, since, expires, forgotten, hidden_by = row[8:14]
+    superseded_by, superseded, pinned, accessed, *rest = row[14:]
+    return Held(
+        number,
+        memory_id,
+        DedupKey(space, session_id, kind, content_hash, bool(is_turn), client_id),
+        version,
+        from_micros(created),
+        from_micros(since),
+        _moment(expires),
+        _moment(forgotten),
+        hidden_by,
+        superseded_by,
+        _moment(superseded),
+        _moment(pinned),
+        _moment(accessed),
+        *rest,
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

@@ -1,0 +1,20 @@
+"""Give the rows that one transaction may change."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.memory_rows import SqlMemoryRows
+
+
+class SqlWriter:
+    """Change a store in one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @cached_property
+    def memories(self) -> SqlMemoryRows:
+        """Give the rows of memories."""
+        return SqlMemoryRows(self._connection)
