@@ -14,7 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Unpack
 
-from byheart.contracts import Embedder, Storage
+from byheart.contracts import Embedder, Listing, Storage
+from byheart.contracts.reader import Order
 from byheart.conversation.context import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.conversation.sessions import Sessions
 from byheart.conversation.turns import Recorder, check_logged, check_turn
@@ -188,7 +189,9 @@ class MemoryStore:
             return result
         least = self._settings.similar_threshold
         with self._storage.searching() as reader:
-            similar = reader.resembling(result.memory_id, self._space(space), least, _MOST_SIMILAR)
+            similar = duplicates.find_similar(
+                reader, result.memory_id, self._space(space), least, _MOST_SIMILAR
+            )
         return replace(result, similar=tuple(similar))
 
     def save_many(
@@ -822,10 +825,10 @@ class MemoryStore:
             owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
             memory = reader.memory(owner, self._space(space))
             current = parse_text_id(owner)[0]
-            forgotten_at = reader.forgotten_at(current, self._space(space))
-        if forgotten_at is not None:
+            fate = reader.fates([current], self._space(space)).get(current)
+        if fate is not None and fate.forgotten_at is not None:
             raise NotFound(
-                f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"{current} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
                 f"bring it back with: byheart restore {current}",
             )
         if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
@@ -855,8 +858,8 @@ class MemoryStore:
         names = check.check_ids("memory_ids", memory_ids)
         with self._storage.reading() as reader:
             texts = {name: find_text(reader, name, self._space(space)) for name in names}
-            found = reader.sessions_of(list(texts.values()), self._space(space))
-        return {name: found[text] for name, text in texts.items() if text in found}
+            found = reader.fates(list(texts.values()), self._space(space))
+        return {name: found[text].session_id for name, text in texts.items() if text in found}
 
     def identify(
         self, memory_id: str, sessions: Collection[str | None], space: Text = None
@@ -935,9 +938,9 @@ class MemoryStore:
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
         with self._storage.reading() as reader:
-            memories, total = reader.memories(
-                where, limit, offset, by_iteration=where.session_id is not None
-            )
+            order: Order = "newest" if where.session_id is None else "iteration"
+            listing = Listing(where, order, limit, offset)
+            memories, total = reader.memories(listing), reader.count(listing)
         return MemoryPage(tuple(memories), total, offset + len(memories) < total)
 
     def sessions(

@@ -18,8 +18,10 @@ from byheart.contracts import (
     DedupKey,
     Draft,
     EmbedderSpec,
+    Listing,
     Model,
     Question,
+    Section,
     Storage,
     Window,
 )
@@ -28,6 +30,7 @@ from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
 from byheart.memory import transactions
+from byheart.memory.duplicates import find_doubles, find_similar
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
@@ -132,7 +135,7 @@ def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
     assert storage.pending(10) == []
     assert found(storage, "anything") == []
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True) == ([], 0)
+        assert reader.memories(Listing(Filter(space="space"))) == []
         assert reader.sessions("space", None, 10, 0) == ([], 0)
         assert reader.index.state("space").memories == 0
     assert all(finding.ok for finding in storage.examine())
@@ -184,9 +187,9 @@ def test_chunks_under_a_heading_are_found_with_those_below_it_or_without(storage
             under = [each for each in made.chunks if each.headings[: len(headings)] == headings]
             exactly = [each for each in under if each.headings == headings]
             for below, expected in ((True, under), (False, exactly)):
-                found = reader.chunks_under(result.memory_id, "space", headings, below=below)
+                found = reader.chunks_of(result.memory_id, "space", under=Section(headings, below))
                 assert [each.chunk for each in found] == expected
-        assert reader.chunks_under(result.memory_id, "elsewhere", (), below=True) == []
+        assert reader.chunks_of(result.memory_id, "elsewhere", under=Section((), True)) == []
 
 
 def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
@@ -195,7 +198,7 @@ def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
     [result] = transactions.write(storage, [again], MODEL)
     assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
+        assert reader.count(Listing(Filter(space="space"))) == 1
 
 
 def test_known_finds_exactly_what_is_stored(storage: Storage) -> None:
@@ -213,7 +216,7 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
     with pytest.raises(ValueError):
         transactions.write(storage, [good, bad], MODEL)
     with storage.searching() as reader:
-        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 0
+        assert reader.count(Listing(Filter(space="space"))) == 0
     assert transactions.known(storage, [key_of(good)]) == {}
     assert found(storage, "good") == []
     assert all(finding.ok for finding in storage.examine())
@@ -403,7 +406,7 @@ def test_a_reader_keeps_its_view_while_others_write(open_storage: Open) -> None:
         transactions.write(other, [draft("apple two", NORTH)], MODEL)
         question = Question(Filter(space="space"), query_terms("apple"), None)
         assert len(reader.index.candidates(question, 10).chunk_nos) == 1
-        assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True)[1] == 1
+        assert reader.count(Listing(Filter(space="space"))) == 1
         assert reader.index.state("space").memories == 1
     assert found(one, "apple") == ["apple one", "apple two"]
 
@@ -439,7 +442,8 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
         MODEL,
     )
     with storage.searching() as reader:
-        page, total = reader.memories(Filter(space="space"), 3, 1, by_iteration=True)
+        listing = Listing(Filter(space="space"), "iteration", 3, 1)
+        page, total = reader.memories(listing), reader.count(listing)
     assert [memory.content for memory in page] == ["text 4", "text 3", "text 2"]
     assert total == 6
 
@@ -542,12 +546,8 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
     merged = storage.merge_entities(["Ant"], "Wasp", "space")
     assert (merged.memories, merged.aliases) == (2, ("Ant", "Bee"))
     with storage.reading() as reader:
-        assert (
-            reader.memories(
-                Filter("space", entities=("ANT", "bee"), match="all"), 9, 0, by_iteration=True
-            )[1]
-            == 2
-        )
+        both = Filter("space", entities=("ANT", "bee"), match="all")
+        assert reader.count(Listing(both)) == 2
         assert reader.entities("other", None, 9, 0)[0][0].name == "Ant"
 
 
@@ -557,15 +557,15 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
     transactions.write(storage, made, MODEL)
     first, second = (each.memory.memory_id for each in made[:2])
     with storage.searching() as reader:
-        found = reader.resembling(second, "space", 0.9, 5)
+        found = find_similar(reader, second, "space", 0.9, 5)
         assert [(each.memory_id, round(each.similarity, 2)) for each in found] == [(first, 0.98)]
-        [double] = reader.doubles(Filter("space"), 0.9)
+        [double] = find_doubles(reader, Filter("space"), 0.9)
         assert double[:2] == (first, second)
-        assert reader.doubles(Filter("space"), 0.99) == []
+        assert find_doubles(reader, Filter("space"), 0.99) == []
     merged = transactions.merge(storage, second, [first], "space", "tester", None)
     assert (merged.tags, merged.version) == (("a",), 2)
     with storage.searching() as reader:
-        assert reader.doubles(Filter("space"), 0.9) == []
+        assert find_doubles(reader, Filter("space"), 0.9) == []
         assert reader.memory(first, "space") is None
     assert transactions.restore(storage, first, "space", "tester")
 
@@ -586,12 +586,12 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
     transactions.write(storage, [replace(first, placed_at=now - timedelta(hours=2))], None)
     where = Filter("space", session_id="s", include_global=False)
     with storage.reading() as reader:
-        listed = [each.content for each in reader.turns(where, (), 9, 0, latest=False)]
+        listed = [each.content for each in reader.memories(Listing(where, "said", 9, roles=()))]
         assert listed == ["first", "again", "again", "last"]
-        last = reader.turns(where, (), 1, 3, latest=True)
+        last = reader.memories(Listing(where, "said last", 1, 3, roles=()))
         assert [each.content for each in last] == ["first"]
-        assert reader.count_turns(where, ("user",)) == 2
-        assert reader.count_turns(Filter("other", session_id="s"), ()) == 0
+        assert reader.count(Listing(where, roles=("user",))) == 2
+        assert reader.count(Listing(Filter("other", session_id="s"), roles=())) == 0
         salient = reader.salient_turns(where, (), 1)
         assert [each.summary for each in salient] == ["first"]
     assert transactions.known(storage, [key_of(said[0])]) == {}
@@ -622,11 +622,11 @@ def test_pins_are_listed_as_they_were_set_where_they_can_be_seen(storage: Storag
         transactions.pin(storage, memory_id, "space", "tester", pinned=True)
     where = Filter("space", session_id="s")
     with storage.reading() as reader:
-        assert [each.memory_id for each in reader.pinned(where)] == [two, one]
+        assert [each.memory_id for each in reader.memories(Listing(where, "pinned"))] == [two, one]
     transactions.pin(storage, two, "space", "tester", pinned=False)
     transactions.forget(storage, [one], "space", "tester", None)
     with storage.reading() as reader:
-        assert reader.pinned(where) == []
+        assert reader.memories(Listing(where, "pinned")) == []
 
 
 def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:

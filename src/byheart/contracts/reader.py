@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model, Vectors
 from byheart.contracts.index import Index
@@ -21,16 +21,7 @@ from byheart.model import (
     MemoryFields,
     Session,
     SessionStats,
-    Similar,
 )
-
-
-class Double(NamedTuple):
-    """Two memories that say almost the same, by their ids, the older one first."""
-
-    first: str
-    second: str
-    similarity: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +33,45 @@ class FoundChunk:
     memory: MemoryFields
 
 
+class Section(NamedTuple):
+    """The headings of a section; with `below`, the sections in it belong to it."""
+
+    headings: Sequence[Heading]
+    below: bool
+
+
+# The orders of a listing: newest first; by iteration, then newest first; by iteration, then last
+# turn first; oldest first; as said; as said, but counted from the end; as pinned.
+Order = Literal["newest", "iteration", "last turn", "oldest", "said", "said last", "pinned"]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Choose memories and their order.
+
+    `roles` restricts to turns, to those of some speakers if it is not empty. `task_code` restricts
+    to the memories of a task and of no task.
+    """
+
+    where: Filter
+    order: Order = "newest"
+    limit: int | None = None
+    offset: int = 0
+    roles: Sequence[str] | None = None
+    task_code: str | None = None
+    untouched_since: datetime | None = None
+
+
+class Fate(NamedTuple):
+    """What became of a text: when it was created, where it belongs, and when it was forgotten."""
+
+    memory_no: int
+    created_at: datetime
+    session_id: str | None
+    forgotten_at: datetime | None
+    is_current: bool
+
+
 class Standing(NamedTuple):
     """Hold the fields that recall weighs; `used_at` is the last access, or else the last change."""
 
@@ -51,6 +81,7 @@ class Standing(NamedTuple):
     importance: float
     used_at: datetime
     access_count: int
+    is_turn: bool
 
 
 class SaidTurn(NamedTuple):
@@ -77,14 +108,6 @@ class Reader(Protocol):
         """Give the index of exactly this view."""
         ...
 
-    def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
-        """Find memories that say almost the same and are visible where this one is, best first."""
-        ...
-
-    def doubles(self, where: Filter, least: float) -> list[Double]:
-        """Pair memories of one kind and session that say almost the same, best first."""
-        ...
-
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
         """Name the headings above each chunk."""
         ...
@@ -93,20 +116,16 @@ class Reader(Protocol):
         """Fetch chunks with their memories' fields, in the order asked."""
         ...
 
-    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
-        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
-        ...
-
-    def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order, or the chunks in `part`, a range of step 1."""
-        ...
-
-    def chunks_under(
-        self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
+    def chunks_of(
+        self,
+        memory_id: str,
+        space: str,
+        part: range | None = None,
+        under: Section | None = None,
     ) -> list[FoundChunk]:
-        """Fetch a memory's chunks under exactly these headings, in order.
+        """Fetch the chunks of a memory in order: all, those in `part`, or those of a section.
 
-        With `below`, include the chunks under deeper headings.
+        `part` is a range of step 1.
         """
         ...
 
@@ -114,8 +133,24 @@ class Reader(Protocol):
         """Find the memories that already hold texts, expired or not."""
         ...
 
-    def memory(self, memory_id: str, space: str) -> Memory | None:
-        """Fetch one memory whole."""
+    def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:
+        """Fetch one memory whole; with `hidden`, even if it is forgotten."""
+        ...
+
+    def memories(self, listing: Listing) -> list[Memory]:
+        """Fetch the memories of a listing, in its order."""
+        ...
+
+    def ids(self, listing: Listing) -> list[str]:
+        """Name the memories of a listing, in its order."""
+        ...
+
+    def count(self, listing: Listing) -> int:
+        """Count the memories of a listing, whatever its limit."""
+        ...
+
+    def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
+        """Say what became of texts, forgotten or not; leave out unknown ids."""
         ...
 
     def at_path(self, path: str, space: str) -> str | None:
@@ -139,28 +174,8 @@ class Reader(Protocol):
         """Fetch the fields that recall weighs, in the order asked."""
         ...
 
-    def memories(
-        self, where: Filter, limit: int, offset: int, *, by_iteration: bool
-    ) -> tuple[list[Memory], int]:
-        """List memories, latest first, or by iteration and then latest first; count all of them."""
-        ...
-
-    def turns(
-        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
-    ) -> list[Memory]:
-        """List turns, oldest first; with `latest`, `offset` counts from the end."""
-        ...
-
-    def count_turns(self, where: Filter, roles: Sequence[str]) -> int:
-        """Count the turns that match."""
-        ...
-
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
         """Pick the first turn and the most important turns, in order."""
-        ...
-
-    def running_summary(self, session_id: str, space: str) -> Memory | None:
-        """Fetch the summary of a session, hidden or not."""
         ...
 
     def emitted(self, space: str, session_id: str) -> list[str]:
@@ -171,28 +186,8 @@ class Reader(Protocol):
         """Name the chunks that were lately given to this very session, since a moment."""
         ...
 
-    def pinned(self, where: Filter) -> list[Memory]:
-        """List the pinned memories, in the order in which they were pinned."""
-        ...
-
-    def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
-        """List the ids of all memories that match, oldest first."""
-        ...
-
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
         """List the events of a memory's life, oldest first; an unknown memory has none."""
-        ...
-
-    def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
-        """Say when memories were made, including forgotten ones; leave out unknown ids."""
-        ...
-
-    def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
-        """Name the session of each text, also of a forgotten memory; leave out unknown ids."""
-        ...
-
-    def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
-        """Say when a memory was hidden; give `None` for a visible one."""
         ...
 
     def entities(
@@ -203,10 +198,6 @@ class Reader(Protocol):
 
     def session_stats(self, where: Filter) -> SessionStats:
         """Count the contents of a session, or of all sessions; global memories belong to none."""
-        ...
-
-    def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
-        """List memories, latest first; with a task, the memories of that task and of no task."""
         ...
 
     def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from byheart.contracts import Candidate, Reader, Storage
+from byheart.contracts import Candidate, Listing, Reader, Storage
 from byheart.conversation.prompt import (
     STABLE_SHARE,
     Assembler,
@@ -18,6 +18,7 @@ from byheart.conversation.prompt import (
     read_identity_files,
     says_nothing,
 )
+from byheart.conversation.running_summary import find_summary
 from byheart.embedding.vectorizer import Asked, Vectorizer
 from byheart.language.terms import query_terms
 from byheart.model import (
@@ -142,9 +143,11 @@ class Prompter:
         own = of_session(session_id, space)
         everywhere = replace(own, include_global=request.where.include_global)
         return _There(
-            reader.running_summary(session_id, space),
-            reader.pinned(everywhere),
-            reader.turns(own, (), request.recent, 0, latest=True) if request.recent else [],
+            find_summary(reader, session_id, space),
+            reader.memories(Listing(everywhere, "pinned")),
+            reader.memories(Listing(own, "said last", request.recent, roles=()))
+            if request.recent
+            else [],
             list(read_identity_files(self._settings, space)),
         )
 
@@ -154,9 +157,10 @@ class Prompter:
             return None
         with self._storage.reading() as reader:
             own = of_session(request.where.session_id, request.where.space)
-            last = reader.turns(own, ("user",), 1, 0, latest=True)
+            last = reader.memories(Listing(own, "said last", 1, roles=("user",)))
             if last and says_nothing(last[0].content):
-                last = reader.turns(own, ("user",), _QUESTION_TURNS, 0, latest=True)
+                several = Listing(own, "said last", _QUESTION_TURNS, roles=("user",))
+                last = reader.memories(several)
         asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
         return next(asks, last[-1] if last else None)
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from byheart.contracts import DedupKey, Reader, Storage
+from byheart.contracts import DedupKey, Listing, Reader, Storage
+from byheart.conversation.running_summary import find_summary
 from byheart.errors import InvalidInput, NotFound
 from byheart.memory import transactions
 from byheart.memory.saving import Saver, SaveRequest
@@ -52,9 +53,11 @@ class Sessions:
 
             def last(kind: str, most: int) -> tuple[Memory, ...]:
                 where = replace(own, kind=(kind,))
-                return tuple(reader.latest(where, task_code, most))
+                return tuple(
+                    reader.memories(Listing(where, "last turn", most, task_code=task_code))
+                )
 
-            summary = reader.running_summary(session_id, space)
+            summary = find_summary(reader, session_id, space)
             contexts = last("session_context", 1)
             left = ResumedSession(
                 session_id=session_id,
@@ -184,7 +187,7 @@ def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Me
     Messages and kinds that matter only to the session are left out, unless `kinds` names them.
     """
     where = replace(own, kind=kinds, superseded=False)
-    for memory_id in reader.ids(where):
+    for memory_id in reader.ids(Listing(where, "oldest")):
         memory = reader.memory(memory_id, own.space)
         if memory is None or memory.client_id == "":
             continue

@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from byheart.contracts import Storage
+from byheart.contracts import Listing, Storage
+from byheart.contracts.reader import Order
+from byheart.conversation import running_summary
 from byheart.conversation.prompt import (
     Emitted,
     extract_summary,
     find_quotations,
     read_identity_files,
 )
+from byheart.conversation.running_summary import find_summary
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.memory import transactions
 from byheart.memory.saving import (
@@ -38,8 +41,6 @@ from byheart.settings import Settings
 # The fields of a turn that a save does not have.
 _OWN_FIELDS = tuple(BY_NAME[name] for name in LOG_FIELDS if name not in SAVE_FIELDS)
 SUMMARY_KIND = "session_summary"
-# The client id of the running summary: no caller can give a turn an empty one.
-_RUNNING = ""
 # The roles that a summary is made of, and how many turns at most; tool outputs are left out.
 _SUMMARIZED_ROLES, _SUMMARIZED_TURNS = ("user", "assistant"), 12
 
@@ -165,8 +166,9 @@ class Recorder:
     ) -> Transcript:
         """Give a page of what was said in a session."""
         with self._storage.reading() as reader:
-            found = reader.turns(where, roles, limit, offset, latest=latest)
-            total = reader.count_turns(where, roles)
+            order: Order = "said last" if latest else "said"
+            listing = Listing(where, order, limit, offset, roles)
+            found, total = reader.memories(listing), reader.count(listing)
         assert where.session_id is not None, "a transcript is of one session"
         turns = tuple(map(_turn, found))
         return Transcript(where.session_id, turns, total, offset + len(turns) < total)
@@ -175,8 +177,8 @@ class Recorder:
         """Set the running summary of a session, or without a text make it from its turns."""
         where = of_session(session_id, space)
         with self._storage.reading() as reader:
-            current = reader.running_summary(session_id, space)
-            turns = reader.count_turns(where, ())
+            current = find_summary(reader, session_id, space)
+            turns = reader.count(Listing(where, roles=()))
             salient = reader.salient_turns(where, _SUMMARIZED_ROLES, _SUMMARIZED_TURNS)
         content = extract_summary(salient) if text is None else text
         if not content:
@@ -194,10 +196,10 @@ class Recorder:
         if not every:
             return
         with self._storage.reading() as reader:
-            turns = reader.count_turns(of_session(session_id, space), ())
+            turns = reader.count(Listing(of_session(session_id, space), roles=()))
             if turns // every == max(0, turns - added) // every:
                 return
-            current = reader.running_summary(session_id, space)
+            current = find_summary(reader, session_id, space)
         given = current is not None and not current.metadata.get("extracted")
         forgotten = current is not None and current.forgotten_at is not None
         # An agent's own summary stays until an agent writes again; a forgotten one stays hidden.
@@ -227,7 +229,7 @@ class Recorder:
                 self._settings,
             )
             request = look_for_secrets(request, self._settings)
-            [result] = self._saver.save([replace(request, client_id=_RUNNING)])
+            [result] = self._saver.save([replace(request, client_id=running_summary.CLIENT_ID)])
             if result.status == "created":
                 return result
             # Somebody else was faster: what is there by now is changed.
@@ -243,7 +245,7 @@ class Recorder:
 
     def _described(self, session_id: str, space: str, result: SaveResult) -> SessionSummary:
         with self._storage.reading() as reader:
-            memory = reader.running_summary(session_id, space)
+            memory = find_summary(reader, session_id, space)
         assert memory is not None, "it was written just now"
         return SessionSummary(
             session_id=session_id,

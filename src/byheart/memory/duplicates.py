@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from byheart.contracts import Double, Storage
+from byheart.contracts import Reader, Storage
 from byheart.language import distinct_words as particulars
 from byheart.memory import transactions
 from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
+
+
+class Double(NamedTuple):
+    """Two memories that say almost the same, by their ids, the older one first."""
+
+    first: str
+    second: str
+    similarity: float
 
 
 def dedupe(
@@ -15,7 +24,7 @@ def dedupe(
 ) -> Dedupe:
     """Propose merges of near duplicates, best first; with `apply`, make them."""
     with storage.searching() as reader:
-        doubles = reader.doubles(where, threshold)
+        doubles = find_doubles(reader, where, threshold)
         names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
         memories = {name: reader.memory(name, where.space) for name in names}
         pending = reader.index.state(
@@ -40,6 +49,37 @@ def dedupe(
         if pending
         else None,
     )
+
+
+def find_doubles(reader: Reader, where: Filter, least: float) -> list[Double]:
+    """Pair memories of one kind and session that say almost the same, best first.
+
+    Turns are left out: a turn stays as it was said, and is never merged or replaced.
+    """
+    found = reader.index.doubles(where, least)
+    numbers = sorted({number for first, second, _ in found for number in (first, second)})
+    memories = dict(zip(numbers, reader.standings(numbers), strict=True))
+    return [
+        Double(memories[first].text_id, memories[second].text_id, similarity)
+        for first, second, similarity in found
+        if not (memories[first].is_turn or memories[second].is_turn)
+    ]
+
+
+def find_similar(
+    reader: Reader, memory_id: str, space: str, least: float, limit: int
+) -> list[Similar]:
+    """Find memories that say almost the same and are visible where this one is, best first."""
+    fate = reader.fates([memory_id], space).get(memory_id)
+    if fate is None:
+        return []
+    found = reader.index.resembling(fate.memory_no, least, limit)
+    standings = reader.standings([number for number, _ in found])
+    return [
+        Similar(memory.text_id, similarity, memory.summary)
+        for memory, (_, similarity) in zip(standings, found, strict=True)
+        if not memory.is_turn
+    ]
 
 
 def propose_merges(

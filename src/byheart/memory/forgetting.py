@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from byheart.contracts import Reader, Storage
+from byheart.contracts import Fate, Listing, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
 from byheart.memory import transactions
 from byheart.model import Filter, Forgotten
@@ -74,8 +74,8 @@ class Forgetter:
         where = self._restrict(given)
         now = clock.now()
         with self._storage.reading() as reader:
-            current = set(reader.ids(where))
-            every = reader.ids(replace(where, include_expired=True))
+            current = set(reader.ids(Listing(where)))
+            every = reader.ids(Listing(replace(where, include_expired=True), "oldest"))
         expired = [each for each in every if each not in current]
         chosen = dict.fromkeys([*self._ids(where, hard, _before(now, days)), *expired])
         reason = f"untouched for {days:g} days, or expired"
@@ -107,17 +107,18 @@ class Forgetter:
     def _ids(self, where: Filter, hard: bool, untouched_since: datetime | None = None) -> list[str]:
         """Choose the matching memories; with `hard`, also hidden and expired ones."""
         with self._storage.reading() as reader:
+            listing = Listing(where, "oldest", untouched_since=untouched_since)
             if not hard:
-                return reader.ids(where, untouched_since)
+                return reader.ids(listing)
             every = replace(where, include_expired=True)
             return [
-                *reader.ids(every, untouched_since),
-                *reader.ids(replace(every, forgotten=True), untouched_since),
+                *reader.ids(replace(listing, where=every)),
+                *reader.ids(replace(listing, where=replace(every, forgotten=True))),
             ]
 
     def _check_known(self, memory_ids: Sequence[str], space: str) -> None:
         with self._storage.reading() as reader:
-            known = reader.created(memory_ids, space)
+            known = _current(reader, memory_ids, space)
         unknown = [name for name in memory_ids if name not in known]
         if unknown:
             raise NotFound(
@@ -135,7 +136,7 @@ class Forgetter:
         reason: str | None,
     ) -> Forgotten:
         with self._storage.reading() as reader:
-            created = reader.created(chosen, space).values()
+            created = [fate.created_at for fate in _current(reader, chosen, space).values()]
             texts = _texts(reader, chosen[:_MOST_SEARCHED], space) if hard else {}
         done = Forgotten(
             memory_ids=tuple(chosen),
@@ -174,6 +175,12 @@ def _before(now: datetime, days: float) -> datetime:
         return now - timedelta(days=days)
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
+
+
+def _current(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, Fate]:
+    """Look up memories by their own ids, forgotten or not; earlier texts do not count."""
+    found = reader.fates(memory_ids, space)
+    return {name: fate for name, fate in found.items() if fate.is_current}
 
 
 def _texts(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, str]:

@@ -66,7 +66,7 @@ def _locate_by_ending(
 def _readings(reader: Reader, name: str, space: str) -> list[tuple[str, int | None]]:
     """Return the paths that a name may mean, each with its line; none if the name is an id."""
     match = _PLACE.fullmatch(name)
-    if match is None or reader.sessions_of([_text_of(name)], space):
+    if match is None or reader.fates([_text_of(name)], space):
         return []
     whole = (name, None)  # a file may be called "notes:12"
     return [whole, (match["path"], int(match["line"]))] if match["line"] else [whole]
@@ -93,8 +93,8 @@ def identify(reader: Reader, name: str, space: str, sessions: Collection[str | N
     """Return the id of the memory or passage that a name means, if the sessions include it."""
     located = locate(reader, name, space, sessions)
     text = located.memory_id if located else _text_of(name)
-    found = reader.sessions_of([text], space)
-    if text not in found or found[text] not in sessions:
+    found = reader.fates([text], space)
+    if text not in found or found[text].session_id not in sessions:
         return None
     if located is None:
         return name

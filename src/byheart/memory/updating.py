@@ -98,10 +98,10 @@ class Changer:
     def _read(self, memory_id: str, space: str) -> Memory:
         with self._storage.reading() as reader:
             memory = reader.memory(memory_id, space)
-            forgotten_at = reader.forgotten_at(memory_id, space)
-        if forgotten_at is not None:
+            fate = reader.fates([memory_id], space).get(memory_id)
+        if fate is not None and fate.forgotten_at is not None:
             raise NotFound(
-                f"{memory_id} was forgotten on {forgotten_at:%Y-%m-%d}",
+                f"{memory_id} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
                 f"bring it back with: byheart restore {memory_id}",
             )
         if memory is None:

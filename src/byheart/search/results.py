@@ -8,7 +8,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from byheart.contracts import FoundChunk, Reader, Vectors
+from byheart.contracts import FoundChunk, Listing, Reader, Section, Vectors
 from byheart.model import (
     HEADING_SEPARATOR,
     ChunkHit,
@@ -113,12 +113,11 @@ class _Answer:
     def _section(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]
         section = found.chunk.section
-        chunks = self._reader.chunks_under(
+        chunks = self._reader.chunks_of(
             found.memory.text_id,
             self._request.where.space,
-            section,
             # An H1 section is the text before its subsections, not the whole document.
-            below=bool(section) and section[-1].level >= 2,
+            under=Section(section, below=bool(section) and section[-1].level >= 2),
         )
         if not chunks:
             raise contradiction(found.memory.text_id)
@@ -232,9 +231,8 @@ def _depth(request: SearchRequest) -> int:
 
 
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:
-    memories, total = reader.memories(
-        request.where, request.limit, request.offset, by_iteration=True
-    )
+    listing = Listing(request.where, "iteration", request.limit, request.offset)
+    memories, total = reader.memories(listing), reader.count(listing)
     hits: list[Hit] = [
         MemoryHit(
             **_fields_of(memory),

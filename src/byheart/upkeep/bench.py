@@ -146,7 +146,9 @@ class Bencher:
         where = Filter(space)
         with self._storage.searching() as reader:
             state = reader.index.state(space)
-            passages = reader.sample(where, questions * _PASSAGES_PER_QUESTION, seed)
+            passages = reader.chunks(
+                reader.index.sample(where, questions * _PASSAGES_PER_QUESTION, seed)
+            )
         known = make_questions(passages, questions, seed)
         modes: tuple[Mode, ...] = MODES if self._vectorizer.unavailable() is None else ("fts",)
         figures = tuple(self._measure(mode, where, known, k) for mode in modes if known)

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 
 from byheart.contracts import (
     DedupKey,
-    Double,
+    Fate,
     FoundChunk,
     Held,
+    Listing,
     Model,
     SaidTurn,
+    Section,
     Standing,
 )
 from byheart.index.candidates import ArraySearch
@@ -26,14 +28,12 @@ from byheart.model import (
     Memory,
     Session,
     SessionStats,
-    Similar,
 )
 from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sql import conversation, emissions, entities, sessions, versions
+from byheart.storage.sql import emissions, entities, listings, sessions, versions
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.filters import where_clause
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.rows import (
     FOUND,
@@ -70,36 +70,6 @@ class SqlReader:
         """Update the index to the moment of this transaction, and return it."""
         return self._attach(self._now)
 
-    def resembling(self, memory_id: str, space: str, least: float, limit: int) -> list[Similar]:
-        """Find memories that say almost the same and are visible where this one is, best first."""
-        number = self._connection.get(
-            "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
-        )
-        if number is None:
-            return []
-        found = self.index.resembling(number, least, limit)
-        # Turns are left out: a turn stays as it was said, and is never merged or replaced.
-        select = "SELECT memory_id, summary FROM memories WHERE memory_no = ? AND role IS NULL"
-        rows = ((self._connection.get(select, (no,)), score) for no, score in found)
-        return [Similar(row[0], score, row[1]) for row, score in rows if row is not None]
-
-    def doubles(self, where: Filter, least: float) -> list[Double]:
-        """Pair memories of one kind and session that say almost the same, best first."""
-        found = self.index.doubles(where, least)
-        numbers = sorted({number for first, second, _ in found for number in (first, second)})
-        names = dict(
-            self._connection.each(
-                "SELECT memory_no, memory_id FROM json_each(?) wanted "
-                "CROSS JOIN memories ON memory_no = value AND role IS NULL",
-                (json.dumps(numbers),),
-            )
-        )
-        return [
-            Double(names[first], names[second], alike)
-            for first, second, alike in found
-            if first in names and second in names  # turns are never merged, however similar
-        ]
-
     def entities(
         self, space: str, prefix: str | None, limit: int, offset: int
     ) -> tuple[list[Entity], int]:
@@ -124,35 +94,28 @@ class SqlReader:
         )
         return _all_of([to_found_chunk(row) for row in rows], chunk_nos)
 
-    def sample(self, where: Filter, count: int, seed: int) -> list[FoundChunk]:
-        """Fetch some chunks at random, the same ones for the same seed while nothing changes."""
-        return self.chunks(self.index.sample(where, count, seed))
-
-    def chunks_of(self, memory_id: str, space: str, part: range | None = None) -> list[FoundChunk]:
-        """Fetch every chunk of a memory in order, or the chunks whose index is in `part`."""
-        first, behind = (0, None) if part is None else (part.start, part.stop)
-        rows = self._connection.each(
-            f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
-            "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
-            "AND chunk_index >= ?3 AND (?4 IS NULL OR chunk_index < ?4) ORDER BY chunk_index",
-            (self._text_row(memory_id, space), space, first, behind),
-        )
-        return [to_found_chunk(row) for row in rows]
-
-    def chunks_under(
-        self, memory_id: str, space: str, headings: Sequence[Heading], *, below: bool
+    def chunks_of(
+        self,
+        memory_id: str,
+        space: str,
+        part: range | None = None,
+        under: Section | None = None,
     ) -> list[FoundChunk]:
-        """Fetch a memory's chunks under exactly these headings, in order.
-
-        With `below`, include the chunks under deeper headings.
-        """
-        exactly = headings_json(headings)
-        further = exactly[:-1] + ("," if headings else "") if below else None
+        """Fetch the chunks of a memory in order: all, those in `part`, or those of a section."""
+        condition = ""
+        values: list[object] = []
+        if part is not None:
+            condition, values = " AND chunk_index >= ? AND chunk_index < ?", [part.start, part.stop]
+        if under is not None:
+            exactly = headings_json(under.headings)
+            further = exactly[:-1] + ("," if under.headings else "") if under.below else None
+            condition += " AND (headings = ? OR substr(headings, 1, length(?)) = ?)"
+            values += [exactly, further, further]
         rows = self._connection.each(
             f"SELECT {FOUND} FROM memories m JOIN chunks c USING (memory_no) "
-            "WHERE m.memory_id = ?1 AND m.space = ?2 AND m.forgotten_at IS NULL "
-            "AND (headings = ?3 OR substr(headings, 1, length(?4)) = ?4) ORDER BY chunk_index",
-            (self._text_row(memory_id, space), space, exactly, further),
+            f"WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL{condition} "
+            "ORDER BY chunk_index",
+            (self._text_row(memory_id, space), space, *values),
         )
         return [to_found_chunk(row) for row in rows]
 
@@ -162,14 +125,54 @@ class SqlReader:
         found = {key: rows.find(key) for key in keys}
         return {key: held for key, held in found.items() if held is not None}
 
-    def memory(self, memory_id: str, space: str) -> Memory | None:
-        """Fetch one memory whole."""
+    def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:
+        """Fetch one memory whole; with `hidden`, even if it is forgotten."""
+        visible = "" if hidden else " AND m.forgotten_at IS NULL"
         row = self._connection.get(
-            f"SELECT {MEMORY} FROM memories m "
-            "WHERE m.memory_id = ? AND m.space = ? AND m.forgotten_at IS NULL",
+            f"SELECT {MEMORY} FROM memories m WHERE m.memory_id = ? AND m.space = ?{visible}",
             (self._text_row(memory_id, space), space),
         )
         return None if row is None else to_memory(row)
+
+    def memories(self, listing: Listing) -> list[Memory]:
+        """Fetch the memories of a listing, in its order."""
+        chosen, values, order = listings.select(listing, self._now)
+        rows = self._connection.each(
+            f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN ({chosen}) {order}", values
+        )
+        return [to_memory(row) for row in rows]
+
+    def ids(self, listing: Listing) -> list[str]:
+        """Name the memories of a listing, in its order."""
+        chosen, values, order = listings.select(listing, self._now)
+        rows = self._connection.each(
+            f"SELECT m.memory_id FROM memories m WHERE m.memory_no IN ({chosen}) {order}", values
+        )
+        return [row[0] for row in rows]
+
+    def count(self, listing: Listing) -> int:
+        """Count the memories of a listing, whatever its limit."""
+        source, values = listings.source(listing, self._now)
+        return int(self._connection.get(f"SELECT count(*) {source}", values))
+
+    def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
+        """Say what became of texts, forgotten or not; leave out unknown ids."""
+        names = {self._text_row(text_id, space): text_id for text_id in text_ids}
+        rows = self._connection.each(
+            "SELECT memory_id, memory_no, created_at, session_id, forgotten_at, version_of IS NULL "
+            "FROM json_each(?) CROSS JOIN memories ON memory_id = value WHERE space = ?",
+            (json.dumps(list(names)), space),
+        )
+        return {
+            names[name]: Fate(
+                number,
+                from_micros(created),
+                session_id,
+                None if forgotten is None else from_micros(forgotten),
+                bool(current),
+            )
+            for name, number, created, session_id, forgotten, current in rows
+        }
 
     def at_path(self, path: str, space: str) -> str | None:
         """Name the memory that a path belongs to, the latest if there are several."""
@@ -220,52 +223,22 @@ class SqlReader:
         """Fetch the fields that recall weighs, in the order asked."""
         rows = self._connection.each(
             "SELECT ifnull(version_of, memory_id), memory_id, summary, importance, "
-            "ifnull(accessed_at, updated_at), access_count "
+            "ifnull(accessed_at, updated_at), access_count, role IS NOT NULL "
             "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = value "
             "ORDER BY wanted.key",
             (json.dumps(list(memory_nos)),),
         )
         found = [
-            Standing(memory_id, text_id, summary, importance, from_micros(used), accesses)
-            for memory_id, text_id, summary, importance, used, accesses in rows
+            Standing(
+                memory_id, text_id, summary, importance, from_micros(used), accesses, bool(turn)
+            )
+            for memory_id, text_id, summary, importance, used, accesses, turn in rows
         ]
         return _all_of(found, memory_nos)
 
-    def memories(
-        self, where: Filter, limit: int, offset: int, *, by_iteration: bool
-    ) -> tuple[list[Memory], int]:
-        """List memories, latest first, or by iteration and then latest first; count all of them."""
-        clause, values = where_clause(where, self._now)
-        total = self._connection.get(f"SELECT count(*) FROM memories m WHERE {clause}", values)
-        iteration = "m.session_iter DESC NULLS LAST, " if by_iteration else ""
-        order = f"ORDER BY {iteration}m.created_at DESC, m.memory_no DESC"
-        # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
-        rows = self._connection.each(
-            f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
-            f"FROM memories m WHERE {clause} {order} LIMIT ? OFFSET ?) {order}",
-            [*values, limit, offset],
-        )
-        return [to_memory(row) for row in rows], total
-
-    def turns(
-        self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
-    ) -> list[Memory]:
-        """List turns, oldest first; with `latest`, `offset` counts from the end."""
-        return conversation.turns(
-            self._connection, where, roles, limit, offset, self._now, latest=latest
-        )
-
-    def count_turns(self, where: Filter, roles: Sequence[str]) -> int:
-        """Count the turns that match."""
-        return conversation.count_turns(self._connection, where, roles, self._now)
-
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
         """Pick the first turn and the most important turns, in order."""
-        return conversation.salient_turns(self._connection, where, roles, limit, self._now)
-
-    def running_summary(self, session_id: str, space: str) -> Memory | None:
-        """Fetch the summary of a session, hidden or not."""
-        return conversation.running_summary(self._connection, session_id, space)
+        return sessions.salient_turns(self._connection, where, roles, limit, self._now)
 
     def emitted(self, space: str, session_id: str) -> list[str]:
         """Give the texts that a session was lately given and still finds, latest first."""
@@ -276,54 +249,9 @@ class SqlReader:
         at = 0 if since is None else to_micros(since)
         return emissions.given_since(self._connection, space, session_id, at)
 
-    def pinned(self, where: Filter) -> list[Memory]:
-        """List the pinned memories, in the order in which they were pinned."""
-        return conversation.pinned(self._connection, where, self._now)
-
-    def ids(self, where: Filter, untouched_since: datetime | None = None) -> list[str]:
-        """List the ids of all memories that match, oldest first."""
-        clause, values = where_clause(where, self._now)
-        if untouched_since is not None:
-            clause += " AND max(m.updated_at, ifnull(m.accessed_at, 0)) < ?"
-            values.append(to_micros(untouched_since))
-        rows = self._connection.each(
-            f"SELECT m.memory_id FROM memories m WHERE {clause} ORDER BY m.created_at, m.memory_no",
-            values,
-        )
-        return [row[0] for row in rows]
-
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
         """List the events of a memory's life, oldest first; an unknown memory has none."""
         return versions.history(self._connection, memory_id, space)
-
-    def created(self, memory_ids: Sequence[str], space: str) -> dict[str, datetime]:
-        """Say when memories were made, including forgotten ones; leave out unknown ids."""
-        rows = self._connection.each(
-            "SELECT memory_id, created_at FROM json_each(?) CROSS JOIN memories "
-            "ON memory_id = value WHERE space = ? AND version_of IS NULL",
-            (json.dumps(list(memory_ids)), space),
-        )
-        return {memory_id: from_micros(at) for memory_id, at in rows}
-
-    def forgotten_at(self, memory_id: str, space: str) -> datetime | None:
-        """Say when a memory was hidden; give `None` for a visible one."""
-        at = self._connection.get(
-            "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?",
-            (memory_id, space),
-        )
-        return None if at is None else from_micros(at)
-
-    def sessions_of(self, text_ids: Sequence[str], space: str) -> dict[str, str | None]:
-        """Name the session of each text, also of a forgotten memory; leave out unknown ids."""
-        found = {}
-        for text_id in text_ids:
-            rows = self._connection.all(
-                "SELECT session_id FROM memories WHERE memory_id = ? AND space = ?",
-                (self._text_row(text_id, space), space),
-            )
-            if rows:
-                found[text_id] = rows[0][0]
-        return found
 
     def sessions(
         self, space: str, agent_id: str | None, limit: int, offset: int
@@ -334,10 +262,6 @@ class SqlReader:
     def session_stats(self, where: Filter) -> SessionStats:
         """Count the contents of a session, or of all sessions; global memories belong to none."""
         return sessions.stats(self._connection, where, self._now)
-
-    def latest(self, where: Filter, task_code: str | None, limit: int) -> list[Memory]:
-        """List memories, latest first; with a task, the memories of that task and of no task."""
-        return sessions.latest(self._connection, where, task_code, limit, self._now)
 
     def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
         """List the valid copies that memories were promoted to: each copy and its source."""

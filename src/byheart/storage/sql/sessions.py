@@ -1,19 +1,17 @@
-"""List, count, resume and restore sessions."""
+"""List, count and sum up sessions."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from byheart.errors import Conflict
-from byheart.model import Filter, Memory, Session, SessionStats
+from byheart.contracts import Listing, SaidTurn
+from byheart.model import Filter, Session, SessionStats
 from byheart.model.times import from_micros
-from byheart.storage.sql import versions
+from byheart.storage.sql import listings
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
-from byheart.storage.sql.rows import MEMORY, to_memory
 
 # The running summary belongs to the session: it counts as work of the last speaker.
 _AGENT = (
@@ -106,24 +104,6 @@ def _counts(connection: Connection, column: str, own: str, values: list[object])
     return dict(rows)
 
 
-def latest(
-    connection: Connection, where: Filter, task_code: str | None, limit: int, now: int
-) -> list[Memory]:
-    """List memories, latest first; with a task, the memories of that task and of no task."""
-    clause, values = where_clause(where, now)
-    if task_code is not None:
-        clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
-        values.append(task_code)
-    order = "ORDER BY m.session_iter DESC NULLS LAST, m.turn_no DESC, m.memory_no DESC"
-    # Sort the numbers first: otherwise SQLite would load every text to sort the rows.
-    rows: Any = connection.each(
-        f"SELECT {MEMORY} FROM memories m WHERE m.memory_no IN (SELECT m.memory_no "
-        f"FROM memories m WHERE {clause} {order} LIMIT ?) {order}",
-        [*values, limit],
-    )
-    return [to_memory(row) for row in rows]
-
-
 def copies_of(
     connection: Connection, memory_ids: Sequence[str], space: str, now: int
 ) -> list[tuple[str, str]]:
@@ -137,22 +117,18 @@ def copies_of(
     return list(rows)
 
 
-def restore(connection: Connection, session_id: str, space: str, who: str) -> list[str]:
-    """Restore the memories of a session that were last hidden, all at one moment.
-
-    A text that was saved again since then stays hidden, because it is already visible.
-    """
+def salient_turns(
+    connection: Connection, where: Filter, roles: Sequence[str], limit: int, now: int
+) -> list[SaidTurn]:
+    """Pick the first turn and the most important turns, in order."""
+    source, values = listings.source(Listing(where, roles=roles), now)
     rows: list[Any] = connection.all(
-        "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "
-        "AND version_of IS NULL AND forgotten_at = (SELECT forgotten_at FROM memories "
-        "JOIN history USING (memory_no) WHERE space = ?1 AND session_id = ?2 "
-        "AND version_of IS NULL AND forgotten_at IS NOT NULL AND operation = 'forget' "
-        "ORDER BY history_no DESC LIMIT 1) ORDER BY memory_no",
-        (space, session_id),
+        "SELECT role, summary FROM (SELECT role, summary, row_number() "
+        "OVER (ORDER BY turn_no, memory_no) AS place, row_number() "
+        "OVER (ORDER BY importance DESC, turn_no, memory_no) AS rank "
+        f"{source} AND EXISTS (SELECT 1 FROM chunks c "
+        "WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN ('aside', 'echo'))) "
+        "WHERE place = 1 OR rank <= ? ORDER BY place",
+        [*values, limit],
     )
-    restored = []
-    for (memory_id,) in rows:
-        with contextlib.suppress(Conflict):
-            if versions.restore(connection, memory_id, space, who):
-                restored.append(memory_id)
-    return restored
+    return [SaidTurn(role, summary) for role, summary in rows]

@@ -1,0 +1,16 @@
+"""Find the running summary of a session, which is a memory with an empty client id."""
+
+from __future__ import annotations
+
+from byheart.contracts import DedupKey, Reader
+from byheart.model import Memory
+
+# No caller can give a turn an empty client id.
+CLIENT_ID = ""
+
+
+def find_summary(reader: Reader, session_id: str, space: str) -> Memory | None:
+    """Fetch the summary of a session, hidden or not."""
+    key = DedupKey(space, session_id, kind="", content_hash="", client_id=CLIENT_ID)
+    held = reader.find([key]).get(key)
+    return None if held is None else reader.memory(held.memory_id, space, hidden=True)

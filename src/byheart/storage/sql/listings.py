@@ -1,0 +1,55 @@
+"""Write listings of memories as SQL."""
+
+from __future__ import annotations
+
+from byheart.contracts import Listing
+from byheart.model.times import to_micros
+from byheart.storage.sql.filters import where_clause
+
+_ORDERS = {
+    "newest": "m.created_at DESC, m.memory_no DESC",
+    "iteration": "m.session_iter DESC NULLS LAST, m.created_at DESC, m.memory_no DESC",
+    "last turn": "m.session_iter DESC NULLS LAST, m.turn_no DESC, m.memory_no DESC",
+    "oldest": "m.created_at, m.memory_no",
+    "said": "m.turn_no, m.memory_no",
+    "said last": "m.turn_no DESC, m.memory_no DESC",
+    "pinned": "m.pinned_at, m.memory_id",
+}
+
+
+def select(listing: Listing, now: int) -> tuple[str, list[object], str]:
+    """Give the query for the rows of a listing by number, its values, and the order to show.
+
+    The numbers are sorted and cut before any text is read; otherwise SQLite would load every text
+    to sort the rows.
+    """
+    clause, values = source(listing, now)
+    query = f"SELECT m.memory_no {clause}"
+    if listing.limit is not None:
+        query += f" ORDER BY {_ORDERS[listing.order]} LIMIT ? OFFSET ?"
+        values += [listing.limit, listing.offset]
+    # The last turns are chosen from the end, and shown as they were said.
+    shown = "said" if listing.order == "said last" else listing.order
+    return query, values, f"ORDER BY {_ORDERS[shown]}"
+
+
+def source(listing: Listing, now: int) -> tuple[str, list[object]]:
+    """Give the rows that a listing chooses from: the rest of a query, and its values."""
+    clause, values = where_clause(listing.where, now)
+    table = "memories m"
+    if listing.order == "pinned":
+        # SQLite would scan the whole space instead.
+        table += " INDEXED BY memories_by_pin"
+        clause += " AND m.pinned_at IS NOT NULL"
+    if listing.roles is not None:
+        clause += " AND m.role IS NOT NULL"
+    if listing.roles:
+        clause += f" AND m.role IN ({', '.join('?' * len(listing.roles))})"
+        values += listing.roles
+    if listing.task_code is not None:
+        clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
+        values.append(listing.task_code)
+    if listing.untouched_since is not None:
+        clause += " AND max(m.updated_at, ifnull(m.accessed_at, 0)) < ?"
+        values.append(to_micros(listing.untouched_since))
+    return f"FROM {table} WHERE {clause}", values
