@@ -139,8 +139,8 @@ class IndexLookup(Protocol):
         """List the memories that satisfy each condition of a filter that has no column."""
         ...
 
-    def matches(self, raw: RawQuery) -> Numbers:
-        """List the chunks that a raw query matches, in the whole store."""
+    def matches(self, raw: RawQuery, within: range) -> Numbers:
+        """List the chunks with numbers in a range that a raw query matches, in any space."""
         ...
 
     def continuations(self, prefix: str, after: str, limit: int) -> Sequence[str]:

@@ -217,6 +217,14 @@ class View:
             start = space.memories
         return self._select(reduce(np.logical_and, conditions, start))
 
+    def range_of(self, selection: Selection) -> range:
+        """Give the range of numbers that all selected chunks are in."""
+        if not selection.total:
+            return range(0)
+        numbers, last = self.chunks.chunk_nos, len(selection.chunks) - 1
+        first, last = selection.chunks.argmax(), last - selection.chunks[::-1].argmax()
+        return range(int(numbers[first]), int(numbers[last]) + 1)
+
     def _own(self, space: str) -> Mask:
         """Mark every text of a space, earlier ones too."""
         own: Mask = self.memories.space == self.codes["space"].find(space)
@@ -261,10 +269,10 @@ class View:
 
     def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
         """Rank chunks by what `score_words` gave them."""
-        slots = np.flatnonzero(scores >= _guess_least(scores, limit))
+        slots = (scores >= _guess_least(scores, limit)).nonzero()[0]
         if len(slots) < limit:
-            # `flatnonzero` of the comparison: on the floats it takes eight times as long.
-            slots = np.flatnonzero(scores > 0)
+            # `nonzero` of the comparison: on the floats it takes eight times as long.
+            slots = (scores > 0).nonzero()[0]
         return self._best(slots, scores.take(slots), limit)
 
     def word_scores(self, scores: Scores, slots: Slots) -> Figures:
@@ -311,9 +319,12 @@ class View:
         asked = Counter(terms)
         postings = self._postings(list(asked), selection)
         chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
-        rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
+        found = list(filter(chunks.get, chunks))
+        if len(found) > MOST_TERMS:
+            rarest = set(sorted(found, key=chunks.__getitem__)[:MOST_TERMS])
+            found = [term for term in found if term in rarest]
         weighed: dict[str, list[Weighed]] = {}
-        for term in (term for term in postings if term in rarest):
+        for term in found:
             weight = np.float32(asked[term] * rarity(chunks[term], selection.total) * (K1 + 1))
             weighed[term] = []
             for slots, counts in postings[term]:
@@ -330,10 +341,11 @@ class View:
         """Give the selected chunks that have each term, segment by segment, and how often."""
         found: dict[str, list[Posting]] = {term: [] for term in terms}
         hashes = np.array([hash_term(term) for term in terms], np.uint64)
+        everything = selection.everything
         for segment in self.segments:
             for term, (slots, counts) in zip(terms, segment.postings(hashes), strict=True):
-                if len(slots) and not selection.everything:
-                    keep = np.flatnonzero(selection.chunks.take(slots))
+                if not everything and len(slots):
+                    keep = selection.chunks.take(slots).nonzero()[0]
                     slots, counts = slots.take(keep), counts.take(keep)
                 if len(slots):
                     found[term].append((slots, counts))

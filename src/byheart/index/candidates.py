@@ -130,7 +130,7 @@ class ArraySearch:
         matches = scored = None
         if question.raw is not None:
             terms = self._raw_terms(question.raw, selection)
-            matches = self._lookup.matches(question.raw)
+            matches = self._lookup.matches(question.raw, self._view.range_of(selection))
         if question.terms is not None or question.raw is not None:
             scored = self._view.score_words(terms, selection)
         background = self._background(question, selection)
