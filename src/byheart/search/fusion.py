@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,9 +69,11 @@ def keep_order(found: Candidates, tier: Mask, retriever: str) -> Iterator[Fused]
     scores = found.bm25 if by_words else found.cosines
     rows = tier.nonzero()[0]
     rows = rows.take(ranks.take(rows).argsort())
-    nothing = np.zeros(len(scores))
-    shares = Shares(scores, nothing) if by_words else Shares(nothing, scores)
-    return describe(found, rows, scores, shares, by_rank=True)
+    for number, memory, score, rank in _in_parts(
+        rows, found.chunk_nos, found.memory_nos, scores, ranks
+    ):
+        place = Place(rank, score, score)
+        yield Fused(number, memory, score, {retriever: place}, None if by_words else score)
 
 
 def describe(
@@ -94,13 +96,16 @@ def describe(
         *(found.vector_ranks, shares.by_vector),
         np.zeros(len(scores)) if beside is None else beside,
     )
-    # A page needs only 11 of hundreds; a recall needs all.
+    for number, memory, score, cosine, *places, aside in _in_parts(rows, *columns):
+        near = None if cosine != cosine else cosine  # not a number: it has no vector
+        yield Fused(number, memory, score, _places(near, *places, by_rank), near, aside)
+
+
+def _in_parts(rows: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Give the values of rows: first those of a page, since most callers need no more."""
     for part in (rows[:_ON_A_PAGE], rows[_ON_A_PAGE:]):
-        for number, memory, score, cosine, *places, aside in zip(
-            *(column.take(part).tolist() for column in columns), strict=True
-        ):
-            near = None if cosine != cosine else cosine  # not a number: it has no vector
-            yield Fused(number, memory, score, _places(near, *places, by_rank), near, aside)
+        if len(part):
+            yield from zip(*(column.take(part).tolist() for column in columns), strict=True)
 
 
 def _places(
