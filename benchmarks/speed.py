@@ -31,11 +31,11 @@ from typing import Any
 
 import numpy as np
 
+from byheart import MemoryStore
 from byheart.contracts import Embedder, Vectors
 from byheart.opening import embedder_for
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
-from byheart.store import MemoryStore
 
 SENTENCE = re.compile(r"(?<=[.!?])\s+")
 REAL_SENTENCES = 5000

@@ -77,8 +77,17 @@ def _markdown_set(folder: Path) -> RetrievalSet:
 
 
 def open_golden(stores: Path, sample: RetrievalSet) -> byheart.MemoryStore:
-    """Open the store of a sample."""
-    return byheart.open(stores / f"{sample.name}.db", space=sample.name, collect_stats=False)
+    """Open the store of a sample, so that the same question always gets the same answer.
+
+    Recency and frequency would change what `recall` answers from day to day, and by asking.
+    """
+    return byheart.open(
+        stores / f"{sample.name}.db",
+        space=sample.name,
+        collect_stats=False,
+        recall_recency_weight=0,
+        recall_frequency_weight=0,
+    )
 
 
 def _items(sample: RetrievalSet) -> list[dict[str, Any]]:
@@ -142,12 +151,11 @@ def _answers(
         recalled = store.recall(
             question.text, limit=10, max_tokens=4000, explain=True, **scope, **filters
         )
-        # The score of a recalled memory fades with the days, its relevance does not.
-        shown = recalled.explanations or ()
-        yield (
-            f"recall filter={label}",
-            sorted([names[each.id], round(each.relevance, _DIGITS)] for each in shown),
-        )
+        shown = [
+            [names[each.id], round(each.relevance, _DIGITS), round(each.score, _DIGITS)]
+            for each in recalled.explanations or ()
+        ]
+        yield f"recall filter={label}", [*shown, [each.id for each in recalled.details]]
     word = max(re.findall(r"\w+", question.text), key=len, default="a")
     answer = store.search(f'"{word}"', limit=10, raw=True, mode="fts", **scope)
     yield "raw", [_hit(hit, names) for hit in answer.results]

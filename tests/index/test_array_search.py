@@ -74,9 +74,9 @@ def test_the_nearest_are_found_however_they_recur(parts: int, period: int, phase
     found = view.rank_by_vector(question, all_of(3000), 10)
     cosines = made @ question
     nearest = np.argsort(-cosines)[:10] + 1
-    assert found.chunk_nos[0] == nearest[0]
-    assert len(set(found.chunk_nos.tolist()) & set(nearest.tolist())) >= 8
-    assert found.scores == pytest.approx(cosines[found.chunk_nos - 1], abs=1e-3)
+    assert found.slots[0] + 1 == nearest[0]
+    assert len(set((found.slots + 1).tolist()) & set(nearest.tolist())) >= 8
+    assert found.scores == pytest.approx(cosines[found.slots], abs=1e-3)
     assert (np.diff(found.scores) <= 0).all()
 
 
@@ -93,7 +93,7 @@ def test_up_to_4096_vectors_that_a_filter_lets_through_are_all_compared(
     found = view_of(made).rank_by_vector(question, replace(all_of(6000), chunks=chosen), 300)
     cosines = np.round(made[allowed] @ question, 3)
     assert np.round(found.scores, 3) == pytest.approx(np.sort(cosines)[::-1][:300], abs=0.0011)
-    assert chosen[found.chunk_nos - 1].all()
+    assert chosen[found.slots].all()
 
 
 def test_the_mean_length_of_chunks_is_right_beyond_32_bits() -> None:
@@ -112,4 +112,4 @@ def test_the_best_by_words_are_those_of_a_full_sort(limit: int, density: float) 
         scores = np.where(chance.random(count) < density, ties, np.float32(0))
         ranked = view_of(np.zeros((count, DIMENSIONS), np.float32)).rank_by_words(scores, limit)
         order = [at for at in np.lexsort((np.arange(count), -scores)) if scores[at] > 0][:limit]
-        assert ranked.chunk_nos.tolist() == [at + 1 for at in order]
+        assert ranked.slots.tolist() == order

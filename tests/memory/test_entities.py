@@ -282,3 +282,19 @@ def test_the_doctor_is_content_after_renames_and_merges(store: MemoryStore) -> N
     assert all(finding.ok for finding in store.doctor())
     store.doctor(rebuild=True)
     assert about(store, "a", "b", match="all") == ["one", "two"]
+
+
+@pytest.mark.parametrize("spellings", [("Straße", "Strasse"), ("Strasse", "Straße")])
+def test_of_two_spellings_of_an_entity_the_longer_one_is_its_name(
+    store: MemoryStore, spellings: tuple[str, str]
+) -> None:
+    """Both have the same key, because case folding turns ß into ss."""
+    for spelling in spellings:
+        store.save(f"written as {spelling}", entities=[spelling])
+    assert names(store) == {"Strasse": 2}
+
+
+def test_of_two_spellings_of_one_length_the_first_one_is_the_name(store: MemoryStore) -> None:
+    store.save("one", entities=["Acme"])
+    store.save("two", entities=["ACME"])
+    assert names(store) == {"Acme": 2}

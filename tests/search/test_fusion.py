@@ -23,8 +23,10 @@ def test_rrf_of_a_b_and_b_c_gives_b_0_032522_a_0_016393_c_0_016129() -> None:
 
 
 def test_the_first_place_is_worth_one_sixty_first() -> None:
-    assert reciprocal_rank(0) == 1 / 61
-    assert round(reciprocal_rank(2), 4) == 0.0159
+    first, third, unranked = reciprocal_rank(np.array([0, 2, -1])).tolist()
+    assert first == 1 / 61
+    assert round(third, 4) == 0.0159
+    assert unranked == 0
 
 
 def test_the_seeds_example_comes_out_by_the_formula_not_by_its_table() -> None:

@@ -257,6 +257,14 @@ def test_each_leg_looks_at_three_times_a_large_limit(arrows: MemoryStore) -> Non
     assert "both" in titles(arrows, "pear east", limit=50, fusion="rrf")
 
 
+def test_a_raw_query_finds_the_first_and_the_last_text_of_its_space(store: MemoryStore) -> None:
+    for space in ("before", "default", "default", "between", "default", "after"):
+        store.save(f"the harbour seen from {space}, {len(store.list().memories)}", space=space)
+    found = {hit.chunk_content[-1] for hit in store.search("harbour", raw=True).results}
+    assert found == {"0", "1", "2"}
+    assert store.search("harbour", raw=True, space="empty").results == ()
+
+
 def test_a_raw_prefix_is_ranked_by_the_words_of_its_own_space(store: MemoryStore) -> None:
     store.save("server server server server", title="often")
     store.save("a server once, and other words", title="once")

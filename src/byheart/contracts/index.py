@@ -30,11 +30,12 @@ class Background(NamedTuple):
     chunks: int
 
 
-class Ranked(NamedTuple):
-    """The chunks that one retriever found, best first, with their scores beside them."""
+class TermsPresent(Protocol):
+    """Say by row which terms a chunk has; an array is one, and so is a lookup."""
 
-    chunk_nos: Numbers
-    scores: Figures
+    def __getitem__(self, row: int, /) -> NDArray[np.bool_]:
+        """Give one value for each term of `document_frequency`, in its order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +60,8 @@ class Candidates:
 
     Rows are in ascending order of `chunk_nos`. A row without a rank (-1) in both retrievers is
     there because it is a neighbour of another row. A cosine is not a number where the chunk has no
-    vector, and a neighbour is 0 where there is none.
+    vector, and a neighbour is 0 where there is none. Mean and deviation of the background are 0
+    unless both retrievers were asked.
     """
 
     terms: Sequence[str]
@@ -72,8 +74,7 @@ class Candidates:
     cosines: Figures
     keyword_ranks: Numbers
     vector_ranks: Numbers
-    # One row per chunk, one column per term of `document_frequency`, in its order.
-    terms_present: NDArray[np.bool_]
+    terms_present: TermsPresent
     # The two turns before each chunk and the two after it, nearest first, and their figures.
     neighbours: Numbers
     neighbours_bm25: Figures
@@ -138,8 +139,8 @@ class IndexLookup(Protocol):
         """List the memories that satisfy each condition of a filter that has no column."""
         ...
 
-    def matches(self, raw: RawQuery) -> Numbers:
-        """List the chunks that a raw query matches, in the whole store."""
+    def matches(self, raw: RawQuery, within: range) -> Numbers:
+        """List the chunks with numbers in a range that a raw query matches, in any space."""
         ...
 
     def continuations(self, prefix: str, after: str, limit: int) -> Sequence[str]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import MOST_TERMS, Ranked
+from byheart.contracts import MOST_TERMS, Figures
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
@@ -53,6 +53,13 @@ Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
 # As a segment holds them: of a long question most are only counted.
 Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
+
+
+class Ranked(NamedTuple):
+    """The chunks that one retriever found, by their slots, best first, with their scores."""
+
+    slots: Slots
+    scores: Figures
 
 
 class Weighed(NamedTuple):
@@ -210,6 +217,14 @@ class View:
             start = space.memories
         return self._select(reduce(np.logical_and, conditions, start))
 
+    def range_of(self, selection: Selection) -> range:
+        """Give the range of numbers that all selected chunks are in."""
+        if not selection.total:
+            return range(0)
+        numbers, last = self.chunks.chunk_nos, len(selection.chunks) - 1
+        first, last = selection.chunks.argmax(), last - selection.chunks[::-1].argmax()
+        return range(int(numbers[first]), int(numbers[last]) + 1)
+
     def _own(self, space: str) -> Mask:
         """Mark every text of a space, earlier ones too."""
         own: Mask = self.memories.space == self.codes["space"].find(space)
@@ -254,15 +269,15 @@ class View:
 
     def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
         """Rank chunks by what `score_words` gave them."""
-        slots = np.flatnonzero(scores >= _guess_least(scores, limit))
+        slots = (scores >= _guess_least(scores, limit)).nonzero()[0]
         if len(slots) < limit:
-            # `flatnonzero` of the comparison: on the floats it takes eight times as long.
-            slots = np.flatnonzero(scores > 0)
+            # `nonzero` of the comparison: on the floats it takes eight times as long.
+            slots = (scores > 0).nonzero()[0]
         return self._best(slots, scores.take(slots), limit)
 
-    def word_scores(self, scores: Scores, chunk_nos: NDArray[np.int64]) -> NDArray[np.float64]:
+    def word_scores(self, scores: Scores, slots: Slots) -> Figures:
         """Pick the scores of some chunks out of what `score_words` gave to all."""
-        return _shown(scores.take(np.searchsorted(self.chunks.chunk_nos, chunk_nos)))
+        return _shown(scores.take(slots))
 
     def rank_matches(
         self, chunk_nos: NDArray[np.int64], scores: Scores, selection: Selection, limit: int
@@ -304,9 +319,12 @@ class View:
         asked = Counter(terms)
         postings = self._postings(list(asked), selection)
         chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
-        rarest = set(sorted(filter(chunks.get, chunks), key=chunks.__getitem__)[:MOST_TERMS])
+        found = list(filter(chunks.get, chunks))
+        if len(found) > MOST_TERMS:
+            rarest = set(sorted(found, key=chunks.__getitem__)[:MOST_TERMS])
+            found = [term for term in found if term in rarest]
         weighed: dict[str, list[Weighed]] = {}
-        for term in (term for term in postings if term in rarest):
+        for term in found:
             weight = np.float32(asked[term] * rarity(chunks[term], selection.total) * (K1 + 1))
             weighed[term] = []
             for slots, counts in postings[term]:
@@ -323,10 +341,11 @@ class View:
         """Give the selected chunks that have each term, segment by segment, and how often."""
         found: dict[str, list[Posting]] = {term: [] for term in terms}
         hashes = np.array([hash_term(term) for term in terms], np.uint64)
+        everything = selection.everything
         for segment in self.segments:
             for term, (slots, counts) in zip(terms, segment.postings(hashes), strict=True):
-                if len(slots) and not selection.everything:
-                    keep = np.flatnonzero(selection.chunks.take(slots))
+                if not everything and len(slots):
+                    keep = selection.chunks.take(slots).nonzero()[0]
                     slots, counts = slots.take(keep), counts.take(keep)
                 if len(slots):
                     found[term].append((slots, counts))
@@ -398,6 +417,18 @@ class View:
         first = _begins(owners)
         return Windows(owners.take(first), first, windows)
 
+    def windows_of(self, slot: int) -> NDArray[np.int16]:
+        """Give the vectors of one chunk in fixed point."""
+        ends = np.array([slot, slot + 1], np.uint32)
+        parts = []
+        for segment in self.segments:
+            first, behind = segment.vector_slots.searchsorted(ends).tolist()
+            if first < behind:
+                parts.append(segment.embeddings[first:behind])
+        if len(parts) == 1:
+            return parts[0]  # without copying it; the windows of a chunk are rarely divided
+        return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.int16)
+
     def _rows(self, slots: Slots) -> list[Slots]:
         return [rows_of(each.vector_slots, slots) for each in self.segments]
 
@@ -433,9 +464,9 @@ class View:
             self._living.append(np.flatnonzero(self.chunks.alive))
         return self._living[0]
 
-    def owner_nos(self, chunk_nos: NDArray[np.int64]) -> NDArray[np.int64]:
+    def owner_nos(self, slots: Slots) -> NDArray[np.int64]:
         """Give the number of the memory that each chunk belongs to."""
-        return self.memories.memory_nos.take(self.chunks.owner.take(self.slots_of(chunk_nos)))
+        return self.memories.memory_nos.take(self.chunks.owner.take(slots))
 
     def slot_of(self, chunk_no: int) -> int:
         """Give the place of a chunk in the columns."""
@@ -452,7 +483,7 @@ class View:
             near = np.flatnonzero(scores >= least)
             slots, scores = slots.take(near), scores.take(near)
         order = np.lexsort((slots, -scores))[:limit]
-        return Ranked(self.chunks.chunk_nos[slots[order]], _shown(scores[order]))
+        return Ranked(slots.take(order), _shown(scores.take(order)))
 
 
 def _guess_least(scores: Scores, limit: int) -> float:

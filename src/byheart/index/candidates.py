@@ -4,25 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Background, Candidates, IndexLookup, Question, Ranked, Vectors
+from byheart.contracts import (
+    Background,
+    Candidates,
+    Figures,
+    IndexLookup,
+    Numbers,
+    Question,
+    Vectors,
+)
 from byheart.index import likeness
-from byheart.index.array_search import Selection, View, WordScores
+from byheart.index.array_search import Ranked, Selection, Slots, View, WordScores
 from byheart.index.background import look_around
 from byheart.index.segment import FIXED_POINT
-from byheart.index.turns import NEIGHBOURS, find_neighbours
+from byheart.index.turns import NEIGHBOURS, NO_SLOT, find_neighbours
 from byheart.language.raw_query import RawQuery
 from byheart.model import Filter, IndexState
 
 # A prefix may begin many terms: so many pages of them are read, and the index takes the rarest
 # that the selected chunks have.
 _TERMS_PER_PAGE, _MOST_PAGES = 4000, 50
-
-Numbers = NDArray[np.int64]
-Figures = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,33 @@ class _Prepared:
     background: Background
 
 
+class _Beside(NamedTuple):
+    """Hold the neighbours of each row, by their chunk numbers, and their figures."""
+
+    chunk_nos: Numbers
+    bm25: Figures
+    cosines: Figures
+
+
+class _TermsPresent:
+    """Look up the terms of a row when they are asked for: a verdict reads one row of hundreds."""
+
+    def __init__(self, scored: WordScores | None, slots: Slots) -> None:
+        self._postings = () if scored is None else scored.found.values()
+        self._slots = slots
+
+    def __getitem__(self, row: int) -> NDArray[np.bool_]:
+        slot = int(self._slots[row])
+        return np.array(
+            [any(_holds(part, slot) for part in parts) for parts in self._postings], np.bool_
+        )
+
+
+def _holds(ordered: Slots, slot: int) -> bool:
+    at = int(ordered.searchsorted(slot))
+    return at < len(ordered) and int(ordered[at]) == slot
+
+
 class ArraySearch:
     """Answer questions from one view, for as long as the snapshot of its database lasts."""
 
@@ -47,34 +80,44 @@ class ArraySearch:
         self._prepared: dict[Question, _Prepared] = {}
 
     def candidates(self, question: Question, depth: int) -> Candidates:
-        """Give the first `depth` chunks of each retriever with all that ranking needs."""
-        prepared = self._prepare(question)
+        """Give the first `depth` chunks of each retriever with all that ranking needs.
+
+        Chunks are handled by their slots, which are in the order of their numbers.
+        """
+        view, prepared = self._view, self._prepare(question)
         by_words = self._rank_by_words(prepared, depth)
         by_vector = self._rank_by_vector(question, prepared.selection, depth)
-        found = _distinct(np.concatenate([by_words.chunk_nos, by_vector.chunk_nos]))
-        rows, around = self._with_neighbours(found, question, prepared.selection)
-        beside = around[around > 0]
-        everyone = _distinct(np.concatenate([rows, beside])) if len(beside) else rows
-        bm25 = self._bm25(prepared.scored, everyone)
-        cosines = self._cosines(question.vector, everyone, by_vector)
-        here = np.searchsorted(everyone, rows) if len(beside) else slice(None)
+        slots, around = self._with_neighbours(
+            _union(by_words.slots, by_vector.slots), question, prepared.selection
+        )
+        # Neighbours of a neighbour that was added are no rows, but their figures count.
+        everyone = slots if around is None else _union(slots, around[around >= 0])
+        bm25, cosines = self._figures(everyone, prepared.scored, question.vector, by_vector)
+        beside = self._beside(around, len(slots), everyone, bm25, cosines)
+        if len(everyone) > len(slots):
+            here = everyone.searchsorted(slots)
+            bm25, cosines = bm25.take(here), cosines.take(here)
+        words_at, vector_at = (
+            slots.searchsorted(by_words.slots),
+            slots.searchsorted(by_vector.slots),
+        )
         return Candidates(
             terms=prepared.terms,
             background=prepared.background,
             highest_bm25=float(by_words.scores.max(initial=0.0)),
             document_frequency=_frequencies(prepared.scored),
-            chunk_nos=rows,
-            memory_nos=self._view.owner_nos(rows),
-            bm25=bm25[here],
-            cosines=cosines[here],
-            keyword_ranks=_ranks(by_words, rows),
-            vector_ranks=_ranks(by_vector, rows),
-            terms_present=self._terms_present(prepared.scored, rows),
-            neighbours=around,
-            neighbours_bm25=_figures_of(around, everyone, bm25, 0.0),
-            neighbours_cosines=_figures_of(around, everyone, cosines, np.nan),
-            more=max(len(by_words.chunk_nos), len(by_vector.chunk_nos)) >= depth,
-            holds_superseded=self._view.space(question.where.space, self._now).superseded,
+            chunk_nos=view.chunks.chunk_nos.take(slots),
+            memory_nos=view.owner_nos(slots),
+            bm25=bm25,
+            cosines=cosines,
+            keyword_ranks=_ranks(words_at, len(slots)),
+            vector_ranks=_ranks(vector_at, len(slots)),
+            terms_present=_TermsPresent(prepared.scored, slots),
+            neighbours=beside.chunk_nos,
+            neighbours_bm25=beside.bm25,
+            neighbours_cosines=beside.cosines,
+            more=max(len(words_at), len(vector_at)) >= depth,
+            holds_superseded=view.space(question.where.space, self._now).superseded,
         )
 
     def _prepare(self, question: Question) -> _Prepared:
@@ -87,7 +130,7 @@ class ArraySearch:
         matches = scored = None
         if question.raw is not None:
             terms = self._raw_terms(question.raw, selection)
-            matches = self._lookup.matches(question.raw)
+            matches = self._lookup.matches(question.raw, self._view.range_of(selection))
         if question.terms is not None or question.raw is not None:
             scored = self._view.score_words(terms, selection)
         background = self._background(question, selection)
@@ -96,7 +139,9 @@ class ArraySearch:
         return prepared
 
     def _background(self, question: Question, selection: Selection) -> Background:
-        if question.vector is None:
+        # Only the evidence of both retrievers compares cosines with their background.
+        by_both = question.terms is not None or question.raw is not None
+        if question.vector is None or not by_both:
             return Background(0.0, 0.0, selection.total)
         return look_around(self._view, question.vector, selection)
 
@@ -145,43 +190,52 @@ class ArraySearch:
         return self._view.rank_by_vector(question.vector, selection, depth)
 
     def _with_neighbours(
-        self, found: Numbers, question: Question, selection: Selection
-    ) -> tuple[Numbers, Numbers]:
+        self, found: Slots, question: Question, selection: Selection
+    ) -> tuple[Slots, Slots | None]:
         """Add the turns beside the chunks that were found, and name the neighbours of every row."""
         if not question.neighbours:
-            return found, np.zeros((len(found), 2 * NEIGHBOURS), np.int64)
+            return found, None
         around = find_neighbours(self._view, found, selection)
-        if not around.any():
-            return found, around
-        rows = _distinct(np.concatenate([found, around[around > 0]]))
-        return rows, find_neighbours(self._view, rows, selection)
+        if around is None:
+            return found, None
+        slots = _union(found, around[around >= 0])
+        added = np.isin(slots, found, assume_unique=True, invert=True)
+        everyone = np.empty((len(slots), around.shape[1]), np.int64)
+        everyone[~added] = around
+        further = find_neighbours(self._view, slots[added], selection)
+        everyone[added] = NO_SLOT if further is None else further
+        return slots, everyone
 
-    def _bm25(self, scored: WordScores | None, chunk_nos: Numbers) -> Figures:
-        if scored is None:
-            return np.zeros(len(chunk_nos))
-        return self._view.word_scores(scored.scores, chunk_nos)
+    def _figures(
+        self, slots: Slots, scored: WordScores | None, vector: Vectors | None, known: Ranked
+    ) -> tuple[Figures, Figures]:
+        """Give the BM25 score and the cosine of chunks; some cosines are known already."""
+        bm25 = np.zeros(len(slots))
+        if scored is not None:
+            bm25 = self._view.word_scores(scored.scores, slots)
+        cosines = np.full(len(slots), np.nan)
+        if vector is not None:
+            cosines[slots.searchsorted(known.slots)] = known.scores
+            missing = np.isnan(cosines).nonzero()[0]
+            if len(missing):
+                others = slots.take(missing)
+                cosines[missing] = self._view.compare(others, vector).of(others)
+        return bm25, cosines
 
-    def _cosines(self, vector: Vectors | None, chunk_nos: Numbers, known: Ranked) -> Figures:
-        cosines = np.full(len(chunk_nos), np.nan)
-        if vector is None:
-            return cosines
-        cosines[np.searchsorted(chunk_nos, known.chunk_nos)] = known.scores
-        missing = np.flatnonzero(np.isnan(cosines))
-        if len(missing):
-            slots = self._view.slots_of(chunk_nos[missing])
-            cosines[missing] = self._view.compare(slots, vector).of(slots)
-        return cosines
-
-    def _terms_present(self, scored: WordScores | None, chunk_nos: Numbers) -> NDArray[np.bool_]:
-        postings = [] if scored is None else list(scored.found.values())
-        present = np.zeros((len(chunk_nos), len(postings)), np.bool_)
-        slots = self._view.slots_of(chunk_nos)
-        for column, parts in enumerate(postings):
-            for part in parts:
-                places = np.minimum(np.searchsorted(part, slots), max(len(part) - 1, 0))
-                if len(part):
-                    present[:, column] |= part.take(places) == slots
-        return present
+    def _beside(
+        self, around: Slots | None, count: int, known: Slots, bm25: Figures, cosines: Figures
+    ) -> _Beside:
+        """Look up the number and the figures of each neighbour."""
+        if around is None:
+            shape = count, 2 * NEIGHBOURS
+            return _Beside(np.zeros(shape, np.int64), np.zeros(shape), np.full(shape, np.nan))
+        is_there = around >= 0
+        places = known.searchsorted(np.where(is_there, around, known[0]))
+        return _Beside(
+            np.where(is_there, self._view.chunks.chunk_nos.take(known).take(places), 0),
+            np.where(is_there, bm25.take(places), 0.0),
+            np.where(is_there, cosines.take(places), np.nan),
+        )
 
     def term_shares(self, question: Question, chunk_no: int) -> dict[str, float]:
         """Give the contribution of each term to the BM25 score of a chunk."""
@@ -190,8 +244,10 @@ class ArraySearch:
 
     def best_window(self, vector: Vectors, chunk_no: int) -> float:
         """Locate the window of a chunk that is nearest to a vector: 0 is the first, 1 the last."""
-        windows = self._view.windows(self._view.slots_of(np.array([chunk_no]))).vectors
-        return int((windows @ vector).argmax()) / (len(windows) - 1) if len(windows) > 1 else 0.0
+        windows = self._view.windows_of(self._view.slot_of(chunk_no))
+        if len(windows) < 2:
+            return 0.0
+        return int((windows.astype(np.float32) @ vector).argmax()) / (len(windows) - 1)
 
     def vectors(self, chunk_nos: Sequence[int]) -> dict[int, Vectors]:
         """Give the vectors of chunks, a row for each window; chunks without any are left out."""
@@ -243,29 +299,25 @@ def _nothing() -> Ranked:
     return Ranked(np.empty(0, np.int64), np.empty(0))
 
 
-def _distinct(chunk_nos: Numbers) -> Numbers:
-    """Sort numbers and drop repeated ones: ten times as fast as `unique` for a few hundred."""
-    ordered = np.sort(chunk_nos)
+def _union(some: Slots, others: Slots) -> Slots:
+    """Merge slots, sort them, and drop repeated ones.
+
+    This is ten times as fast as `unique` for a few hundred.
+    """
+    if not len(others):
+        return np.sort(some)
+    ordered = np.concatenate((some, others))
+    ordered.sort()
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
 
 
-def _ranks(ranked: Ranked, chunk_nos: Numbers) -> Numbers:
-    """Give the rank of each chunk in a retriever; -1 if the retriever did not find the chunk."""
-    ranks = np.full(len(chunk_nos), -1)
-    places = np.searchsorted(chunk_nos, ranked.chunk_nos)
-    ranks[places] = np.arange(len(ranked.chunk_nos))
+def _ranks(rows: Numbers, count: int) -> Numbers:
+    """Give the rank of each row in a retriever; -1 if the retriever did not find the chunk."""
+    ranks = np.full(count, -1)
+    ranks[rows] = np.arange(len(rows))
     return ranks
-
-
-def _figures_of(around: Numbers, known: Numbers, figures: Figures, none: float) -> Figures:
-    """Look up the figure of each neighbour; `none` where there is no neighbour."""
-    found = np.full(around.shape, none)
-    is_there = around > 0
-    if is_there.any():
-        found[is_there] = figures.take(np.searchsorted(known, around[is_there]))
-    return found
 
 
 def _frequencies(scored: WordScores | None) -> dict[str, int]:

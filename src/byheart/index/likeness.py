@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from byheart.contracts import Figures, Numbers
 from byheart.index.array_search import EXACT_VECTORS, View, count_differences
 from byheart.index.columns import NEVER, NONE
 from byheart.index.masks import Mask
@@ -39,7 +40,6 @@ _MOST_NEIGHBOURS = 16
 _MOST_PAIRS = 100_000
 _BLOCK = 8192
 
-Numbers = NDArray[np.int64]
 Cosines = NDArray[np.float32]
 
 
@@ -48,7 +48,7 @@ class Pairs(NamedTuple):
 
     first: Numbers
     second: Numbers
-    similarity: NDArray[np.float64]
+    similarity: Figures
 
 
 # --- One memory against all -------------------------------------------------------------------
@@ -278,7 +278,7 @@ def _confirm(vectors: _Vectors, pairs: Numbers, least: float) -> tuple[Numbers, 
 
 def _judge(
     vectors: _Vectors, pairs: Numbers, cosines: Cosines, least: float
-) -> tuple[Numbers, Numbers, NDArray[np.float64]]:
+) -> tuple[Numbers, Numbers, Figures]:
     """Turn pairs of near vectors into pairs of memories that are similar as a whole."""
     counts = np.bincount(vectors.owners, minlength=1)
     begins = np.concatenate([[0], np.cumsum(counts)])

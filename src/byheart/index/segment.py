@@ -58,6 +58,7 @@ class Segment:
         return len(self.slots) + 64 * len(self.vector_slots)
 
 
+@lru_cache(2048)  # words of questions recur
 def hash_term(term: str) -> int:
     """Hash a term to 64 bits that are the same on every machine."""
     return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "little")
@@ -105,7 +106,7 @@ def build_postings(
         for term, count in Counter(terms).items():
             name = names.get(term)
             if name is None:
-                name = names[term] = hash_term(term)
+                name = names[term] = hash_term.__wrapped__(term)
             hashes.append(name)
             slots.append(slot)
             counts.append(count)

@@ -9,31 +9,32 @@ from byheart.index.array_search import Selection, Slots, View
 
 # The number of turns that count as neighbours on each side.
 NEIGHBOURS = 2
+# It stands for a neighbour that does not exist.
+NO_SLOT = -1
 # After a pause of an hour (in microseconds) another conversation begins.
 _LONGEST_PAUSE = 3_600_000_000
 
 
-def find_neighbours(
-    view: View, chunk_nos: NDArray[np.int64], selection: Selection
-) -> NDArray[np.int64]:
-    """Name the two turns before each chunk and the two after it, nearest first; 0 for none.
+def find_neighbours(view: View, slots: Slots, selection: Selection) -> Slots | None:
+    """Name the two turns before each chunk and the two after it, nearest first, by their slots.
 
-    Neighbours are found by their order in the session, wherever they are stored. Turns outside the
-    filter are skipped, as if they did not exist.
+    The result is `None` if no chunk has a neighbour. Neighbours are found by their order in the
+    session, wherever they are stored. Turns outside the filter are skipped, as if they did not
+    exist.
     """
-    slots = view.slots_of(chunk_nos)
-    found = np.zeros((len(slots), 2 * NEIGHBOURS), np.int64)
     if not len(view.by_turn):
-        return found
+        return None
     places = _places(view).take(slots)
-    turns = np.flatnonzero(places >= 0)
+    turns = (places >= 0).nonzero()[0]
     said = _selected(view, selection)
-    if len(turns) and len(said):
-        found[turns] = _around(view, said, places.take(turns))
-    return found
+    if not len(turns) or not len(said):
+        return None
+    found = np.full((len(slots), 2 * NEIGHBOURS), NO_SLOT)
+    found[turns] = _around(view, said, places.take(turns))
+    return found if (found >= 0).any() else None
 
 
-def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int64]:
+def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> Slots:
     """Take the turns of the same session around each turn, all by their places in the order."""
     at = np.searchsorted(said, mine)
     last = len(said) - 1
@@ -51,7 +52,7 @@ def _around(view: View, said: Slots, mine: NDArray[np.int32]) -> NDArray[np.int6
     there &= rows.session.take(other) == rows.session.take(owner)
     there &= rows.space.take(other) == rows.space.take(owner)
     there &= np.abs(rows.created.take(other) - rows.created.take(owner)) <= _LONGEST_PAUSE
-    return np.where(there, view.chunks.chunk_nos.take(others), 0)
+    return np.where(there, others, NO_SLOT)
 
 
 def _selected(view: View, selection: Selection) -> Slots:

@@ -17,10 +17,9 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from byheart.contracts import Background, Candidates
-from byheart.search.fusion import KEYWORDS, VECTOR, Fused, Mask, Place, cosine_of
+from byheart.contracts import Background, Candidates, Figures
+from byheart.search.fusion import Fused, Mask, Shares, describe
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
@@ -43,8 +42,6 @@ _LEAST_DEVIATION = 1e-4
 MOST_DEVIATIONS = 12.0
 _NO_VECTOR = -2.0
 _DIGITS = 6
-
-Figures = NDArray[np.float64]
 
 
 def weigh_cosines(cosines: Figures, background: Background) -> Figures:
@@ -74,22 +71,16 @@ def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iter
     by_words = words_weight * found.bm25
     by_vector = weigh_cosines(found.cosines, found.background)
     evidence = by_words + by_vector
-    listed = tier | _brought_in(found, tier, evidence)
-    beside = _evidence_beside(found, words_weight)
-    scores = np.round(evidence + beside, _DIGITS)
-    rows = np.flatnonzero(listed)
-    near = np.nan_to_num(found.cosines[rows], nan=_NO_VECTOR)
-    for at in rows[np.lexsort((rows, -near, -scores[rows]))].tolist():
-        # Make the results one by one, since a page needs only 11 of hundreds.
-        shares = float(by_words[at]), float(by_vector[at])
-        yield Fused(
-            int(found.chunk_nos[at]),
-            int(found.memory_nos[at]),
-            float(scores[at]),
-            dict(_places(found, at, *shares)),
-            cosine_of(found, at),
-            float(beside[at]),
-        )
+    scores, listed, beside = evidence, tier, None
+    if found.neighbours.any():
+        listed = tier | _brought_in(found, tier, evidence)
+        beside = _evidence_beside(found, words_weight)
+        scores = evidence + beside
+    scores = scores.round(_DIGITS)
+    rows = listed.nonzero()[0]
+    near = np.nan_to_num(found.cosines.take(rows), nan=_NO_VECTOR)
+    rows = rows.take(np.lexsort((rows, -near, -scores.take(rows))))
+    return describe(found, rows, scores, Shares(by_words, by_vector), beside)
 
 
 def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
@@ -98,8 +89,6 @@ def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
     A turn without evidence of its own is no answer, whatever its neighbours say.
     """
     brought = np.zeros(len(tier), np.bool_)
-    if not found.neighbours.any():
-        return brought
     rows = np.flatnonzero(tier)
     best = rows[np.argsort(-evidence[rows], kind="stable")[:_LEADING]]
     beside = found.neighbours[best].ravel()
@@ -113,14 +102,3 @@ def _evidence_beside(found: Candidates, words_weight: float) -> Figures:
     around += weigh_cosines(found.neighbours_cosines, found.background)
     shares: Figures = np.where(found.neighbours > 0, around, 0.0) @ NEIGHBOUR_SHARES
     return shares
-
-
-def _places(
-    found: Candidates, at: int, by_words: float, by_vector: float
-) -> Iterator[tuple[str, Place]]:
-    keyword_rank, vector_rank = int(found.keyword_ranks[at]), int(found.vector_ranks[at])
-    bm25, cosine = float(found.bm25[at]), cosine_of(found, at)
-    if bm25 > 0 or keyword_rank >= 0:
-        yield KEYWORDS, Place(keyword_rank if keyword_rank >= 0 else None, bm25, by_words)
-    if cosine is not None:
-        yield VECTOR, Place(vector_rank if vector_rank >= 0 else None, cosine, by_vector)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import Candidates
+from byheart.contracts import Candidates, Figures, Numbers
 
 RRF_K = 60
 KEYWORDS, VECTOR = "fts", "vector"
+# A page shows ten hits, and one more says whether another page follows.
+_ON_A_PAGE = 11
 
 Mask = NDArray[np.bool_]
 
@@ -22,6 +24,13 @@ class Place(NamedTuple):
     rank: int | None
     score: float
     contribution: float
+
+
+class Shares(NamedTuple):
+    """Hold what each retriever contributes to the final score of each row."""
+
+    by_words: Figures
+    by_vector: Figures
 
 
 class Fused(NamedTuple):
@@ -36,59 +45,86 @@ class Fused(NamedTuple):
     beside: float = 0.0
 
 
-def reciprocal_rank(rank: int) -> float:
-    """Return the value of a rank: `1 / (60 + rank + 1)` with rank from 0."""
-    return 1 / (RRF_K + rank + 1)
+def reciprocal_rank(ranks: Numbers) -> Figures:
+    """Return the value of each rank: `1 / (60 + rank + 1)` with rank from 0; 0 without a rank."""
+    values: Figures = np.where(ranks >= 0, 1 / (RRF_K + ranks + 1), 0.0)
+    return values
 
 
 def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
     """Merge rankings by Reciprocal Rank Fusion; ties go to better scores, then to older chunks."""
-    rows = np.flatnonzero(tier)
-    totals, scores = np.zeros(len(rows)), np.zeros(len(rows))
-    for ranks, figures in (
-        (found.keyword_ranks[rows], found.bm25[rows]),
-        (found.vector_ranks[rows], found.cosines[rows]),
-    ):
-        ranked = ranks >= 0
-        totals[ranked] += 1 / (RRF_K + ranks[ranked] + 1)
-        scores[ranked] += figures[ranked]
+    by_words, by_vector = map(reciprocal_rank, (found.keyword_ranks, found.vector_ranks))
+    totals = by_words + by_vector
+    scores = np.where(by_words > 0, found.bm25, 0.0) + np.where(by_vector > 0, found.cosines, 0.0)
+    rows = tier.nonzero()[0]
     # Rows are already ordered by age, and the sort is stable.
-    for at in np.lexsort((-scores, -totals)).tolist():
-        # Make the results one by one, since a page needs only 11 of hundreds.
-        yield _fused(found, int(rows[at]), float(totals[at]), _places(found, int(rows[at])))
-
-
-def _places(found: Candidates, row: int) -> Iterator[tuple[str, Place]]:
-    keyword_rank, vector_rank = int(found.keyword_ranks[row]), int(found.vector_ranks[row])
-    if keyword_rank >= 0:
-        value = reciprocal_rank(keyword_rank)
-        yield KEYWORDS, Place(keyword_rank, float(found.bm25[row]), value)
-    if vector_rank >= 0:
-        yield VECTOR, Place(vector_rank, float(found.cosines[row]), reciprocal_rank(vector_rank))
+    order = np.lexsort((-scores[rows], -totals[rows]))
+    return describe(found, rows.take(order), totals, Shares(by_words, by_vector), by_rank=True)
 
 
 def keep_order(found: Candidates, tier: Mask, retriever: str) -> Iterator[Fused]:
     """Return the ranking of a single retriever unchanged, with its scores as final scores."""
-    ranks = found.keyword_ranks if retriever == KEYWORDS else found.vector_ranks
-    scores = found.bm25 if retriever == KEYWORDS else found.cosines
-    rows = np.flatnonzero(tier)
-    for row in rows[np.argsort(ranks[rows])].tolist():
-        score = float(scores[row])
-        place = Place(int(ranks[row]), score, score)
-        yield _fused(found, row, score, [(retriever, place)])
+    by_words = retriever == KEYWORDS
+    ranks = found.keyword_ranks if by_words else found.vector_ranks
+    scores = found.bm25 if by_words else found.cosines
+    rows = tier.nonzero()[0]
+    rows = rows.take(ranks.take(rows).argsort())
+    for number, memory, score, rank in _in_parts(
+        rows, found.chunk_nos, found.memory_nos, scores, ranks
+    ):
+        place = Place(rank, score, score)
+        yield Fused(number, memory, score, {retriever: place}, None if by_words else score)
 
 
-def _fused(found: Candidates, row: int, score: float, places: Iterable[tuple[str, Place]]) -> Fused:
-    return Fused(
-        int(found.chunk_nos[row]),
-        int(found.memory_nos[row]),
-        score,
-        dict(places),
-        cosine_of(found, row),
+def describe(
+    found: Candidates,
+    rows: Numbers,
+    scores: Figures,
+    shares: Shares,
+    beside: Figures | None = None,
+    *,
+    by_rank: bool = False,
+) -> Iterator[Fused]:
+    """Describe rows in the order given, with their final scores and the share of each retriever.
+
+    With `by_rank`, a retriever counts only for the chunks that it ranked; otherwise it counts for
+    every chunk that it has a score for.
+    """
+    columns = (
+        *(found.chunk_nos, found.memory_nos, scores, found.cosines),
+        *(found.keyword_ranks, found.bm25, shares.by_words),
+        *(found.vector_ranks, shares.by_vector),
+        np.zeros(len(scores)) if beside is None else beside,
     )
+    for number, memory, score, cosine, *places, aside in _in_parts(rows, *columns):
+        near = None if cosine != cosine else cosine  # not a number: it has no vector
+        yield Fused(number, memory, score, _places(near, *places, by_rank), near, aside)
 
 
-def cosine_of(found: Candidates, row: int) -> float | None:
-    """Return the cosine of a row, or None if it has none."""
-    cosine = float(found.cosines[row])
-    return None if np.isnan(cosine) else cosine
+def _in_parts(rows: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """Give the values of rows: first those of a page, since most callers need no more."""
+    for part in (rows[:_ON_A_PAGE], rows[_ON_A_PAGE:]):
+        if len(part):
+            yield from zip(*(column.take(part).tolist() for column in columns), strict=True)
+
+
+def _places(
+    cosine: float | None,
+    keyword_rank: int,
+    bm25: float,
+    by_words: float,
+    vector_rank: int,
+    by_vector: float,
+    by_rank: bool,
+) -> dict[str, Place]:
+    places = {}
+    if keyword_rank >= 0:
+        places[KEYWORDS] = Place(keyword_rank, bm25, by_words)
+    elif bm25 > 0 and not by_rank:
+        places[KEYWORDS] = Place(None, bm25, by_words)
+    if cosine is not None:
+        if vector_rank >= 0:
+            places[VECTOR] = Place(vector_rank, cosine, by_vector)
+        elif not by_rank:
+            places[VECTOR] = Place(None, cosine, by_vector)
+    return places

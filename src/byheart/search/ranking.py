@@ -40,7 +40,7 @@ class Ranking:
         self._raw: RawQuery | None = parse_raw_query(request.query) if request.raw else None
         self.by_words = request.mode != "vector"
         self._by_both = self.by_words and vector is not None
-        self._questions = {each: self._ask(superseded=each) for each in (False, True)}
+        self._questions: dict[bool, Question] = {}
         self._superseded: set[int] = set()
         self._may_hold_superseded = True
         # The terms of the search; those of a raw query become known from the index.
@@ -55,20 +55,27 @@ class Ranking:
         """Return whether the query is in raw syntax."""
         return self._raw is not None
 
-    def _ask(self, *, superseded: bool) -> Question:
-        request = self._request
-        by_terms = self.by_words and self._raw is None
-        return Question(
-            replace(request.where, superseded=superseded),
-            tuple(query_terms(request.query)) if by_terms else None,
-            self._vector,
-            self._raw if self.by_words else None,
-            neighbours=self._by_both and request.fusion != "rrf",
-        )
+    def _question(self, *, superseded: bool) -> Question:
+        """Return the question about the current or the superseded memories, always the same one.
+
+        The index keeps what it has computed for a question.
+        """
+        known = self._questions.get(superseded)
+        if known is None:
+            request = self._request
+            by_terms = self.by_words and self._raw is None
+            known = self._questions[superseded] = Question(
+                replace(request.where, superseded=superseded),
+                tuple(query_terms(request.query)) if by_terms else None,
+                self._vector,
+                self._raw if self.by_words else None,
+                neighbours=self._by_both and request.fusion != "rrf",
+            )
+        return known
 
     def term_shares(self, fused: Fused) -> dict[str, float]:
         """Return the contribution of each term to the BM25 score of a ranked chunk."""
-        question = self._questions[fused.chunk_no in self._superseded]
+        question = self._question(superseded=fused.chunk_no in self._superseded)
         return self._index.term_shares(question, fused.chunk_no)
 
     def __iter__(self) -> Iterator[Fused]:
@@ -78,10 +85,10 @@ class Ranking:
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank either the current or the superseded memories, tier by tier."""
-        question = self._questions[superseded]
         if superseded and not self._may_hold_superseded:
             return
-        placed = np.empty(0, np.int64), np.empty(0, np.int64)
+        question = self._question(superseded=superseded)
+        before: Candidates | None = None
         seen: set[int] = set()
         depth = self._first_tier
         while True:
@@ -89,17 +96,11 @@ class Ranking:
             if self._raw is not None:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
-            # A deeper search can also find chunks that the earlier one missed.
-            by_words = (found.keyword_ranks >= 0) & ~np.isin(found.chunk_nos, placed[0])
-            by_vector = (found.vector_ranks >= 0) & ~np.isin(found.chunk_nos, placed[1])
-            ranked = self._rank(found, by_words | by_vector)
+            ranked = self._rank(found, _tier(found, before))
             yield self._noted(ranked, found, seen, superseded=superseded)
             if not found.more:
                 return
-            placed = (
-                found.chunk_nos[found.keyword_ranks >= 0],
-                found.chunk_nos[found.vector_ranks >= 0],
-            )
+            before = found
             depth *= _TIER_GROWTH
 
     def _rank(self, found: Candidates, tier: Mask) -> Iterator[Fused]:
@@ -126,3 +127,17 @@ class Ranking:
             if self.best is None:
                 self.best = each, found
             yield each
+
+
+def _tier(found: Candidates, before: Candidates | None) -> Mask:
+    """Mark the rows that a retriever ranks, and did not rank in the search before.
+
+    A deeper search can also find chunks that the earlier one missed.
+    """
+    by_words, by_vector = found.keyword_ranks >= 0, found.vector_ranks >= 0
+    if before is not None:
+        ranked_before = before.chunk_nos[before.keyword_ranks >= 0]
+        by_words &= ~np.isin(found.chunk_nos, ranked_before)
+        ranked_before = before.chunk_nos[before.vector_ranks >= 0]
+        by_vector &= ~np.isin(found.chunk_nos, ranked_before)
+    return by_words | by_vector

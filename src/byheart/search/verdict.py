@@ -16,9 +16,8 @@ limits.
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import NamedTuple
-
-import numpy as np
 
 from byheart.contracts import MOST_TERMS, Candidates
 from byheart.language.rarity import rarity
@@ -128,7 +127,8 @@ def _weigh_terms(best: Fused, found: Candidates) -> tuple[float, float, float]:
     counted = max(found.chunks, LEAST_TO_TELL_RARITY)
     unseen = rarity(0, counted)
     terms = found.document_frequency
-    rarities = np.array([rarity(chunks, counted) for chunks in terms.values()])
-    present = found.terms_present[np.searchsorted(found.chunk_nos, best.chunk_no)]
+    rarities = [rarity(chunks, counted) for chunks in terms.values()]
+    present = found.terms_present[int(found.chunk_nos.searchsorted(best.chunk_no))].tolist()
+    held = sum(compress(rarities, present))
     missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
-    return float(rarities.sum()) + missing, float(rarities @ present), unseen
+    return sum(rarities) + missing, held, unseen

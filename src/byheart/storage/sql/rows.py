@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, StoredText
 from byheart.model import Chunk, Heading, Memory, MemoryFields
@@ -49,10 +48,6 @@ def _names(text: str) -> tuple[str, ...]:
     return () if text == "[]" else tuple(json.loads(text))
 
 
-def _moment(micros: int | None) -> datetime | None:
-    return None if micros is None else from_micros(micros)
-
-
 def _object(text: str) -> Any:
     return {} if text == "{}" else json.loads(text)
 
@@ -61,10 +56,9 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(filter(None, text.split(",")))
 
 
-# Values of the other codecs are read as they are.
+# Moments are read by `_decode`; values of the other codecs are read as they are.
 _DECODERS: Mapping[Codec, Callable[[Any], Any]] = {
     "labels": _names,
-    "moment": _moment,
     "json": _object,
     "words": _words,
 }
@@ -81,13 +75,30 @@ def _columns(names: Sequence[str]) -> str:
     return ", ".join(_EXPRESSIONS.get(name, f"m.{name}") for name in names)
 
 
-def _decoders(names: Sequence[str]) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+class _Decoders(NamedTuple):
+    """Hold the places of the moments in a row, and the decoder for each place of another type."""
+
+    moments: tuple[int, ...]
+    others: tuple[tuple[int, Callable[[Any], Any]], ...]
+
+
+def _decoders(names: Sequence[str]) -> _Decoders:
     """Say which values of a row have to be decoded, and by what."""
-    return tuple(
-        (at, _DECODERS[BY_NAME[name].codec])
-        for at, name in enumerate(names)
-        if BY_NAME[name].codec in _DECODERS
+    codecs = [BY_NAME[name].codec for name in names]
+    return _Decoders(
+        tuple(at for at, codec in enumerate(codecs) if codec == "moment"),
+        tuple((at, _DECODERS[codec]) for at, codec in enumerate(codecs) if codec in _DECODERS),
     )
+
+
+def _decode(values: list[Any], decoders: _Decoders) -> None:
+    """Decode the values of a row in place."""
+    for at in decoders.moments:
+        micros = values[at]
+        if micros is not None:  # most memories never expire, and are not replaced
+            values[at] = from_micros(micros)
+    for at, decode in decoders.others:
+        values[at] = decode(values[at])
 
 
 _MEMORY_NAMES, _FOUND_NAMES = _select(Memory), _select(MemoryFields)
@@ -155,8 +166,7 @@ def life_of(text: StoredText) -> dict[str, Any]:
 def to_memory(row: Any) -> Memory:
     """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
     values: Any = list(row)
-    for at, decode in _MEMORY_DECODERS:
-        values[at] = decode(values[at])
+    _decode(values, _MEMORY_DECODERS)
     values.append(hash_of(row[_CONTENT_AT]) != row[_HASH_AT])
     return Memory(*values)
 
@@ -179,8 +189,7 @@ def to_headings(text: Any) -> tuple[Heading, ...]:
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
     values: Any = list(row[10:-1])
-    for at, decode in _FOUND_DECODERS:
-        values[at] = decode(values[at])
+    _decode(values, _FOUND_DECODERS)
     values.append(checksum_of(row[2]) != row[-1])
     return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*values))
 
