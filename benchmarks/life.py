@@ -78,8 +78,8 @@ def measure(
         row["forget hard"] = round(
             milliseconds(lambda: store.forget(chosen[0].memory_id, hard=True))
         )
-        row["stats"] = round(milliseconds(store.stats), 1)
-        row["doctor"] = round(milliseconds(store.doctor))
+        row["stats"] = round(milliseconds(store.admin.stats), 1)
+        row["doctor"] = round(milliseconds(store.admin.doctor))
         store.close()
         row |= transfer(path, Path(folder))
     return row

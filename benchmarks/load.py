@@ -149,7 +149,7 @@ def byheart_calls(
 def serving(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Run `byheart serve` in a process of its own, as it is out of the box but for the rate."""
     with byheart.open(path) as store:
-        secret = store.create_token(f"load-{time.time_ns()}").secret
+        secret = store.api_keys.create(f"load-{time.time_ns()}").secret
     environment = {
         **os.environ,
         "BYHEART_DB_PATH": str(path),

@@ -124,7 +124,7 @@ def index_whole(store: MemoryStore, folder: Path) -> Row:
 
 def embed_rest(store: MemoryStore, _: Path) -> Row:
     """Make the vectors that are missing."""
-    return {"chunks": store.embed_pending()}
+    return {"chunks": store.admin.embed_pending()}
 
 
 def describe(report: Indexed) -> Row:

@@ -39,6 +39,7 @@ from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore, Progress
 from tests.conftest import ArrowEmbedder, WatchedEmbedder
+from tests.store_verbs import every_verb
 
 REPORT = """# Performance Report
 
@@ -639,8 +640,8 @@ def test_a_long_text_that_is_interrupted_is_kept_and_goes_on_later_without_doing
         [saved] = store.save_many([{"content": LONG}])
         assert (saved.status, saved.pending_vectors) == ("unchanged", 0)
     elif go_on == "embed_pending":
-        assert store.embed_pending() == 500 - made
-    assert all(finding.ok for finding in store.doctor(fix=go_on == "doctor"))
+        assert store.admin.embed_pending() == 500 - made
+    assert all(finding.ok for finding in store.admin.doctor(fix=go_on == "doctor"))
     assert len(embedder.embedded) == len(set(embedder.embedded)) == 500
     assert store.search("topic 499", mode="vector").results[0].chunk_index == 499
 
@@ -712,7 +713,7 @@ def test_who_saves_beside_a_long_text_makes_none_of_its_vectors_again(
         store.save(f"a short text {number}")
         number += 1
     assert number > 1
-    assert store.count_pending() == 0
+    assert store.admin.count_pending() == 0
     assert len(slow.embedded) == len(set(slow.embedded)) == 500 + number
 
 
@@ -818,24 +819,30 @@ def test_sessions_count_by_agent_with_their_latest_iteration_and_kinds(store: Me
     store.save("c", session_id="s1", agent_id="y")
     last = store.save("d", session_id="s2", agent_id="x")
     store.save("e")
-    found = {(each.session_id, each.agent_id): each for each in store.sessions()}
+    found = {(each.session_id, each.agent_id): each for each in store.sessions.list()}
     assert set(found) == {("s1", "x"), ("s1", "y"), ("s2", "x")}
     both = found["s1", "x"]
     assert (both.memory_count, both.latest_iter, both.kinds) == (2, 11, ("fact", "report"))
     assert both.first_activity < both.latest_activity
-    assert store.sessions()[0].session_id == "s2"  # the latest active first
-    assert store.sessions()[0].latest_activity == last.created_at
-    assert {each.session_id for each in store.sessions(agent_id="y")} == {"s1"}
-    assert len(store.sessions(limit=2)) == 2
-    assert len(store.sessions(limit=2, offset=2)) == 1
+    assert store.sessions.list()[0].session_id == "s2"  # the latest active first
+    assert store.sessions.list()[0].latest_activity == last.created_at
+    assert {each.session_id for each in store.sessions.list(agent_id="y")} == {"s1"}
+    assert len(store.sessions.list(limit=2)) == 2
+    assert len(store.sessions.list(limit=2, offset=2)) == 1
 
 
 def test_everything_answered_can_be_written_as_json(store: MemoryStore) -> None:
     saved = store.save(
         REPORT, tags=["t"], metadata={"a": [1]}, session_id="s", expires_at="2099-01-01"
     )
-    answers = [saved, store.get(saved.memory_id), store.list(), store.sessions(), store.status()]
-    answers += [store.expand(f"{saved.memory_id}#0"), store.doctor()]
+    answers = [
+        saved,
+        store.get(saved.memory_id),
+        store.list(),
+        store.sessions.list(),
+        store.status(),
+    ]
+    answers += [store.expand(f"{saved.memory_id}#0"), store.admin.doctor()]
     for granularity in ("fine", "medium", "coarse"):
         answers.append(store.search("query", granularity=granularity, explain=True))
     assert json.loads(json.dumps(to_wire(answers)))[0]["created_at"].endswith("Z")
@@ -876,7 +883,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "raw": False,
         "explain": False,
     },
-    "cleanup": {"days_old": 90, "dry_run": True},
+    "admin.cleanup": {"days_old": 90, "dry_run": True},
     "expand": {"around": 2},
     "recall": {"max_tokens": 1000, "limit": 20},
     "context": {"include_global": True},
@@ -885,7 +892,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("verb", _DEFAULTS)
 def test_what_is_not_given_is_as_promised(verb: str) -> None:
-    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
+    parameters = inspect.signature(every_verb()[verb]).parameters
     assert {name: parameters[name].default for name in _DEFAULTS[verb]} == _DEFAULTS[verb]
 
 
@@ -986,7 +993,7 @@ def test_every_verb_that_embeds_makes_up_for_missing_vectors(
             store.log_many([{"session_id": "s1", "role": "user", "content": text}])
         else:
             store.update(memory_id, content=text)
-    assert store.count_pending() == 0
+    assert store.admin.count_pending() == 0
 
 
 def test_a_turn_that_needs_no_vectors_does_not_wait_for_those_of_others(
@@ -997,7 +1004,7 @@ def test_a_turn_that_needs_no_vectors_does_not_wait_for_those_of_others(
     store.save("written while the provider was away")
     watched.down = False
     store.log("s1", "user", "ok")
-    assert (store.count_pending(), watched.embedded) == (1, [])
+    assert (store.admin.count_pending(), watched.embedded) == (1, [])
 
 
 def test_missing_vectors_are_made_by_embed_pending(
@@ -1008,14 +1015,14 @@ def test_missing_vectors_are_made_by_embed_pending(
     store.save_many({"content": f"text {n}"} for n in range(600))
     assert store.search("text").index.pending_vectors == 600
     with pytest.raises(EmbedderUnavailable, match="on holiday"):
-        store.embed_pending()
+        store.admin.embed_pending()
     watched.down = False
     progress: list[int] = []
-    assert store.embed_pending(on_progress=progress.append) == 600
+    assert store.admin.embed_pending(on_progress=progress.append) == 600
     assert progress[-1] == 600
-    assert store.embed_pending() == 0
+    assert store.admin.embed_pending() == 0
     assert store.search("text", mode="vector", limit=600).total_results == 600
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_vectors_made_later_are_those_that_would_have_been_made_at_once(
@@ -1029,7 +1036,7 @@ def test_vectors_made_later_are_those_that_would_have_been_made_at_once(
     watched.down = True
     later.save(REPORT * 20, title="A report")
     watched.down = False
-    later.embed_pending()
+    later.admin.embed_pending()
     assert sorted(watched.embedded) == shown
 
 
@@ -1040,9 +1047,9 @@ def test_doctor_names_missing_vectors_and_makes_them_when_told_to_fix(
     watched.down = True
     store.save("text")
     watched.down = False
-    [finding] = [each for each in store.doctor() if not each.ok]
+    [finding] = [each for each in store.admin.doctor() if not each.ok]
     assert (finding.check, finding.hint) == ("vectors complete", "run: byheart doctor --fix")
-    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert all(finding.ok for finding in store.admin.doctor(fix=True))
     assert store.search("text").degraded is None
 
 
@@ -1084,7 +1091,7 @@ def test_what_waits_behind_a_text_that_is_refused_is_embedded(
     choosy.requests = 0
     store.save("one more")
     assert choosy.requests == 1  # what was refused is not asked for with every save
-    assert store.embed_pending() == 0
+    assert store.admin.embed_pending() == 0
 
 
 def test_what_was_refused_is_asked_for_again_only_by_the_doctor(
@@ -1100,9 +1107,9 @@ def test_what_was_refused_is_asked_for_again_only_by_the_doctor(
     (tmp_path / "notes/a.md").write_text("# Hello\n\nworld")
     store.index(tmp_path / "notes")
     assert choosy.requests == 2
-    assert store.embed_pending() == 0
+    assert store.admin.embed_pending() == 0
     assert choosy.requests == 2
-    store.doctor(fix=True)
+    store.admin.doctor(fix=True)
     assert choosy.requests > 12
 
 
@@ -1111,11 +1118,11 @@ def test_the_doctor_names_what_the_embedder_refuses(
 ) -> None:
     store = open_store(embedder=ChoosyEmbedder())
     memory_id = store.save("some POISON").memory_id
-    [finding] = [each for each in store.doctor(fix=True) if not each.ok]
+    [finding] = [each for each in store.admin.doctor(fix=True) if not each.ok]
     assert finding.check == "vectors complete"
     assert finding.message == f"the embedder refuses {memory_id}#0: 400: this input is refused"
     store.forget(memory_id, hard=True)
-    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert all(finding.ok for finding in store.admin.doctor(fix=True))
 
 
 def test_an_embedder_that_refuses_everything_is_not_asked_text_by_text(
@@ -1132,7 +1139,7 @@ def test_an_embedder_that_refuses_everything_is_not_asked_text_by_text(
     assert refusing.requests == 2
     assert store.status().index.model is None
     with pytest.raises(EmbedderUnavailable, match="this input is refused"):
-        store.embed_pending()
+        store.admin.embed_pending()
 
 
 def test_vectors_of_another_model_are_never_compared(
@@ -1150,7 +1157,7 @@ def test_vectors_of_another_model_are_never_compared(
     assert other.embedded == []
     assert [hit.chunk_content for hit in store.search("dog").results] == ["a lazy dog"]
     with pytest.raises(EmbedderUnavailable, match="first"):
-        store.embed_pending()
+        store.admin.embed_pending()
     models = apsw.Connection(str(path)).execute(
         "SELECT DISTINCT name FROM vectors JOIN models USING (model_no)"
     )
@@ -1184,7 +1191,7 @@ def test_an_embedder_that_lies_about_its_dimensions_does_not_break_the_search(
     del liar.embed
     assert liar.dimensions == honest
     assert store.search("honest text", mode="vector").results[0].chunk_content == "an honest text"
-    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert all(finding.ok for finding in store.admin.doctor(fix=True))
 
 
 class BentArrows(ArrowEmbedder):
@@ -1224,7 +1231,7 @@ def test_vectors_without_a_direction_are_not_stored(
     assert (answer.mode, answer.total_results) == ("fts", 1)
     assert "zero or not finite" in str(answer.degraded)
     embedder.length = 1.0
-    assert store.embed_pending() == 1
+    assert store.admin.embed_pending() == 1
     assert store.search("east", mode="vector").degraded is None
 
 
@@ -1257,7 +1264,7 @@ def test_16_threads_save_and_search_on_one_store(store: MemoryStore) -> None:
     with ThreadPoolExecutor(16) as threads:
         made = [memory_id for ids in threads.map(work, range(16)) for memory_id in ids]
     assert len(set(made)) == 16 * 12 == store.list().total
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
     assert store.search("thread", mode="fts", limit=500).total_results == 16 * 12
 
 
@@ -1274,7 +1281,7 @@ def test_a_text_that_expired_can_be_saved_again(store: MemoryStore) -> None:
     assert again.status == "created"
     assert [hit.memory_id for hit in store.search("zebra").results] == [again.memory_id]
     assert store.list(include_expired=True).total == 1
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_what_expired_keeps_its_history_when_it_is_saved_again(store: MemoryStore) -> None:
@@ -1349,7 +1356,7 @@ def test_the_doctor_sees_a_text_that_was_changed_or_cut(
 ) -> None:
     open_store().save("one text that matters")
     apsw.Connection(str(path)).execute("UPDATE chunks SET content = 'another'")
-    found = {finding.check: finding.ok for finding in open_store().doctor()}
+    found = {finding.check: finding.ok for finding in open_store().admin.doctor()}
     assert not found["texts as saved"]
 
 

@@ -227,4 +227,4 @@ def test_whatever_a_file_holds_it_is_read_or_named_and_the_store_stays_sound(
         assert all(each.place.startswith(str(path)) for each in imported.skipped)
         again = store.import_(path, format=format_, on_error="skip", embed=False)
         assert (again.imported, len(again.skipped)) == (0, len(imported.skipped)), seed
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())

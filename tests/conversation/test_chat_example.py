@@ -35,8 +35,13 @@ def test_the_chat_answers_from_memory_and_from_what_was_said(
     assert replies[1].startswith(f"{key} [mem_")
     assert replies[3].startswith(f"{staging} [mem_")
     assert replies[4] == "You said: My favourite tea is Darjeeling, second flush."
-    assert [turn.role for turn in store.transcript("s1").turns] == ["user", "assistant"] * 5
-    assert [turn.content for turn in store.transcript("s1", role="assistant").turns] == replies
+    assert [turn.role for turn in store.sessions.transcript("s1").turns] == [
+        "user",
+        "assistant",
+    ] * 5
+    assert [
+        turn.content for turn in store.sessions.transcript("s1", role="assistant").turns
+    ] == replies
 
 
 def test_what_the_chat_quotes_is_not_learned_again(store: MemoryStore, example: ModuleType) -> None:

@@ -33,13 +33,13 @@ def test_a_reply_that_repeats_the_context_is_kept_and_not_found(asked: MemorySto
     assert KEY in asked.context("s1").text
     reply = asked.log("s1", "assistant", KEY)
     assert asked.get(reply.memory_id).content == KEY
-    assert [turn.content for turn in asked.transcript("s1").turns][-1] == KEY
+    assert [turn.content for turn in asked.sessions.transcript("s1").turns][-1] == KEY
     assert reply.memory_id not in found_in(asked, "deploy key vault")
     assert reply.memory_id not in found_in(asked, "deploy key vault", granularity="coarse")
     assert not asked.search("vault", raw=True, session_id="s1", include_global=False).results
     assert [each.id for each in asked.recall("deploy key vault").index].count(reply.memory_id) == 0
     assert reply.pending_vectors == 0
-    assert all(finding.ok for finding in asked.doctor() if finding.check != "embedding model")
+    assert all(finding.ok for finding in asked.admin.doctor() if finding.check != "embedding model")
 
 
 def test_a_reply_that_is_mostly_new_is_found_by_its_new_part(asked: MemoryStore) -> None:
@@ -127,8 +127,8 @@ def test_what_a_session_is_resumed_with_is_not_learned_again(store: MemoryStore)
         store.save(
             f"The {kind} says that the crane by the river is painted.", kind=kind, session_id="s1"
         )
-    store.summarize("s1", "Many a crane was painted in the end.")
-    left = store.resume("s1")
+    store.sessions.summarize("s1", "Many a crane was painted in the end.")
+    left = store.sessions.resume("s1")
     assert left.summary is not None
     assert left.context is not None
     given = (left.summary, left.context, *left.reports, *left.working_memories, *left.input_prompts)
@@ -139,15 +139,15 @@ def test_what_a_session_is_resumed_with_is_not_learned_again(store: MemoryStore)
 
 def test_what_a_caller_shows_by_itself_is_noted(asked: MemoryStore) -> None:
     [fact] = asked.list(kind="fact").memories
-    asked.note_shown(fact.memory_id, "s1")
-    asked.note_shown([f"{fact.memory_id}#0", "mem_nothing"], session_id="s2")
+    asked.sessions.note_shown(fact.memory_id, "s1")
+    asked.sessions.note_shown([f"{fact.memory_id}#0", "mem_nothing"], session_id="s2")
     for session_id in ("s1", "s2"):
         reply = asked.log(session_id, "assistant", KEY)
         assert reply.memory_id not in found_in(asked, "deploy key vault", session_id=session_id)
     reply = asked.log("s3", "assistant", KEY)
     assert reply.memory_id in found_in(asked, "deploy key vault", session_id="s3")
     with pytest.raises(InvalidInput, match="is not a chunk id"):
-        asked.note_shown("mem_x#y", "s1")
+        asked.sessions.note_shown("mem_x#y", "s1")
 
 
 def test_a_user_who_says_a_fact_again_is_heard(asked: MemoryStore) -> None:
@@ -186,7 +186,7 @@ def test_the_record_is_bounded_and_goes_with_its_session(path: Path, open_store:
     with store._storage.reading() as reader:
         assert 0 < len(reader.emitted("default", "s1")) <= 128
     store.save("Something of the session.", session_id="s1")
-    store.forget_session("s1", dry_run=False)
+    store.sessions.forget("s1", dry_run=False)
     with store._storage.reading() as reader:
         assert reader.emitted("default", "s1") == []
 
@@ -195,7 +195,7 @@ def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> Non
     store = open_store()
     facts = [store.save(f"Fact number {number} of many.").memory_id for number in range(200)]
     for memory_id in facts:
-        store.note_shown(memory_id, "s1")
+        store.sessions.note_shown(memory_id, "s1")
     with store._storage.reading() as reader:
         remembered = reader.emitted("default", "s1")
     assert "Fact number 199 of many." in remembered
@@ -206,7 +206,7 @@ def test_an_echo_is_not_noted_as_given_out_again(asked: MemoryStore) -> None:
     """Else a reply that was an echo would make echoes after its source is gone."""
     asked.context("s1")
     reply = asked.log("s1", "assistant", f"{KEY} {NEW}")
-    asked.note_shown(reply.memory_id, "s2")
+    asked.sessions.note_shown(reply.memory_id, "s2")
     with asked._storage.reading() as reader:
         assert [text.strip() for text in reader.emitted("default", "s2")] == [NEW]
 
@@ -215,7 +215,7 @@ def test_a_summary_is_not_made_of_echoes(asked: MemoryStore) -> None:
     asked.context("s1")
     asked.log("s1", "assistant", KEY)
     asked.log("s1", "assistant", f"{KEY} {NEW}")
-    summary = asked.summarize("s1").content
+    summary = asked.sessions.summarize("s1").content
     assert KEY not in summary
     assert NEW in summary
 
@@ -243,7 +243,7 @@ def test_echoes_survive_export_rebuild_and_another_model(
     asked.export(tmp_path / "all.jsonl")
     other = open_store(tmp_path / "other.db")
     other.import_(tmp_path / "all.jsonl")
-    other.doctor(rebuild=True)
+    other.admin.doctor(rebuild=True)
     for store in (asked, other):
         hits = [h for h in store.search(KEY, limit=20).results if h.memory_id == reply.memory_id]
         assert [hit.chunk_content for hit in hits] == [NEW]  # type: ignore[union-attr]
@@ -263,12 +263,12 @@ def test_a_turn_said_by_two_processes_in_other_words_stops_where_it_was_reached(
     check = ours._recorder._hear
 
     def slow(requests: object) -> object:
-        if theirs.transcript("s").total == 0:
+        if theirs.sessions.transcript("s").total == 0:
             theirs.log("s", "user", "In other words.", client_id="2")
         return check(requests)  # type: ignore[arg-type]
 
     ours._recorder._hear = slow  # type: ignore[method-assign,assignment]
     with pytest.raises(Conflict, match="another text"):
         ours.log_many(turns)
-    said = [turn.content for turn in ours.transcript("s").turns]
+    said = [turn.content for turn in ours.sessions.transcript("s").turns]
     assert sorted(said) == ["In other words.", "Turn 0 here.", "Turn 1 here."]

@@ -30,7 +30,7 @@ def worked(store: MemoryStore) -> MemoryStore:
     store.save("Cranes lift forty tons.", kind="fact", session_id="s1", agent_id="tester")
     store.log("s1", "user", "How much does a crane lift?")
     store.log("s1", "assistant", "It lifts forty tons, said the tester.")
-    store.summarize("s1", "A harbour with cranes.")
+    store.sessions.summarize("s1", "A harbour with cranes.")
     store.save("Theirs alone.", kind="report", session_id="s2")
     return store
 
@@ -43,7 +43,7 @@ def test_what_a_session_holds_is_counted(worked: MemoryStore) -> None:
         worked.list(kind="fact", session_id="s1", include_global=False).memories[0].memory_id
     )
     worked.recall("cranes lift forty tons", session_id="s1", include_global=False, kind="fact")
-    stats = worked.session_stats("s1")
+    stats = worked.sessions.stats("s1")
     assert (stats.session_id, stats.total_memories, stats.turns, stats.pinned) == ("s1", 15, 2, 1)
     assert stats.kinds == {
         "fact": 1,
@@ -72,31 +72,31 @@ def test_a_session_whose_summary_made_itself_is_listed_once(open_store: OpenStor
     store = open_store(summary_every_turns=2)
     for number in range(4):
         store.log("s1", "user", f"Crane number {number} lifts a lot.", agent_id="coder")
-    assert store.session_stats("s1").kinds["session_summary"] == 1
-    [listed] = store.sessions()
+    assert store.sessions.stats("s1").kinds["session_summary"] == 1
+    [listed] = store.sessions.list()
     assert (listed.agent_id, listed.memory_count) == ("coder", 5)
-    assert store.sessions(agent_id="coder") == (listed,)
-    store.summarize("alone", "Nobody has said anything here.")
-    assert {each.session_id for each in store.sessions()} == {"s1", "alone"}
+    assert store.sessions.list(agent_id="coder") == (listed,)
+    store.sessions.summarize("alone", "Nobody has said anything here.")
+    assert {each.session_id for each in store.sessions.list()} == {"s1", "alone"}
 
 
 def test_a_session_was_active_when_its_turns_were_said(open_store: OpenStore) -> None:
     store = open_store(summary_every_turns=1)
     store.log("now", "user", "The crane is red today.")
     store.log("then", "user", "The crane was blue.", created_at="2023-05-01T10:00:00Z")
-    assert [each.session_id for each in store.sessions()] == ["now", "then"]
+    assert [each.session_id for each in store.sessions.list()] == ["now", "then"]
     said = datetime(2023, 5, 1, 10, tzinfo=UTC)
-    assert store.sessions()[1].latest_activity == said
-    assert store.session_stats("then").latest_activity == said
+    assert store.sessions.list()[1].latest_activity == said
+    assert store.sessions.stats("then").latest_activity == said
 
 
 def test_all_sessions_are_counted_together_without_what_is_global(worked: MemoryStore) -> None:
-    stats = worked.session_stats()
+    stats = worked.sessions.stats()
     assert (stats.unique_sessions, stats.total_memories) == (2, 16)
 
 
 def test_a_session_that_is_not_there_has_nothing(store: MemoryStore) -> None:
-    stats = store.session_stats("nobody's")
+    stats = store.sessions.stats("nobody's")
     assert (stats.total_memories, stats.kinds, stats.first_activity) == (0, {}, None)
     assert (stats.avg_content_length, stats.max_session_iter) == (0.0, None)
 
@@ -105,7 +105,7 @@ def test_a_session_that_is_not_there_has_nothing(store: MemoryStore) -> None:
 
 
 def test_a_session_is_taken_up_with_what_it_left(worked: MemoryStore) -> None:
-    left = worked.resume("s1")
+    left = worked.sessions.resume("s1")
     assert left.found
     assert left.summary is not None
     assert left.context is not None
@@ -115,39 +115,39 @@ def test_a_session_is_taken_up_with_what_it_left(worked: MemoryStore) -> None:
     numbers = [each.content.split()[1] for each in left.reports]
     assert numbers == ["6", "5", "4", "3", "2"], "the last five, the latest first"
     assert [each.content for each in left.working_memories] == ["The crane is half painted."]
-    assert len(worked.resume("s1", limit=2).reports) == 2
+    assert len(worked.sessions.resume("s1", limit=2).reports) == 2
 
 
 def test_the_latest_iteration_comes_first_whenever_it_was_saved(worked: MemoryStore) -> None:
     worked.save("Back to plans.", kind="session_context", session_id="s1", session_iter=1)
-    context = worked.resume("s1").context
+    context = worked.sessions.resume("s1").context
     assert context is not None
     assert context.content == "We build the harbour."
 
 
 def test_for_a_task_what_is_of_another_is_left_out(worked: MemoryStore) -> None:
-    left = worked.resume("s1", task_code="T1")
+    left = worked.sessions.resume("s1", task_code="T1")
     assert {each.task_code for each in left.reports} == {"T1"}
     assert [each.content.split()[1] for each in left.reports] == ["5", "3", "1"]
     assert left.context is not None, "what is of no task is of every task"
-    assert worked.resume("s1", agent_id="tester").reports == ()
+    assert worked.sessions.resume("s1", agent_id="tester").reports == ()
 
 
 def test_an_unknown_session_leaves_nothing(worked: MemoryStore) -> None:
-    left = worked.resume("s3")
+    left = worked.sessions.resume("s3")
     assert not left.found
     assert (left.summary, left.context, left.reports) == (None, None, ())
-    assert "harbour" not in str(worked.resume("s2"))
+    assert "harbour" not in str(worked.sessions.resume("s2"))
 
 
 # --- Promoting --------------------------------------------------------------------------------
 
 
 def test_what_lasts_of_a_session_is_promoted(worked: MemoryStore) -> None:
-    planned = worked.promote("s1", dry_run=True)
+    planned = worked.sessions.promote("s1", dry_run=True)
     assert worked.list(session_id="s2").total == 2, "nothing was copied yet"
     assert {each.promoted_id for each in planned.promotions} == {None}
-    done = worked.promote("s1", who="olga")
+    done = worked.sessions.promote("s1", who="olga")
     assert sorted(each.kind for each in done.promotions) == ["fact", *["report"] * 7]
     assert [each.memory_id for each in done.promotions] == [
         each.memory_id for each in planned.promotions
@@ -164,56 +164,60 @@ def test_what_lasts_of_a_session_is_promoted(worked: MemoryStore) -> None:
 
 
 def test_promoting_again_changes_nothing(worked: MemoryStore) -> None:
-    worked.promote("s1")
+    worked.sessions.promote("s1")
     before = worked.list(limit=100).total
-    again = worked.promote("s1")
+    again = worked.sessions.promote("s1")
     assert {each.status for each in again.promotions} == {"unchanged"}
     assert worked.list(limit=100).total == before
 
 
 def test_a_turn_is_promoted_when_it_is_named_and_becomes_a_note(worked: MemoryStore) -> None:
-    turn = worked.transcript("s1").turns[1]
-    [done] = worked.promote(memory_id=turn.memory_id).promotions
+    turn = worked.sessions.transcript("s1").turns[1]
+    [done] = worked.sessions.promote(memory_id=turn.memory_id).promotions
     assert done.promoted_id is not None
     note = worked.get(done.promoted_id)
     assert (note.kind, note.role, note.origin) == ("note", None, "agent")
     assert note.content == turn.content
-    assert worked.transcript("s1").total == 2
-    kinds = {each.kind for each in worked.promote("s1", kind=["working_memory"]).promotions}
+    assert worked.sessions.transcript("s1").total == 2
+    kinds = {
+        each.kind for each in worked.sessions.promote("s1", kind=["working_memory"]).promotions
+    }
     assert kinds == {"working_memory"}
 
 
 def test_what_cannot_be_promoted_is_named(worked: MemoryStore) -> None:
     [fact] = worked.list(kind="fact", session_id="s2").memories
     with pytest.raises(InvalidInput, match="global already"):
-        worked.promote(memory_id=fact.memory_id)
+        worked.sessions.promote(memory_id=fact.memory_id)
     with pytest.raises(InvalidInput, match="neither a session nor a memory"):
-        worked.promote()
+        worked.sessions.promote()
     with pytest.raises(NotFound, match="nothing was promoted"):
-        worked.promote(memory_id="mem_nothing")
+        worked.sessions.promote(memory_id="mem_nothing")
     theirs = worked.list(session_id="s2", include_global=False).memories[0].memory_id
     with pytest.raises(InvalidInput, match="belongs to the session 's2'"):
-        worked.promote("s1", memory_id=[theirs])
+        worked.sessions.promote("s1", memory_id=[theirs])
     with pytest.raises(InvalidInput, match="is a report, not a fact; nothing was promoted"):
-        worked.promote(memory_id=[theirs], kind="fact")
+        worked.sessions.promote(memory_id=[theirs], kind="fact")
 
 
 def test_what_changed_since_it_was_promoted_holds_instead(worked: MemoryStore) -> None:
     fact = worked.save("The crane weighs six tons.", kind="fact", session_id="s1").memory_id
-    [first] = worked.promote(memory_id=fact).promotions
+    [first] = worked.sessions.promote(memory_id=fact).promotions
     worked.update(fact, content="The crane weighs seven tons.")
-    [second] = worked.promote(memory_id=fact).promotions
+    [second] = worked.sessions.promote(memory_id=fact).promotions
     assert first.promoted_id is not None
     assert (second.status, second.promoted_id != first.promoted_id) == ("created", True)
     assert worked.get(first.promoted_id).superseded_by == second.promoted_id
-    assert [each.status for each in worked.promote(memory_id=fact).promotions] == ["unchanged"]
+    assert [each.status for each in worked.sessions.promote(memory_id=fact).promotions] == [
+        "unchanged"
+    ]
 
 
 def test_what_was_superseded_is_not_promoted(worked: MemoryStore) -> None:
     old = worked.save("Cranes are yellow.", kind="fact", session_id="s1").memory_id
     new = worked.save("Cranes are orange by now.", kind="fact", session_id="s1").memory_id
     worked.supersede(old, new)
-    promoted = {each.memory_id for each in worked.promote("s1").promotions}
+    promoted = {each.memory_id for each in worked.sessions.promote("s1").promotions}
     assert new in promoted
     assert old not in promoted
 
@@ -221,14 +225,16 @@ def test_what_was_superseded_is_not_promoted(worked: MemoryStore) -> None:
 def test_what_has_run_out_is_not_promoted(worked: MemoryStore) -> None:
     gone = worked.save("Cranes rest today.", session_id="s1", ttl_days=0)
     with pytest.raises(InvalidInput, match=r"expired on .*; nothing was promoted"):
-        worked.promote(memory_id=gone.memory_id)
-    assert gone.memory_id not in {each.memory_id for each in worked.promote("s1").promotions}
+        worked.sessions.promote(memory_id=gone.memory_id)
+    assert gone.memory_id not in {
+        each.memory_id for each in worked.sessions.promote("s1").promotions
+    }
 
 
 def test_a_dry_run_of_promote_tells_what_the_run_does(worked: MemoryStore) -> None:
     said = [worked.log("s1", "user", "Cranes are paid by the hour.").memory_id for _ in range(2)]
-    tried = worked.promote(memory_id=said, dry_run=True)
-    done = worked.promote(memory_id=said)
+    tried = worked.sessions.promote(memory_id=said, dry_run=True)
+    done = worked.sessions.promote(memory_id=said)
     assert [each.status for each in tried.promotions] == ["created", "unchanged"]
     assert [each.status for each in done.promotions] == ["created", "unchanged"]
 
@@ -242,29 +248,29 @@ def test_a_session_is_forgotten_with_everything_in_it_and_comes_back(worked: Mem
     [fact] = worked.list(kind="fact", session_id="s1", include_global=False).memories
     worked.pin(fact.memory_id)
     block = worked.context("s1", "cranes").text
-    counted = worked.forget_session("s1")
+    counted = worked.sessions.forget("s1")
     assert (counted.dry_run, counted.count) == (True, 14)
-    assert worked.session_stats("s1").total_memories == 14
-    done = worked.forget_session("s1", dry_run=False, reason="it is over")
+    assert worked.sessions.stats("s1").total_memories == 14
+    done = worked.sessions.forget("s1", dry_run=False, reason="it is over")
     assert done.count == 14
-    assert worked.session_stats("s1").total_memories == 0
-    assert not worked.transcript("s1").turns
+    assert worked.sessions.stats("s1").total_memories == 0
+    assert not worked.sessions.transcript("s1").turns
     assert "crane" not in worked.context("s1", "cranes").text
     assert worked.list(limit=100).total == 2, "what is global or another's stays"
-    back = worked.restore_session("s1")
+    back = worked.sessions.restore("s1")
     assert back.count == 14
     assert early.memory_id not in back.memory_ids, "it was forgotten by itself, before"
-    assert worked.transcript("s1").total == 2
+    assert worked.sessions.transcript("s1").total == 2
     assert worked.context("s1", "cranes").text == block
-    assert worked.restore_session("s1").memory_ids == (early.memory_id,)
-    assert worked.restore_session("s1").count == 0
+    assert worked.sessions.restore("s1").memory_ids == (early.memory_id,)
+    assert worked.sessions.restore("s1").count == 0
 
 
 def test_a_session_that_is_erased_leaves_no_trace(worked: MemoryStore, path: Path) -> None:
-    done = worked.forget_session("s1", hard=True, dry_run=False)
+    done = worked.sessions.forget("s1", hard=True, dry_run=False)
     assert done.removal is not None
     assert (done.removal.memories, done.removal.traces, done.still_found) == (15, (), ())
-    assert worked.restore_session("s1").count == 0
+    assert worked.sessions.restore("s1").count == 0
     worked.close()
     assert b"half painted" not in path.read_bytes()
 
@@ -274,13 +280,13 @@ def test_a_session_that_is_erased_leaves_no_trace(worked: MemoryStore, path: Pat
 
 def test_no_verb_crosses_into_another_space(worked: MemoryStore) -> None:
     worked.save("Of another space.", session_id="s1", kind="report", space="other")
-    assert worked.session_stats("s1", space="other").total_memories == 1
-    assert [each.content for each in worked.resume("s1", space="other").reports] == [
+    assert worked.sessions.stats("s1", space="other").total_memories == 1
+    assert [each.content for each in worked.sessions.resume("s1", space="other").reports] == [
         "Of another space."
     ]
-    assert len(worked.promote("s1", space="other").promotions) == 1
-    assert worked.forget_session("s1", dry_run=False, space="other").count == 1
-    assert worked.session_stats("s1").total_memories == 15
+    assert len(worked.sessions.promote("s1", space="other").promotions) == 1
+    assert worked.sessions.forget("s1", dry_run=False, space="other").count == 1
+    assert worked.sessions.stats("s1").total_memories == 15
     assert worked.list(kind="report", session_id="s2", include_global=True).total == 1
 
 
@@ -295,8 +301,8 @@ def test_a_token_of_a_session_sees_and_changes_that_session_alone(worked: Memory
         with pytest.raises(Forbidden, match="bound to the session"):
             perform(worked, OPERATIONS[verb], {"session_id": "s1"}, grant)
     perform(worked, OPERATIONS["forget_session"], {"dry_run": False}, grant)
-    assert worked.session_stats("s2").total_memories == 0
-    assert worked.session_stats("s1").total_memories == 15
+    assert worked.sessions.stats("s2").total_memories == 0
+    assert worked.sessions.stats("s1").total_memories == 15
 
 
 # --- Identity files ---------------------------------------------------------------------------

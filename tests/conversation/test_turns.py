@@ -16,7 +16,7 @@ from tests.forked_program import start_script
 
 
 def said(store: MemoryStore, session_id: str = "s1", **given: Any) -> list[tuple[str, str]]:
-    turns = store.transcript(session_id, **given).turns
+    turns = store.sessions.transcript(session_id, **given).turns
     return [(turn.role, turn.content) for turn in turns]
 
 
@@ -42,7 +42,7 @@ def test_the_same_words_said_twice_are_two_turns(store: MemoryStore) -> None:
     results = [store.log("s1", "user", "Please try that again now.") for _ in range(3)]
     assert {result.status for result in results} == {"created"}
     assert len({result.memory_id for result in results}) == 3
-    assert store.transcript("s1").total == 3
+    assert store.sessions.transcript("s1").total == 3
 
 
 def test_a_turn_does_not_keep_the_same_text_from_being_saved(store: MemoryStore) -> None:
@@ -191,7 +191,7 @@ def test_turns_are_ordered_by_when_they_were_said(store: MemoryStore) -> None:
         "Said before the other one.",
         "Said later than the other.",
     ]
-    assert store.transcript("s1").turns[0].created_at == then
+    assert store.sessions.transcript("s1").turns[0].created_at == then
 
 
 # --- Short and empty turns --------------------------------------------------------------------
@@ -213,7 +213,7 @@ def test_short_turns_are_kept_byte_for_byte_and_not_embedded(
     assert said(store)[1] == ("user", text)
     assert store.status().index.pending_vectors == 0
     assert store.status().degraded is None
-    assert all(finding.ok for finding in store.doctor() if finding.check != "disk space")
+    assert all(finding.ok for finding in store.admin.doctor() if finding.check != "disk space")
 
 
 def test_a_short_turn_is_found_by_its_words(store: MemoryStore) -> None:
@@ -243,11 +243,11 @@ def test_short_turns_stay_without_vectors_when_the_model_changes(
     store.log("s1", "user", "This one is long enough to be embedded.")
     other = make_watched(32, "another")
     switched = open_store(embedder=other)
-    assert switched.reembed().switched
+    assert switched.admin.reembed().switched
     assert other.embedded == ["This one is long enough to be embedded."]
     for each in (store, switched):
         assert each.status().index.pending_vectors == 0
-    switched.doctor(rebuild=True, fix=True)
+    switched.admin.doctor(rebuild=True, fix=True)
     assert switched.status().index.pending_vectors == 0
 
 
@@ -269,11 +269,11 @@ def test_a_transcript_is_read_page_by_page_from_either_end(store: MemoryStore) -
         {"session_id": "s1", "role": ("user", "assistant")[n % 2], "content": f"Turn number {n}."}
         for n in range(7)
     )
-    pages = [store.transcript("s1", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
+    pages = [store.sessions.transcript("s1", limit=3, offset=offset) for offset in (0, 3, 6, 9)]
     assert [len(page.turns) for page in pages] == [3, 3, 1, 0]
     assert [page.has_more for page in pages] == [True, True, False, False]
     assert {page.total for page in pages} == {7}
-    last = store.transcript("s1", limit=3, latest=True)
+    last = store.sessions.transcript("s1", limit=3, latest=True)
     assert [turn.content for turn in last.turns] == [f"Turn number {n}." for n in (4, 5, 6)]
     assert last.has_more
     assert len(said(store, role="user")) == 4
@@ -291,7 +291,7 @@ def test_turns_tell_what_was_said_about_them(store: MemoryStore) -> None:
         metadata={"exit": 1},
         client_id="call-1",
     )
-    [turn] = store.transcript("s1").turns
+    [turn] = store.sessions.transcript("s1").turns
     wire = to_wire(turn)
     del wire["memory_id"], wire["created_at"]
     assert wire == {
@@ -315,7 +315,7 @@ def test_turns_of_another_space_are_not_seen(store: MemoryStore) -> None:
 def test_two_turns_alike_are_not_proposed_to_be_merged(store: MemoryStore) -> None:
     for _ in range(2):
         store.log("s1", "user", "Please run all of the tests again.")
-    assert store.dedupe().proposals == ()
+    assert store.admin.dedupe().proposals == ()
 
 
 def test_a_conversation_survives_an_export(
@@ -325,16 +325,16 @@ def test_a_conversation_survives_an_export(
         store.log("s1", "user", text)
     store.log("s1", "assistant", "As you wish, once more.", client_id="a")
     store.pin(store.save("Anna prefers tea.").memory_id)
-    store.summarize("s1", "Things were tried again.")
+    store.sessions.summarize("s1", "Things were tried again.")
     store.export(tmp_path / "all.jsonl", vectors=True)
     other = open_store(tmp_path / "other.db")
     assert other.import_(tmp_path / "all.jsonl").pending_vectors == 0
-    assert other.transcript("s1") == store.transcript("s1")
+    assert other.sessions.transcript("s1") == store.sessions.transcript("s1")
     assert other.context("s1").text == store.context("s1").text
     assert other.log("s1", "assistant", "As you wish, once more.", client_id="a").status == (
         "unchanged"
     )
-    assert other.summarize("s1", "Things were tried once more.").version == 2
+    assert other.sessions.summarize("s1", "Things were tried once more.").version == 2
     assert other.import_(tmp_path / "all.jsonl").imported == 0
 
 
@@ -352,7 +352,7 @@ def test_two_processes_log_to_one_session_at_once(open_store: OpenStore, path: P
     names, count = ("Anna", "Bob"), 25
     processes = [start_script(LOG, path, name, count) for name in names]
     assert [process.wait(120) for process in processes] == [0, 0]
-    turns = store.transcript("s1", limit=1000).turns
+    turns = store.sessions.transcript("s1", limit=1000).turns
     assert len(turns) == 2 * count
     for name in names:
         own = [turn.content for turn in turns if turn.content.startswith(name)]
@@ -364,11 +364,11 @@ def test_two_processes_log_to_one_session_at_once(open_store: OpenStore, path: P
 
 def test_a_summary_that_is_set_stays_until_it_is_set_again(open_store: OpenStore) -> None:
     store = open_store(summary_every_turns=2)
-    first = store.summarize("s1", "We moved to Berlin.")
+    first = store.sessions.summarize("s1", "We moved to Berlin.")
     assert (first.status, first.extracted) == ("created", False)
     for number in range(6):
         store.log("s1", "user", f"This is message number {number}.")
-    second = store.summarize("s1", "We moved to Berlin; open: DNS.", who="coder")
+    second = store.sessions.summarize("s1", "We moved to Berlin; open: DNS.", who="coder")
     assert (second.status, second.version, second.turns) == ("updated", 2, 6)
     assert second.memory_id == first.memory_id
     assert store.get(f"{first.memory_id}@1").content == "We moved to Berlin."
@@ -377,7 +377,7 @@ def test_a_summary_that_is_set_stays_until_it_is_set_again(open_store: OpenStore
         ("create", "manual"),
         ("update", "coder"),
     ]
-    assert store.summarize("s1", "We moved to Berlin; open: DNS.").status == "unchanged"
+    assert store.sessions.summarize("s1", "We moved to Berlin; open: DNS.").status == "unchanged"
 
 
 def test_a_summary_is_made_of_what_mattered_and_grows_with_the_session(
@@ -419,15 +419,15 @@ def test_a_summary_that_was_forgotten_comes_back_only_when_it_is_asked_for(
     store.forget(summary.memory_id)
     store.log("s1", "user", "And let us do it before summer comes.")
     assert store.list(kind="session_summary").total == 0
-    assert store.summarize("s1").memory_id == summary.memory_id
+    assert store.sessions.summarize("s1").memory_id == summary.memory_id
     assert store.list(kind="session_summary").total == 1
 
 
 def test_nothing_cannot_be_summed_up(store: MemoryStore) -> None:
     with pytest.raises(NotFound, match="nothing was said in the session s1"):
-        store.summarize("s1")
+        store.sessions.summarize("s1")
     with pytest.raises(InvalidInput, match="text is blank"):
-        store.summarize("s1", "  ")
+        store.sessions.summarize("s1", "  ")
 
 
 # --- Pins -------------------------------------------------------------------------------------
@@ -453,7 +453,7 @@ def test_a_pin_stays_on_a_memory_that_changes(store: MemoryStore) -> None:
     store.update(saved, importance=9)
     assert store.get(saved).pinned_at is not None
     other = store.save("Anna really prefers coffee.").memory_id
-    store.merge(other, saved)
+    store.admin.merge(other, saved)
     assert store.get(other).pinned_at is not None
 
 

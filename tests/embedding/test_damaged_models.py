@@ -103,7 +103,7 @@ def take_source_away(tiny: Path) -> Callable[[], object]:
 
 
 def model_finding(store: MemoryStore, **how: bool) -> Finding:
-    [finding] = [each for each in store.doctor(**how) if each.check == "model files"]
+    [finding] = [each for each in store.admin.doctor(**how) if each.check == "model files"]
     return finding
 
 
@@ -146,7 +146,7 @@ def test_without_a_source_everything_works_on_keywords_and_says_why(
     assert store.context("chat", "deploy").degraded
     # The source is back: the doctor repairs, and the vectors are made.
     bring_back()
-    fixed = store.doctor(fix=True)
+    fixed = store.admin.doctor(fix=True)
     assert not [each for each in fixed if not each.ok]
     assert store.search("deploy").degraded is None
     assert store.status().index.pending_vectors == 0

@@ -80,7 +80,7 @@ def check_found(store: MemoryStore, model: str) -> None:
 
 def check_sound(*stores: MemoryStore) -> None:
     for store in stores:
-        assert [finding for finding in store.doctor() if not finding.ok] == []
+        assert [finding for finding in store.admin.doctor() if not finding.ok] == []
 
 
 # --- Before the switch ------------------------------------------------------------------------
@@ -101,7 +101,7 @@ def test_a_store_is_searched_by_its_own_model_while_the_settings_name_another(
     assert (status.index.model, status.wanted_model) == ("hash-64", "hash-96")
     assert status.degraded is None
     assert status.remark == answer.remark
-    [finding] = [each for each in other.doctor() if each.check == "embedding"]
+    [finding] = [each for each in other.admin.doctor() if each.check == "embedding"]
     assert finding.ok
     assert finding.message == answer.remark
 
@@ -154,7 +154,7 @@ def test_the_embedder_of_a_caller_leaves_no_word_of_how_it_is_opened(
     answer = other.search("fox")
     assert answer.mode == "fts"
     assert "by-hand" in str(answer.degraded)
-    assert other.reembed().switched
+    assert other.admin.reembed().switched
     assert other.search("fox").degraded is None
 
 
@@ -166,7 +166,7 @@ def test_reembedding_switches_every_open_store_and_leaves_it_sound(
 ) -> None:
     other = opened("hash-96")
     check_found(other, "hash-64")
-    done = other.reembed()
+    done = other.admin.reembed()
     assert (done.model_from, done.model_to, done.switched) == ("hash-64", "hash-96", True)
     assert (done.chunks, done.made, done.reused) == (len(TEXTS), len(TEXTS), 0)
     assert (done.pending_vectors, done.old_vectors) == (0, len(TEXTS))
@@ -180,7 +180,7 @@ def test_reembedding_switches_every_open_store_and_leaves_it_sound(
 
 def test_progress_is_told_from_nothing_to_all(filled: MemoryStore, opened: Open) -> None:
     seen: list[tuple[int, int]] = []
-    opened("hash-96").reembed(on_progress=lambda done, total: seen.append((done, total)))
+    opened("hash-96").admin.reembed(on_progress=lambda done, total: seen.append((done, total)))
     assert seen[0] == (0, len(TEXTS))
     assert seen[-1] == (len(TEXTS), len(TEXTS))
     assert seen == sorted(seen)
@@ -195,7 +195,7 @@ def test_earlier_and_forgotten_texts_get_vectors_too(opened: Open) -> None:
     store.update(changed.memory_id, content="The meeting is on Friday.")
     store.forget(hidden.memory_id)
     other = opened("hash-96")
-    assert other.reembed().chunks == 3
+    assert other.admin.reembed().chunks == 3
     then = other.search("The meeting is on Monday.", mode="vector", as_of=before)
     assert then.results[0].similarity == pytest.approx(1, abs=1e-3)
     other.restore(hidden.memory_id)
@@ -209,14 +209,14 @@ def test_the_same_text_is_embedded_once(opened: Open) -> None:
     store = opened("hash-64")
     for session in "abc":
         store.save("The same words.", session_id=session)
-    done = opened("hash-96").reembed()
+    done = opened("hash-96").admin.reembed()
     assert (done.chunks, done.made, done.reused) == (3, 1, 2)
 
 
 def test_reembedding_to_the_same_model_does_nothing_and_says_so(
     filled: MemoryStore, path: Path
 ) -> None:
-    done = filled.reembed()
+    done = filled.admin.reembed()
     assert (done.switched, done.made, done.reused) == (False, 0, 0)
     assert "already" in done.message
     assert vectors_by_model(path) == {"hash-64": len(TEXTS)}
@@ -225,7 +225,7 @@ def test_reembedding_to_the_same_model_does_nothing_and_says_so(
 def test_a_store_without_vectors_gets_its_first_ones(opened: Open) -> None:
     opened("", embedding_provider="none").save("Nobody embedded this.")
     store = opened("hash-64")
-    done = store.reembed()
+    done = store.admin.reembed()
     assert (done.model_from, done.model_to, done.made) == (None, "hash-64", 1)
     assert store.search("Nobody embedded this.").degraded is None
     check_sound(store)
@@ -235,9 +235,9 @@ def test_reembedding_without_an_embedder_says_why_and_changes_nothing(
     filled: MemoryStore, opened: Open
 ) -> None:
     with pytest.raises(EmbedderUnavailable, match="switched off"):
-        opened("", embedding_provider="none").reembed()
+        opened("", embedding_provider="none").admin.reembed()
     with pytest.raises(EmbedderUnavailable, match="has no model 'unheard-of'"):
-        opened("unheard-of").reembed()
+        opened("unheard-of").admin.reembed()
     check_found(filled, "hash-64")
 
 
@@ -253,14 +253,14 @@ def test_a_provider_that_fails_halfway_leaves_the_old_model_and_the_work_done_so
         second.down = done >= 128
 
     with pytest.raises(EmbedderUnavailable) as raised:
-        store.reembed(on_progress=fail_after)
+        store.admin.reembed(on_progress=fail_after)
     assert "on holiday" in raised.value.message
     assert "128 of 320 chunks" in raised.value.message
     assert "byheart reembed" in raised.value.hint
     assert open_store(embedder=first).search("the lake", mode="vector").degraded is None
     check_sound(open_store(embedder=first))
     second.down = False
-    done = store.reembed()
+    done = store.admin.reembed()
     assert done.switched
     assert len(second.embedded) == len(set(second.embedded)) == len(TEXTS)
     check_sound(store)
@@ -282,12 +282,12 @@ def test_a_text_that_the_new_model_refuses_is_left_behind_and_told(open_store: O
     old.save_many({"content": text} for text in (*TEXTS, "some POISON"))
     choosy = ChoosyEmbedder(name="new")
     store = open_store(embedder=choosy)
-    done = store.reembed()
+    done = store.admin.reembed()
     assert (done.switched, done.model_to, done.pending_vectors) == (True, "new", 1)
     assert "400: this input is refused" in done.message
     assert len(choosy.embedded) - choosy.embedded.count("a text") == len(TEXTS)
     choosy.refused = "nothing"
-    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert all(finding.ok for finding in store.admin.doctor(fix=True))
     check_found(store, "new")
 
 
@@ -297,7 +297,7 @@ def test_a_model_that_refuses_every_text_is_not_switched_to(open_store: OpenStor
     choosy.refused = "Report"
     store = open_store(embedder=choosy)
     with pytest.raises(EmbedderUnavailable, match="400: this input is refused"):
-        store.reembed()
+        store.admin.reembed()
     assert store.status().index.model == "old"
 
 
@@ -306,7 +306,7 @@ def test_a_model_of_the_same_name_and_other_dimensions_is_refused_with_a_reason(
 ) -> None:
     open_store(embedder=make_watched(64, "one")).save("some text")
     with pytest.raises(Conflict, match="64 dimensions under the name one"):
-        open_store(embedder=make_watched(32, "one")).reembed()
+        open_store(embedder=make_watched(32, "one")).admin.reembed()
 
 
 # --- Back again, and the old vectors ----------------------------------------------------------
@@ -316,22 +316,22 @@ def test_a_rollback_is_immediate_and_what_came_since_waits_for_vectors(
     filled: MemoryStore, opened: Open
 ) -> None:
     other = opened("hash-96")
-    other.reembed()
+    other.admin.reembed()
     other.save("A heron stood by the lake.")
-    back = other.reembed(rollback=True)
+    back = other.admin.reembed(rollback=True)
     assert (back.model_from, back.model_to, back.switched) == ("hash-96", "hash-64", True)
     assert (back.made, back.pending_vectors) == (0, 1)
     assert "doctor --fix" in back.message
     assert "the settings still name hash-96" in back.message
     assert "1 of 321 chunks" in str(other.search("the lake").degraded)
-    assert all(finding.ok for finding in other.doctor(fix=True))
+    assert all(finding.ok for finding in other.admin.doctor(fix=True))
     for store in (filled, other):
         check_found(store, "hash-64")
         assert (
             store.search("A heron stood by the lake.", mode="vector").results[0].similarity > 0.99
         )
     # And forth again: everything is there already, save for nothing.
-    again = other.reembed()
+    again = other.admin.reembed()
     assert (again.switched, again.made, again.pending_vectors) == (True, 0, 0)
     for store in (filled, other):
         check_found(store, "hash-96")
@@ -340,13 +340,13 @@ def test_a_rollback_is_immediate_and_what_came_since_waits_for_vectors(
 
 def test_without_an_earlier_model_there_is_no_way_back(filled: MemoryStore, opened: Open) -> None:
     with pytest.raises(Conflict, match="no earlier model"):
-        filled.reembed(rollback=True)
+        filled.admin.reembed(rollback=True)
     other = opened("hash-96")
-    done = other.reembed(keep_old=False)
+    done = other.admin.reembed(keep_old=False)
     assert done.old_vectors == 0
     assert "320 vectors of other models were dropped" in done.message
     with pytest.raises(Conflict, match="no earlier model"):
-        other.reembed(rollback=True)
+        other.admin.reembed(rollback=True)
     check_found(filled, "hash-96")
     check_sound(filled, other)
 
@@ -363,11 +363,11 @@ def test_optimizing_drops_old_vectors_but_not_those_of_an_unfinished_reembedding
 
     other = opened("hash-96")
     with pytest.raises(Enough):
-        other.reembed(on_progress=stop)
-    filled.doctor(optimize=True)
+        other.admin.reembed(on_progress=stop)
+    filled.admin.doctor(optimize=True)
     assert vectors_by_model(path) == {"hash-64": 320, "hash-96": 128}
-    assert other.reembed().made == 320 - 128
-    filled.doctor(optimize=True)
+    assert other.admin.reembed().made == 320 - 128
+    filled.admin.doctor(optimize=True)
     assert vectors_by_model(path) == {"hash-96": 320}
     for store in (filled, other):
         check_found(store, "hash-96")
@@ -378,8 +378,8 @@ def test_switching_to_and_fro_while_a_store_looks_away_doubles_nothing(
     filled: MemoryStore, opened: Open
 ) -> None:
     check_found(filled, "hash-64")
-    opened("hash-96").reembed(keep_old=False)
-    opened("hash-64").reembed(keep_old=False)  # of the model it knew, but made anew
+    opened("hash-96").admin.reembed(keep_old=False)
+    opened("hash-64").admin.reembed(keep_old=False)  # of the model it knew, but made anew
     check_found(filled, "hash-64")
     with filled._storage.searching() as reader:
         segments = reader.index._view.segments
@@ -412,12 +412,12 @@ def test_saves_and_updates_during_a_reembedding_are_all_there_after_it(
     thread.start()
     other = opened("hash-96")
     for round_ in range(4):
-        done = (other, opened("hash-64"))[round_ % 2].reembed()
+        done = (other, opened("hash-64"))[round_ % 2].admin.reembed()
         assert done.switched
     over.set()
     thread.join()
     assert len(saved) > 5
-    filled.doctor(fix=True)
+    filled.admin.doctor(fix=True)
     for text in saved:
         best = filled.search(text, mode="vector", limit=1).results[0]
         assert (best.chunk_content, round(best.similarity, 2)) == (text, 1.0)
@@ -437,7 +437,7 @@ def test_a_switch_between_question_and_search_has_the_question_embedded_again(
             vector = super().embed_query(text)
             if not self.switches:
                 self.switches += 1
-                opened("hash-96").reembed()
+                opened("hash-96").admin.reembed()
             return vector
 
     switching = Switching(64)
@@ -467,7 +467,7 @@ def test_after_a_switch_the_model_that_the_store_had_need_not_answer_any_more(
     earlier = Leaving(64)
     store = MemoryStore(SqliteStorage(path), HashEmbedder(96), load_settings({}), lambda _: earlier)
     assert store.search(TEXTS[17]).index.model == "hash-64"
-    opened("hash-96").reembed()
+    opened("hash-96").admin.reembed()
     earlier.gone = True
     answer = store.search(TEXTS[17])
     assert (answer.index.model, answer.mode, answer.degraded) == ("hash-96", "hybrid", None)
@@ -486,7 +486,7 @@ def test_a_switch_between_embedding_and_writing_has_the_text_embedded_again(
             vectors = super().embed(texts)
             if not self.switches:
                 self.switches += 1
-                opened("hash-96").reembed()
+                opened("hash-96").admin.reembed()
             return vectors
 
     switching = Switching(64)
@@ -518,7 +518,7 @@ while not over.is_set():
         assert abs(answer.results[0].similarity - 1) < 0.001, answer
         models.add(answer.index.model)
     searches += 1
-assert not [finding for finding in store.doctor() if not finding.ok], store.doctor()
+assert not [finding for finding in store.admin.doctor() if not finding.ok], store.admin.doctor()
 print(searches, *sorted(models))
 """
 
@@ -528,7 +528,7 @@ store = byheart.open(sys.argv[1], embedding_provider="hash", embedding_model=sys
 def slowly(done, total):
     print(done, flush=True)
     time.sleep(float(sys.argv[3]))
-print(store.reembed(on_progress=slowly).switched)
+print(store.admin.reembed(on_progress=slowly).switched)
 """
 
 
@@ -563,7 +563,7 @@ def test_a_reembedding_that_was_killed_goes_on_where_it_was(
     check_sound(filled)
     kept = vectors_by_model(path)["hash-96"]
     assert kept >= 128
-    done = opened("hash-96").reembed()
+    done = opened("hash-96").admin.reembed()
     assert (done.switched, done.made) == (True, 320 - kept)
     check_found(filled, "hash-96")
     check_sound(filled)

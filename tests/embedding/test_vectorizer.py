@@ -75,7 +75,7 @@ SLOW_VERBS: dict[str, Callable[[MemoryStore, str], object]] = {
     "log": lambda store, _: store.log("s1", "user", "this is a turn"),
     "update the text": lambda store, memory_id: store.update(memory_id, content="another text"),
     "update the title": lambda store, memory_id: store.update(memory_id, title="A title"),
-    "embed_pending": lambda store, _: store.embed_pending(),
+    "embed_pending": lambda store, _: store.admin.embed_pending(),
 }
 
 
@@ -97,7 +97,7 @@ def test_nobody_waits_for_a_text_that_another_store_embeds(
     assert working.is_alive()
     slow.let_go.set()
     working.join(30)
-    assert all(finding.ok for finding in store.doctor(fix=True))
+    assert all(finding.ok for finding in store.admin.doctor(fix=True))
 
 
 class FailingEmbedder(WatchedEmbedder):

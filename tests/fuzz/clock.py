@@ -138,7 +138,7 @@ class _Trial:
     def _move(self) -> None:
         """Change the text of a turn, which keeps its place."""
         session_id = self._session()
-        turns = self.store.transcript(session_id, limit=1000).turns
+        turns = self.store.sessions.transcript(session_id, limit=1000).turns
         if turns:
             turn = self.random.choice(turns)
             text = f"turn changed in {self.step}"
@@ -150,8 +150,8 @@ class _Trial:
     def _hide(self) -> None:
         session_id = self._session()
         if self.sessions[session_id]:
-            self.store.forget_session(session_id, dry_run=False)
-            self.store.restore_session(session_id)
+            self.store.sessions.forget(session_id, dry_run=False)
+            self.store.sessions.restore(session_id)
 
     def _wait(self) -> None:
         self.machine.wait(minutes=self.random.choice([1, 10, 60, 60 * 12]))
@@ -178,7 +178,10 @@ class _Trial:
     def _check(self) -> None:
         for session_id, turns in self.sessions.items():
             wanted = [text for text, _ in turns]
-            said = [each.content for each in self.store.transcript(session_id, limit=1000).turns]
+            said = [
+                each.content
+                for each in self.store.sessions.transcript(session_id, limit=1000).turns
+            ]
             if said != wanted:
                 self._fail(f"the session {session_id} is {said}, not {wanted}")
         self._check_expiring()

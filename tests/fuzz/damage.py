@@ -73,7 +73,7 @@ def _original() -> Original:
         for n in range(60)
     )
     store.search("topic")
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     connection = apsw.Connection(str(place / "memory.db"))
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
@@ -242,8 +242,8 @@ _WITH_MODEL: dict[str, Ask] = {
     "recall": lambda s: s.recall("topic"),
     "context": lambda s: s.context("chat", "topic"),
     "status": lambda s: s.status(),
-    "doctor": lambda s: s.doctor(),
-    "fix": lambda s: s.doctor(fix=True),
+    "doctor": lambda s: s.admin.doctor(),
+    "fix": lambda s: s.admin.doctor(fix=True),
 }
 
 

@@ -162,7 +162,7 @@ def _look_again(path: Path, kept: dict[str, str], case: str, report: Report) -> 
             report.failures.append(f"{case}: {memory_id} was acknowledged and is {found!r} now")
     report.failures += [
         f"{case}: {each.check}: {each.message}"
-        for each in store.doctor()
+        for each in store.admin.doctor()
         if each.check in ("database file", "texts as saved", "last changes") and not each.ok
     ]
     store.close()

@@ -63,11 +63,11 @@ def serving(memories: int = 300, **variables: str) -> Iterator[Served]:
         ids = fill(path, memories)
         with byheart.open(path, embedding_provider="hash") as store:
             keys = {
-                "write": store.create_token("fuzz-write").secret,
-                "read": store.create_token("fuzz-read", access="read").secret,
-                "session": store.create_token("fuzz-session", session_id="s1").secret,
-                "elsewhere": store.create_token("fuzz-elsewhere", space="other").secret,
-                "watch": store.create_token("fuzz-watch").secret,
+                "write": store.api_keys.create("fuzz-write").secret,
+                "read": store.api_keys.create("fuzz-read", access="read").secret,
+                "session": store.api_keys.create("fuzz-session", session_id="s1").secret,
+                "elsewhere": store.api_keys.create("fuzz-elsewhere", space="other").secret,
+                "watch": store.api_keys.create("fuzz-watch").secret,
             }
         environment = {
             **{key: value for key, value in os.environ.items() if not key.startswith("BYHEART_")},

@@ -29,4 +29,6 @@ def test_nothing_is_written_outside_of_its_own_folder(
 
 
 def test_every_verb_is_called() -> None:
-    assert {"save", "search", "context", "import_", "export", "doctor"} <= {*python.public_verbs()}
+    assert {"save", "search", "context", "import_", "export", "admin.doctor"} <= {
+        *python.public_verbs()
+    }

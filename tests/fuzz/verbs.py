@@ -20,7 +20,7 @@ def _export_markdown(store: MemoryStore) -> Any:
 
 def _back_up(store: MemoryStore) -> Any:
     with tempfile.TemporaryDirectory() as folder:
-        return store.backup(Path(folder) / "copy.db")
+        return store.admin.backup(Path(folder) / "copy.db")
 
 
 def _import(store: MemoryStore) -> Any:
@@ -33,7 +33,7 @@ def _import(store: MemoryStore) -> Any:
 def reading(memory_id: str) -> Iterator[tuple[str, Ask]]:
     """Name the verbs that change nothing."""
     yield "status", lambda s: s.status()
-    yield "stats", lambda s: s.stats()
+    yield "stats", lambda s: s.admin.stats()
     yield "search", lambda s: s.search("topic", limit=100)
     yield "search fts", lambda s: s.search("topic", mode="fts", limit=100, explain=True)
     yield "search vector", lambda s: s.search("topic", mode="vector", limit=100)
@@ -50,24 +50,24 @@ def reading(memory_id: str) -> Iterator[tuple[str, Ask]]:
     yield "expand", lambda s: s.expand(f"{memory_id}#0")
     yield "history", lambda s: s.history(memory_id)
     yield "list", lambda s: s.list(limit=100)
-    yield "sessions", lambda s: s.sessions()
-    yield "session_stats", lambda s: s.session_stats()
-    yield "entities", lambda s: s.entities()
-    yield "dedupe", lambda s: s.dedupe()
-    yield "workspaces", lambda s: s.workspaces()
+    yield "sessions", lambda s: s.sessions.list()
+    yield "session_stats", lambda s: s.sessions.stats()
+    yield "entities", lambda s: s.entities.list()
+    yield "dedupe", lambda s: s.admin.dedupe()
+    yield "workspaces", lambda s: s.workspaces.list()
     yield "export", lambda s: s.export(io.BytesIO())
     yield "export markdown", _export_markdown
     yield "backup", _back_up
-    yield "transcript", lambda s: s.transcript("chat")
-    yield "resume", lambda s: s.resume("chat")
+    yield "transcript", lambda s: s.sessions.transcript("chat")
+    yield "resume", lambda s: s.sessions.resume("chat")
     yield "remind", lambda s: s.remind("chat", "topic")
-    yield "tokens", lambda s: s.tokens()
-    yield "check_token", lambda s: s.check_token("bh_nobody")
+    yield "tokens", lambda s: s.api_keys.list()
+    yield "check_token", lambda s: s.api_keys.check("bh_nobody")
     yield "reconstruct", lambda s: s.reconstruct(memory_id)
-    yield "sessions_of", lambda s: s.sessions_of([memory_id])
-    yield "bench", lambda s: s.bench(questions=5)
-    yield "cleanup", lambda s: s.cleanup(dry_run=True)
-    yield "doctor", lambda s: s.doctor()
+    yield "sessions_of", lambda s: s.sessions.of([memory_id])
+    yield "bench", lambda s: s.admin.bench(questions=5)
+    yield "cleanup", lambda s: s.admin.cleanup(dry_run=True)
+    yield "doctor", lambda s: s.admin.doctor()
 
 
 def writing(memory_id: str) -> Iterator[tuple[str, Ask]]:
@@ -78,16 +78,16 @@ def writing(memory_id: str) -> Iterator[tuple[str, Ask]]:
     yield "update title", lambda s: s.update(memory_id, title="Another")
     yield "update", lambda s: s.update(memory_id, content="the topic is another")
     yield "pin", lambda s: s.pin(memory_id)
-    yield "summarize", lambda s: s.summarize("chat", "they spoke about a topic")
-    yield "promote", lambda s: s.promote("chat", memory_id=memory_id)
-    yield "rename_entity", lambda s: s.rename_entity("Entity 1", "Entity One")
-    yield "create_token", lambda s: s.create_token("somebody")
-    yield "forget_session", lambda s: s.forget_session("chat")
+    yield "summarize", lambda s: s.sessions.summarize("chat", "they spoke about a topic")
+    yield "promote", lambda s: s.sessions.promote("chat", memory_id=memory_id)
+    yield "rename_entity", lambda s: s.entities.rename("Entity 1", "Entity One")
+    yield "create_token", lambda s: s.api_keys.create("somebody")
+    yield "forget_session", lambda s: s.sessions.forget("chat")
     yield "forget", lambda s: s.forget(memory_id)
     yield "restore", lambda s: s.restore(memory_id)
     yield "forget hard", lambda s: s.forget(memory_id, hard=True)
     yield "import", _import
-    yield "embed_pending", lambda s: s.embed_pending()
-    yield "optimize", lambda s: s.doctor(optimize=True)
-    yield "fix", lambda s: s.doctor(fix=True)
-    yield "rebuild", lambda s: s.doctor(rebuild=True)
+    yield "embed_pending", lambda s: s.admin.embed_pending()
+    yield "optimize", lambda s: s.admin.doctor(optimize=True)
+    yield "fix", lambda s: s.admin.doctor(fix=True)
+    yield "rebuild", lambda s: s.admin.doctor(rebuild=True)

@@ -58,7 +58,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         SqliteStorage(folder / "memory.db"), HashEmbedder(), load_settings({}, environ={})
     ) as store:
         store.save_many(items(0, 200))
-        store.doctor(optimize=True)
+        store.admin.doctor(optimize=True)
     return folder
 
 
@@ -132,9 +132,9 @@ def test_doctor_notices_damage_inside_the_index_file_and_a_rebuild_mends_it(
         content[at] ^= 0x5A
     index.write_bytes(bytes(content))
     store = open_store()
-    [finding] = [each for each in store.doctor() if not each.ok]
+    [finding] = [each for each in store.admin.doctor() if not each.ok]
     assert (finding.check, finding.hint) == ("search index", "run: byheart doctor --rebuild")
-    assert all(each.ok for each in store.doctor(rebuild=True))
+    assert all(each.ok for each in store.admin.doctor(rebuild=True))
     assert answers(store) == rebuilt(path, open_store, tmp_path)
 
 
@@ -143,7 +143,7 @@ def test_the_index_file_of_another_store_is_not_used(
 ) -> None:
     other = open_store(tmp_path / "other.db")
     other.save_many(items(1000, 1200))  # as many changes, other texts
-    other.doctor(optimize=True)
+    other.admin.doctor(optimize=True)
     other.close()
     shutil.copy(tmp_path / "other.db-index", index)
     assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
@@ -173,7 +173,7 @@ def test_the_index_file_of_an_older_copy_whose_history_then_diverged_is_not_used
     shutil.copy(path, backup)
     store = open_store()
     store.save_many(items(200, 360))
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     store.close()
     ahead = index.read_bytes()
     for behind in (120, 160, 280):  # shorter than, as long as, and longer than the index's history
@@ -230,7 +230,7 @@ def test_a_removed_index_file_does_not_trouble_those_who_have_it_open(
     expected = answers(store)
     index.unlink()
     assert answers(store) == expected
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     assert answers(store) == expected
 
 
@@ -254,7 +254,7 @@ def test_an_empty_turn_comes_back_as_itself_after_the_index_was_written_without_
     turn = store.log("chat", "assistant", "").memory_id
     store.save("quince beside it")
     store.forget(turn)
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     store.close()
     store = open_store()
     assert answers(store)

@@ -86,10 +86,10 @@ def test_a_served_store_makes_missing_vectors_when_the_provider_is_back(
     looking = threading.Thread(target=make_missing_vectors, args=(store, ended, 0.02))
     looking.start()
     time.sleep(0.2)
-    assert (store.count_pending(), embedder.embedded) == (20, [])
+    assert (store.admin.count_pending(), embedder.embedded) == (20, [])
     embedder.down = False
     until = time.monotonic() + 20
-    while store.count_pending():
+    while store.admin.count_pending():
         assert time.monotonic() < until
         time.sleep(0.01)
     ended.set()
@@ -140,7 +140,7 @@ def test_a_served_store_makes_missing_vectors_though_as_many_were_refused_before
         other.save("written while the provider was away")
 
     make_missing_vectors(store, Looks(*[lambda: None] * 3, take_its_place, lambda: None))
-    assert store.count_pending() == 0
+    assert store.admin.count_pending() == 0
     assert choosy.refusals == asked, "what was refused is not asked for with every look"
 
 
@@ -162,8 +162,8 @@ def test_a_served_store_leaves_missing_vectors_to_whoever_makes_them(
     class WhileOthersWork(threading.Event):
         def wait(self, timeout: float | None = None) -> bool:
             with contextlib.suppress(Enough):
-                other.embed_pending(stop, at_once=1)
-            return not other.count_pending()
+                other.admin.embed_pending(stop, at_once=1)
+            return not other.admin.count_pending()
 
     make_missing_vectors(store, WhileOthersWork())
     assert len(elsewhere.embedded) == 20
@@ -185,7 +185,7 @@ def test_a_served_store_looks_more_and_more_rarely_while_vectors_cannot_be_kept(
 
     looks = Looks(lambda: allow(1), *[lambda: None] * 9, lambda: allow(1_000_000), lambda: None)
     make_missing_vectors(store, looks)
-    assert store.count_pending() == 0
+    assert store.admin.count_pending() == 0
     minutes = [seconds / 60 for seconds in looks.waited]
     assert 0.75 <= minutes[1] <= 1.25
     assert 6 <= minutes[4] <= 10

@@ -15,42 +15,46 @@ from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.cli.commands import byheart
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform, perform_many
 from byheart.interfaces.operations.schemas import describe
+from byheart.model.compat_names import COMPAT_NAMES
 from byheart.store import MemoryStore
+from tests.store_verbs import every_verb
 
 # What no door offers, and why.
 LOCAL = {
-    **dict.fromkeys(("backup", "export", "import_", "reembed"), "the machine's owner moves files"),
+    **dict.fromkeys(("admin.backup", "export", "import_"), "the machine's owner moves files"),
     **dict.fromkeys(
-        ("bench", "doctor", "embed_pending", "count_pending"), "the owner looks after the store"
+        (f"admin.{verb}" for verb in ("bench", "doctor", "embed_pending", "count_pending")),
+        "the owner looks after the store",
     ),
-    **dict.fromkeys(("create_token", "tokens", "revoke_token", "check_token"), "keys to the doors"),
-    **dict.fromkeys(("close", "prepare", "unload"), "the life of the process"),
+    **dict.fromkeys(
+        (f"api_keys.{verb}" for verb in ("create", "list", "revoke", "check")), "keys to the doors"
+    ),
+    **dict.fromkeys(("close", "admin.prepare", "admin.unload"), "the life of the process"),
+    "admin.reembed": "the machine's owner chooses the model",
     **dict.fromkeys(("save_many", "log_many"), "offered as lists of save and log"),
-    **dict.fromkeys(("index", "watch", "drop_workspace"), "the machine's owner names its folders"),
-    "workspaces": "part of status",
+    **dict.fromkeys(
+        ("index", "workspaces.watch", "workspaces.drop"), "the machine's owner names its folders"
+    ),
+    "workspaces.list": "part of status",
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",
-    **dict.fromkeys(("sessions_of", "identify"), "what grants are checked with"),
+    **dict.fromkeys(("sessions.of", "sessions.identify"), "what grants are checked with"),
     "remind": "what hooks put into prompts",
-    "follow": "what hooks read transcripts with",
-    "note_shown": "who makes prompts without `context` does so in Python",
-    "uses_earlier_model": "part of status",
+    "sessions.follow": "what hooks read transcripts with",
+    "sessions.note_shown": "who makes prompts without `context` does so in Python",
+    "admin.uses_earlier_model": "part of status",
 }
 
 
 def test_every_verb_is_offered_or_kept_for_a_reason() -> None:
-    verbs = {
-        name
-        for name, member in inspect.getmembers(MemoryStore, inspect.isfunction)
-        if not name.startswith("_")
-    }
-    assert verbs == set(OPERATIONS) | set(LOCAL)
-    assert not set(OPERATIONS) & set(LOCAL)
+    offered = {each.verb or each.name for each in OPERATIONS.values()}
+    assert set(every_verb()) == offered | set(LOCAL)
+    assert not offered & set(LOCAL)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
 def test_parameters_are_those_of_the_verb_and_have_valid_schemas(operation: Any) -> None:
-    signature = inspect.signature(getattr(MemoryStore, operation.name)).parameters
+    signature = inspect.signature(every_verb()[operation.verb or operation.name]).parameters
     for name, parameter in signature.items():
         if name in ("self", "on_progress") or parameter.kind is parameter.VAR_KEYWORD:
             continue
@@ -271,7 +275,12 @@ COMMANDS = {
 SAID_OTHERWISE = {
     **dict.fromkeys((name, "space") for name in OPERATIONS),  # a flag of every command
     **{(verb, "content"): "its words, a file or stdin" for verb in ("save", "update", "log")},
-    **{("search", name): "another name of one flag" for name in ("source", "topK")},
+    **{
+        (verb, each.name): "another name of one flag"
+        for verb, names in COMPAT_NAMES.items()
+        for each in names
+        if each.means is not None
+    },
     ("forget", "memory_id"): "one or several arguments",
     **{
         (verb, name): "commands that change take a session's own, as it is now"
@@ -347,7 +356,7 @@ def test_a_grant_of_a_session_opens_files_of_its_own_and_those_that_are_global_b
         assert word in perform(store, OPERATIONS["get"], {"memory_id": path}, grant)["content"]
         found = perform(store, OPERATIONS["expand"], {"chunk_id": f"{path}:1"}, grant)
         assert word in found["expanded_content"]
-    assert store.sessions_of(["/shared/map.md", "/nowhere.md"]) == {"/shared/map.md": None}
+    assert store.sessions.of(["/shared/map.md", "/nowhere.md"]) == {"/shared/map.md": None}
 
 
 @pytest.mark.parametrize(("verb", "key"), [("get", "memory_id"), ("expand", "chunk_id")])

@@ -184,7 +184,7 @@ def test_programs_of_a_session_learn_nothing_of_another(tmp_path: Path) -> None:
             config_path=tmp_path / "none",
         )
         with make_store(tmp_path / name, name == "among") as (store, ids):
-            secret = store.create_token("bound", session_id="s1").secret
+            secret = store.api_keys.create("bound", session_id="s1").secret
             headers = {"Authorization": f"Bearer {secret}"}
             with (
                 running(store, settings) as url,

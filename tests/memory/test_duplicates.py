@@ -31,7 +31,7 @@ def test_groups_of_almost_the_same_are_proposed_and_nothing_is_changed(
 ) -> None:
     for text in ("east a", "east b", "north a", "north b", "west a"):
         save(arrows, text)
-    answer = arrows.dedupe()
+    answer = arrows.admin.dedupe()
     assert groups(answer) == [("east a", "east b"), ("north a", "north b")]
     assert (answer.total, answer.has_more, answer.applied) == (2, False, False)
     assert answer.proposals[0].others[0].similarity == 1.0
@@ -48,7 +48,7 @@ def test_the_most_important_is_kept_then_the_most_used_then_the_oldest(
     arrows._storage.count_accesses([used], "default")
     oldest = save(arrows, "west old")
     save(arrows, "west new")
-    kept = {each.keep: each.why for each in arrows.dedupe().proposals}
+    kept = {each.keep: each.why for each in arrows.admin.dedupe().proposals}
     assert kept == {
         important: "the most important",
         used: "the most used",
@@ -60,7 +60,7 @@ def test_everything_in_a_group_is_like_the_one_that_is_kept(arrows: MemoryStore)
     # A row in which only neighbours are near: 17 degrees are a cosine of 0.956.
     for place, name in enumerate("abcd"):
         save(arrows, f"at {17 * place}.0 {name}", importance=9 if name == "b" else 5)
-    answer = arrows.dedupe()
+    answer = arrows.admin.dedupe()
     assert answer.left_out == 3  # the numbers differ
     assert answer.proposals == ()
 
@@ -75,7 +75,7 @@ def test_what_differs_in_a_name_a_number_or_a_negation_is_left_out(arrows: Memor
         "the east is port 8080",
     ):
         save(arrows, text)
-    answer = arrows.dedupe()
+    answer = arrows.admin.dedupe()
     assert groups(answer) == [("east is port 8080", "the east is port 8080")]
     assert answer.left_out > 0
 
@@ -85,16 +85,16 @@ def test_only_one_kind_and_session_is_compared(arrows: MemoryStore) -> None:
     save(arrows, "east b", kind="fact")
     save(arrows, "east c", session_id="s")
     save(arrows, "east d", space="other")
-    assert arrows.dedupe().total == 0
+    assert arrows.admin.dedupe().total == 0
 
 
 def test_filters_choose_what_is_compared(arrows: MemoryStore) -> None:
     for kind in ("note", "fact"):
         save(arrows, "east a", kind=kind)
         save(arrows, "east b", kind=kind, tags=["x"])
-    assert arrows.dedupe().total == 2
-    assert arrows.dedupe(kind="fact").total == 1
-    assert arrows.dedupe(tags=["x"]).total == 0
+    assert arrows.admin.dedupe().total == 2
+    assert arrows.admin.dedupe(kind="fact").total == 1
+    assert arrows.admin.dedupe(tags=["x"]).total == 0
 
 
 def test_what_was_forgotten_replaced_or_superseded_is_not_proposed(arrows: MemoryStore) -> None:
@@ -103,13 +103,13 @@ def test_what_was_forgotten_replaced_or_superseded_is_not_proposed(arrows: Memor
     changed = save(arrows, "east c")
     arrows.update(changed, content="north c")
     arrows.supersede(save(arrows, "east d"), changed)
-    assert arrows.dedupe().total == 0
+    assert arrows.admin.dedupe().total == 0
 
 
 def test_lengths_may_differ_by_a_factor_of_two_only(arrows: MemoryStore) -> None:
     save(arrows, "east a b")
     save(arrows, "east a b c d e f g")
-    assert arrows.dedupe().total == 0
+    assert arrows.admin.dedupe().total == 0
 
 
 def test_documents_that_share_a_passage_are_not_the_same(arrows: MemoryStore) -> None:
@@ -118,20 +118,20 @@ def test_documents_that_share_a_passage_are_not_the_same(arrows: MemoryStore) ->
 
     save(arrows, document("east", "north", "west"))
     save(arrows, document("east", "south", "up"))
-    assert arrows.dedupe().total == 0
+    assert arrows.admin.dedupe().total == 0
     save(arrows, document("east", "north", "west") + "\n\nThat is all.")
-    assert arrows.dedupe().total == 1
+    assert arrows.admin.dedupe().total == 1
 
 
 def test_the_limit_cuts_proposals_and_says_so(arrows: MemoryStore) -> None:
     for text in ("east a", "east b", "north a", "north b"):
         save(arrows, text)
-    answer = arrows.dedupe(limit=1)
+    answer = arrows.admin.dedupe(limit=1)
     assert (len(answer.proposals), answer.total, answer.has_more) == (1, 2, True)
 
 
 def test_an_empty_store_has_nothing_to_propose(store: MemoryStore) -> None:
-    assert store.dedupe().proposals == ()
+    assert store.admin.dedupe().proposals == ()
 
 
 def test_chunks_without_vectors_are_spoken_of(
@@ -140,7 +140,7 @@ def test_chunks_without_vectors_are_spoken_of(
     watched.down = True
     store = open_store(embedder=watched)
     store.save("text")
-    assert "1 chunks have no vectors yet" in (store.dedupe().degraded or "")
+    assert "1 chunks have no vectors yet" in (store.admin.dedupe().degraded or "")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_chunks_without_vectors_are_spoken_of(
 )
 def test_bad_input_is_refused(store: MemoryStore, given: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput):
-        store.dedupe(**given)
+        store.admin.dedupe(**given)
 
 
 # --- Applying and merging ---------------------------------------------------------------------
@@ -156,13 +156,13 @@ def test_bad_input_is_refused(store: MemoryStore, given: dict[str, Any]) -> None
 
 def test_applied_the_others_are_hidden_and_can_be_restored(arrows: MemoryStore) -> None:
     keep, other = save(arrows, "east a"), save(arrows, "east b")
-    assert arrows.dedupe(apply=True).applied
+    assert arrows.admin.dedupe(apply=True).applied
     assert [memory.memory_id for memory in arrows.list().memories] == [keep]
     entry = arrows.history(other)[-1]
     assert (entry.operation, entry.who, entry.reason) == ("forget", "dedupe", f"merged into {keep}")
     arrows.restore(other)
     assert arrows.list().total == 2
-    assert arrows.dedupe().total == 1
+    assert arrows.admin.dedupe().total == 1
 
 
 def test_the_kept_one_gets_tags_entities_and_accesses_of_all(store: MemoryStore) -> None:
@@ -171,7 +171,7 @@ def test_the_kept_one_gets_tags_entities_and_accesses_of_all(store: MemoryStore)
     third = save(store, "three", entities=["ant"])
     for memory_id in (keep, second, second, third):
         store._storage.count_accesses([memory_id], "default")
-    merged = store.merge(keep, [second, third], reason="said thrice")
+    merged = store.admin.merge(keep, [second, third], reason="said thrice")
     memory = store.get(keep)
     assert set(memory.tags) == set(merged.tags) == {"a", "b", "c"}
     assert set(memory.entities) == set(merged.entities) == {"Ant", "Bee"}
@@ -183,7 +183,7 @@ def test_the_kept_one_gets_tags_entities_and_accesses_of_all(store: MemoryStore)
 
 def test_a_merge_is_told_in_the_history_of_both(store: MemoryStore) -> None:
     keep, other = save(store, "one"), save(store, "two", tags=["a"])
-    store.merge(keep, other, reason="the same", who="me")
+    store.admin.merge(keep, other, reason="the same", who="me")
     kept, gone = store.history(keep)[-1], store.history(other)[-1]
     assert (kept.operation, kept.who, kept.reason) == (
         "update",
@@ -199,7 +199,7 @@ def test_what_a_merged_memory_superseded_is_superseded_by_the_kept_one(
 ) -> None:
     old, keep, other = save(store, "old"), save(store, "one"), save(store, "two")
     store.supersede(old, other)
-    store.merge(keep, other)
+    store.admin.merge(keep, other)
     assert store.get(old).superseded_by == keep
 
 
@@ -207,17 +207,17 @@ def test_what_was_superseded_is_not_kept_for_others(store: MemoryStore) -> None:
     old, new = save(store, "old"), save(store, "new")
     store.supersede(old, new)
     with pytest.raises(Conflict, match="superseded"):
-        store.merge(old, new)
+        store.admin.merge(old, new)
     assert store.list().total == 2
 
 
 def test_a_merge_is_all_or_nothing(store: MemoryStore) -> None:
     keep, other = save(store, "one"), save(store, "two", tags=["a"])
     with pytest.raises(NotFound):
-        store.merge(keep, [other, "mem_nowhere"])
+        store.admin.merge(keep, [other, "mem_nowhere"])
     elsewhere = save(store, "three", space="other")
     with pytest.raises(NotFound):
-        store.merge(keep, [other, elsewhere])
+        store.admin.merge(keep, [other, elsewhere])
     assert store.list().total == 2
     assert store.get(keep).tags == ()
 
@@ -225,16 +225,16 @@ def test_a_merge_is_all_or_nothing(store: MemoryStore) -> None:
 def test_a_memory_is_not_merged_into_itself_nor_with_nothing(store: MemoryStore) -> None:
     keep = save(store, "one")
     with pytest.raises(InvalidInput, match="itself"):
-        store.merge(keep, [keep])
+        store.admin.merge(keep, [keep])
     with pytest.raises(InvalidInput, match="missing"):
-        store.merge(keep, [])
+        store.admin.merge(keep, [])
 
 
 def test_the_doctor_is_content_after_merges(arrows: MemoryStore) -> None:
     for text in ("east a", "east b", "east c"):
         save(arrows, text, tags=["x"], entities=["E"])
-    arrows.dedupe(apply=True)
-    assert all(finding.ok for finding in arrows.doctor())
+    arrows.admin.dedupe(apply=True)
+    assert all(finding.ok for finding in arrows.admin.doctor())
 
 
 # --- Meaning ----------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ def test_with_the_real_model_only_what_says_the_same_is_proposed(tmp_path: Path)
             "Berlin is cold in winter.",
         ):
             store.save(text, kind="fact", importance=5)
-        answer = store.dedupe()
+        answer = store.admin.dedupe()
         assert {frozenset(group) for group in groups(answer)} == {
             frozenset(
                 (

@@ -14,7 +14,7 @@ from tests.conftest import OpenStore
 
 
 def names(store: MemoryStore, **given: Any) -> dict[str, int]:
-    return {entity.name: entity.memories for entity in store.entities(**given).entities}
+    return {entity.name: entity.memories for entity in store.entities.list(**given).entities}
 
 
 def about(store: MemoryStore, *entities: str, **given: Any) -> list[str]:
@@ -25,7 +25,7 @@ def about(store: MemoryStore, *entities: str, **given: Any) -> list[str]:
 def test_entities_are_listed_with_counts_the_most_used_first(store: MemoryStore) -> None:
     store.save("one", entities=["Zebra", "Ant"])
     store.save("two", entities=["zebra", "Bee"])
-    page = store.entities()
+    page = store.entities.list()
     assert [(each.name, each.memories) for each in page.entities] == [
         ("Zebra", 2),
         ("Ant", 1),
@@ -38,23 +38,23 @@ def test_entities_are_listed_with_counts_the_most_used_first(store: MemoryStore)
 def test_an_entity_says_when_it_was_first_and_last_seen(store: MemoryStore) -> None:
     first = store.save("one", entities=["Ant"])
     last = store.save("two", entities=["Ant"])
-    [entity] = store.entities().entities
+    [entity] = store.entities.list().entities
     assert (entity.first_seen, entity.last_seen) == (first.created_at, last.created_at)
 
 
 def test_entities_come_in_pages_that_know_the_total(store: MemoryStore) -> None:
     store.save("text", entities=[f"name {number}" for number in range(5)])
-    page = store.entities(limit=2, offset=2)
+    page = store.entities.list(limit=2, offset=2)
     assert [each.name for each in page.entities] == ["name 2", "name 3"]
     assert (page.total, page.has_more) == (5, True)
-    behind = store.entities(limit=2, offset=6)
+    behind = store.entities.list(limit=2, offset=6)
     assert (behind.entities, behind.total, behind.has_more) == ((), 5, False)
 
 
 def test_a_prefix_finds_names_and_aliases_whatever_their_case(store: MemoryStore) -> None:
     store.save("one", entities=["PostgreSQL", "100%"])
     store.save("two", entities=["Redis"])
-    store.rename_entity("Redis", "Valkey")
+    store.entities.rename("Redis", "Valkey")
     assert names(store, prefix="post") == {"PostgreSQL": 1}
     assert names(store, prefix="RED") == {"Valkey": 1}
     assert names(store, prefix="%") == {}
@@ -77,7 +77,7 @@ def test_expired_memories_do_not_count(store: MemoryStore, path: Path) -> None:
     store.save("text", entities=["Ant"], ttl_days=1)
     with apsw.Connection(str(path)) as connection:
         connection.execute("UPDATE memories SET expires_at = 1")
-    assert store.entities().total == 0
+    assert store.entities.list().total == 0
 
 
 def test_a_restored_memory_counts_again(store: MemoryStore) -> None:
@@ -99,7 +99,7 @@ def test_entities_of_another_space_are_not_seen(store: MemoryStore) -> None:
 
 def test_a_renamed_entity_is_found_under_both_names(store: MemoryStore) -> None:
     store.save("text", entities=["Postgres"])
-    renamed = store.rename_entity("postgres", "PostgreSQL")
+    renamed = store.entities.rename("postgres", "PostgreSQL")
     assert (renamed.name, renamed.memories, renamed.aliases) == ("PostgreSQL", 1, ("Postgres",))
     assert about(store, "PostgreSQL") == about(store, "POSTGRES") == ["text"]
     assert store.list().memories[0].entities == ("PostgreSQL",)
@@ -107,7 +107,7 @@ def test_a_renamed_entity_is_found_under_both_names(store: MemoryStore) -> None:
 
 def test_what_is_saved_under_the_old_name_counts_as_the_new_one(store: MemoryStore) -> None:
     store.save("one", entities=["Postgres"])
-    store.rename_entity("Postgres", "PostgreSQL")
+    store.entities.rename("Postgres", "PostgreSQL")
     store.save("two", entities=["postgres"])
     assert names(store) == {"PostgreSQL": 2}
     assert about(store, "PostgreSQL") == ["one", "two"]
@@ -115,14 +115,14 @@ def test_what_is_saved_under_the_old_name_counts_as_the_new_one(store: MemorySto
 
 def test_a_change_of_case_is_a_rename_without_an_alias(store: MemoryStore) -> None:
     store.save("text", entities=["byheart"])
-    assert store.rename_entity("byheart", "Byheart").aliases == ()
+    assert store.entities.rename("byheart", "Byheart").aliases == ()
     assert names(store) == {"Byheart": 1}
 
 
 def test_a_name_may_go_back_to_what_it_was(store: MemoryStore) -> None:
     store.save("text", entities=["Ant"])
-    store.rename_entity("Ant", "Bee")
-    back = store.rename_entity("Bee", "Ant")
+    store.entities.rename("Ant", "Bee")
+    back = store.entities.rename("Bee", "Ant")
     assert (back.name, back.aliases) == ("Ant", ("Bee",))
     assert about(store, "bee") == ["text"]
 
@@ -133,9 +133,9 @@ def test_renaming_to_another_entity_is_refused_with_a_hint_at_merge(
 ) -> None:
     store.save("one", entities=["Ant"])
     store.save("two", entities=["Wasp"])
-    store.rename_entity("Wasp", "Bee")
+    store.entities.rename("Wasp", "Bee")
     with pytest.raises(Conflict, match="another entity") as caught:
-        store.rename_entity("Ant", taken)
+        store.entities.rename("Ant", taken)
     assert "merge" in caught.value.hint
     assert names(store) == {"Ant": 1, "Bee": 1}
 
@@ -143,7 +143,7 @@ def test_renaming_to_another_entity_is_refused_with_a_hint_at_merge(
 def test_renaming_what_is_not_there_says_so(store: MemoryStore) -> None:
     store.save("text", entities=["Ant"], space="other")
     with pytest.raises(NotFound, match="Ant"):
-        store.rename_entity("Ant", "Bee")
+        store.entities.rename("Ant", "Bee")
 
 
 # --- Merging ----------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_merged_entities_count_as_one_under_every_spelling(store: MemoryStore) -
     store.save("one", entities=["Postgres"])
     store.save("two", entities=["PG", "Postgres"])
     store.save("three", entities=["PostgreSQL"])
-    merged = store.merge_entities(["Postgres", "PG"], "PostgreSQL")
+    merged = store.entities.merge(["Postgres", "PG"], "PostgreSQL")
     assert (merged.name, merged.memories) == ("PostgreSQL", 3)
     assert set(merged.aliases) == {"PG", "Postgres"}
     for spelling in ("postgres", "pg", "PostgreSQL"):
@@ -165,53 +165,53 @@ def test_merged_entities_count_as_one_under_every_spelling(store: MemoryStore) -
 def test_a_merge_into_a_new_name_makes_it(store: MemoryStore) -> None:
     store.save("one", entities=["Ant"])
     store.save("two", entities=["Bee"])
-    assert store.merge_entities(["Ant", "Bee"], "Insect").memories == 2
+    assert store.entities.merge(["Ant", "Bee"], "Insect").memories == 2
     assert names(store) == {"Insect": 2}
 
 
 def test_a_merge_keeps_the_aliases_of_what_is_merged(store: MemoryStore) -> None:
     store.save("one", entities=["A"])
     store.save("two", entities=["B"])
-    store.rename_entity("A", "AA")
-    assert set(store.merge_entities("AA", "B").aliases) == {"A", "AA"}
+    store.entities.rename("A", "AA")
+    assert set(store.entities.merge("AA", "B").aliases) == {"A", "AA"}
     assert about(store, "a") == ["one", "two"]
 
 
 def test_a_merge_into_an_alias_of_one_of_them_takes_that_name(store: MemoryStore) -> None:
     store.save("one", entities=["A"])
     store.save("two", entities=["B"])
-    store.rename_entity("A", "AA")
-    merged = store.merge_entities(["AA", "B"], "A")
+    store.entities.rename("A", "AA")
+    merged = store.entities.merge(["AA", "B"], "A")
     assert (merged.name, merged.memories) == ("A", 2)
     assert set(merged.aliases) == {"AA", "B"}
 
 
 def test_the_same_entity_named_twice_is_merged_once(store: MemoryStore) -> None:
     store.save("one", entities=["A"])
-    store.rename_entity("A", "AA")
+    store.entities.rename("A", "AA")
     store.save("two", entities=["B"])
-    assert store.merge_entities(["A", "AA", "b", "B"], "B").memories == 2
+    assert store.entities.merge(["A", "AA", "b", "B"], "B").memories == 2
 
 
 def test_a_merge_never_crosses_spaces(store: MemoryStore) -> None:
     store.save("here", entities=["Ant", "Bee"])
     store.save("there", entities=["Ant", "Bee"], space="other")
-    store.merge_entities("Ant", "Bee")
+    store.entities.merge("Ant", "Bee")
     assert names(store) == {"Bee": 1}
     assert names(store, space="other") == {"Ant": 1, "Bee": 1}
     store.save("there again", entities=["Ant"], space="other")
     assert names(store, space="other") == {"Ant": 2, "Bee": 1}
     with pytest.raises(NotFound):
-        store.merge_entities("Ant", "Bee", space="third")
+        store.entities.merge("Ant", "Bee", space="third")
 
 
 def test_a_merge_that_names_something_unknown_changes_nothing(store: MemoryStore) -> None:
     store.save("text", entities=["Ant", "Bee"])
     with pytest.raises(NotFound, match="Cat"):
-        store.merge_entities(["Ant", "Cat"], "Bee")
+        store.entities.merge(["Ant", "Cat"], "Bee")
     assert names(store) == {"Ant": 1, "Bee": 1}
     with pytest.raises(InvalidInput):
-        store.merge_entities([], "Bee")
+        store.entities.merge([], "Bee")
 
 
 # --- Filters ----------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_a_merge_that_names_something_unknown_changes_nothing(store: MemoryStore
 def test_match_all_counts_two_spellings_of_an_entity_once(store: MemoryStore) -> None:
     store.save("both", entities=["PG", "Redis"])
     store.save("one", entities=["Postgres"])
-    store.merge_entities(["PG", "Postgres"], "PostgreSQL")
+    store.entities.merge(["PG", "Postgres"], "PostgreSQL")
     assert about(store, "pg", "postgres", match="all") == ["both", "one"]
     assert about(store, "pg", "redis", "PostgreSQL", match="all") == ["both"]
     assert about(store, "pg", "nobody", match="all") == []
@@ -233,7 +233,7 @@ def test_a_search_honours_aliases_at_once_in_every_process(
     store.save("the database is slow", entities=["PG"])
     other = open_store()
     assert other.search("database", entities=["PG"]).total_results == 1
-    store.rename_entity("PG", "PostgreSQL")
+    store.entities.rename("PG", "PostgreSQL")
     for spelling in ("pg", "PostgreSQL"):
         for mode in ("fts", "vector", "hybrid"):
             found = other.search("database", mode=mode, entities=[spelling], match="all")
@@ -247,7 +247,7 @@ def test_an_entity_goes_with_its_last_memory_and_so_do_its_aliases(
     store: MemoryStore, path: Path
 ) -> None:
     saved = store.save("text", entities=["PG"])
-    store.rename_entity("PG", "PostgreSQL")
+    store.entities.rename("PG", "PostgreSQL")
     store.forget(saved.memory_id, hard=True)
     with apsw.Connection(str(path)) as connection:
         assert connection.execute("SELECT count(*) FROM entity_aliases").get == 0
@@ -257,10 +257,10 @@ def test_an_entity_goes_with_its_last_memory_and_so_do_its_aliases(
 
 def test_an_update_of_its_only_memory_leaves_an_entity_its_aliases(store: MemoryStore) -> None:
     saved = store.save("text", entities=["PG"])
-    store.rename_entity("PG", "PostgreSQL")
+    store.entities.rename("PG", "PostgreSQL")
     store.update(saved.memory_id, importance=9)
     store.update(saved.memory_id, content="another text", entities=["pg"])
-    [entity] = store.entities().entities
+    [entity] = store.entities.list().entities
     assert (entity.name, entity.aliases) == ("PostgreSQL", ("PG",))
 
 
@@ -269,7 +269,7 @@ def test_a_forgotten_memory_keeps_its_entities_for_the_day_it_comes_back(
 ) -> None:
     saved = store.save("text", entities=["PG"])
     store.forget(saved.memory_id)
-    renamed = store.rename_entity("PG", "PostgreSQL")
+    renamed = store.entities.rename("PG", "PostgreSQL")
     assert (renamed.memories, renamed.first_seen, renamed.last_seen) == (0, None, None)
     assert store.restore(saved.memory_id).entities == ("PostgreSQL",)
 
@@ -277,10 +277,10 @@ def test_a_forgotten_memory_keeps_its_entities_for_the_day_it_comes_back(
 def test_the_doctor_is_content_after_renames_and_merges(store: MemoryStore) -> None:
     store.save("one", entities=["A", "B"])
     store.save("two", entities=["C"])
-    store.rename_entity("A", "AA")
-    store.merge_entities(["AA", "B"], "C")
-    assert all(finding.ok for finding in store.doctor())
-    store.doctor(rebuild=True)
+    store.entities.rename("A", "AA")
+    store.entities.merge(["AA", "B"], "C")
+    assert all(finding.ok for finding in store.admin.doctor())
+    store.admin.doctor(rebuild=True)
     assert about(store, "a", "b", match="all") == ["one", "two"]
 
 

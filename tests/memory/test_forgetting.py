@@ -136,7 +136,7 @@ def test_what_is_forgotten_is_gone_from_every_verb_at_once(open_store: Open) -> 
         assert each.recall("quokka").total_count == 0
         assert each.list().total == each.list(include_expired=True).total == 0
         assert each.list(as_of=then).total == 0
-        assert each.sessions() == ()
+        assert each.sessions.list() == ()
         assert (each.status().vectors, each.status().sessions) == (0, 0)
         for name in (memory_id, f"{memory_id}@1", f"{memory_id}#0"):
             with pytest.raises(NotFound, match="forgotten"):
@@ -172,7 +172,7 @@ def test_forgetting_and_restoring_show_at_once_in_another_process(
     store.update(ids[3], content="quokka number three", title="New")
     assert seen() == set(ids)
     store.forget(ids[1:3])
-    store.doctor(optimize=True)  # writes the index file anew
+    store.admin.doctor(optimize=True)  # writes the index file anew
     assert seen() == set(ids) - set(ids[1:3])
     store.restore(ids[1])
     assert seen() == set(ids) - {ids[2]}
@@ -190,7 +190,7 @@ def test_restoring_brings_back_everything(open_store: Open) -> None:
     store.update(memory_id, content="The quokka laughs")
     before = store.get(memory_id)
     store.forget(memory_id)
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     assert store.restore(memory_id) == before
     for each in (store, open_store()):
         for mode in MODES:
@@ -199,7 +199,7 @@ def test_restoring_brings_back_everything(open_store: Open) -> None:
             assert [hit.text_id for hit in past] == [f"{memory_id}@1"]
         assert each.list(tags=["t"]).total == 1
         assert each.list(forgotten=True).total == 0
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_forgetting_and_restoring_twice_change_nothing_more(store: MemoryStore) -> None:
@@ -300,7 +300,7 @@ def test_what_is_forgotten_for_good_is_in_no_file_of_the_store(
     for mode in MODES:  # what was asked is kept in the statistics
         store.search(before.content[:300], mode=mode)
         other.search(before.content[:300], mode=mode)
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     assert left_in(tmp_path, mark.made)
     done = store.forget(memory_id, hard=True)
     assert (done.count, done.memory_ids, done.hard, done.still_found) == (1, (memory_id,), True, ())
@@ -325,7 +325,7 @@ def test_what_is_forgotten_for_good_is_in_no_file_of_the_store(
             again.restore(memory_id)
         with pytest.raises(NotFound):
             again.history(memory_id)
-        assert all(finding.ok for finding in again.doctor())
+        assert all(finding.ok for finding in again.admin.doctor())
         assert again.list(forgotten=True).total == 0
 
 
@@ -371,7 +371,7 @@ def test_a_text_that_another_memory_holds_too_stays_there(store: MemoryStore) ->
     assert store.get(kept).content == text
     for mode in MODES:
         assert [hit.memory_id for hit in store.search("quokka", mode=mode).results] == [kept]
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 @pytest.mark.parametrize(
@@ -439,13 +439,13 @@ def test_what_another_process_still_reads_is_said_to_be_there(
     assert done.removal.traces, "the other's transaction still sees it, so it must be there"
     assert {Path(each).name for each in done.removal.traces} == set(left_in(tmp_path, mark.made))
     assert done.still_found == ()
-    [finding] = [each for each in store.doctor(fix=True) if each.check == "forgetting"]
+    [finding] = [each for each in store.admin.doctor(fix=True) if each.check == "forgetting"]
     assert not finding.ok, "the other keeps the doctor from it as well"
     other.ask(hold=False)
-    [finding] = [each for each in store.doctor(fix=True) if each.check == "forgetting"]
+    [finding] = [each for each in store.admin.doctor(fix=True) if each.check == "forgetting"]
     assert finding.fixed
     assert left_in(tmp_path, mark.made) == {}
-    assert all(each.ok for each in store.doctor())
+    assert all(each.ok for each in store.admin.doctor())
     other.finish()
 
 
@@ -455,7 +455,7 @@ def test_a_copy_of_the_users_own_is_nothing_that_the_doctor_could_finish(
     text = "The quokka smiles at everybody who comes to the island."
     path.with_name(f"{path.name}.my-copy").write_text(text)
     store.forget(store.save(text).memory_id, hard=True)
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less_thorough(
@@ -465,8 +465,8 @@ def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less
     with store._storage._database.writing() as connection:
         connection.execute("INSERT INTO store VALUES ('unswept', '1')")
     store.forget(store.save("The quokka smiles").memory_id, hard=True)
-    assert [each.check for each in store.doctor() if not each.ok] == ["forgetting"]
-    assert all(each.ok for each in store.doctor(fix=True))
+    assert [each.check for each in store.admin.doctor() if not each.ok] == ["forgetting"]
+    assert all(each.ok for each in store.admin.doctor(fix=True))
 
 
 @pytest.mark.slow
@@ -538,7 +538,7 @@ for turn, memory_id in enumerate(ids):
         rest, _ = process.communicate()
         done = max([done, *map(int, rest.split())])
         store = open_store(embedder=make_watched(32, "hash-32"))
-        assert all(finding.ok for finding in store.doctor(fix=True)), store.doctor()
+        assert all(finding.ok for finding in store.admin.doctor(fix=True)), store.admin.doctor()
         for turn, memory_id in enumerate(ids[: done + 1]):
             if turn % 4 in (1, 2):
                 with pytest.raises(NotFound):
@@ -606,7 +606,7 @@ def test_by_filter_it_is_counted_first_and_done_when_told(
     assert (set(done.memory_ids), done.count, done.dry_run) == (chosen, len(names), False)
     left = {each.memory_id for each in store.list().memories}
     assert left == set(various.values()) - chosen
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 @pytest.mark.parametrize(
@@ -716,11 +716,11 @@ def test_cleanup_forgets_what_was_neither_changed_nor_recalled(
         age(path, memory_id, 100)
     store.update(changed, title="Changed")
     assert store.recall("quokka", limit=1).details[0].id == recalled
-    counted = store.cleanup()
+    counted = store.admin.cleanup()
     assert (counted.memory_ids, counted.dry_run, counted.hard) == ((untouched,), True, False)
-    assert store.cleanup(days_old=101).count == 0
+    assert store.admin.cleanup(days_old=101).count == 0
     assert store.list().total == 4
-    done = store.cleanup(dry_run=False)
+    done = store.admin.cleanup(dry_run=False)
     assert (done.memory_ids, done.count) == ((untouched,), 1)
     assert {each.memory_id for each in store.list().memories} == {changed, recalled, fresh}
     entry = store.history(untouched)[-1]
@@ -736,10 +736,10 @@ def test_cleanup_forgets_what_has_expired_in_what_it_was_asked_to_clean(
     spaces = store.save("three", ttl_days=0, space="other").memory_id
     hidden = store.save("four").memory_id
     store.forget(hidden)
-    counted = store.cleanup(kind="note")
+    counted = store.admin.cleanup(kind="note")
     assert (counted.expired, counted.memory_ids) == (1, (expired,))
     assert store.get(expired)
-    done = store.cleanup(kind="note", dry_run=False)
+    done = store.admin.cleanup(kind="note", dry_run=False)
     assert (done.expired, done.memory_ids) == (1, (expired,))
     with pytest.raises(NotFound):
         store.get(expired)
@@ -752,14 +752,14 @@ def test_cleanup_forgets_what_has_expired_in_what_it_was_asked_to_clean(
 @pytest.mark.parametrize("days", [-1, "90", float("nan"), float("inf"), 10**9, True, None])
 def test_cleanup_refuses_what_is_no_age(store: MemoryStore, days: Any) -> None:
     with pytest.raises(InvalidInput):
-        store.cleanup(days, dry_run=False)
+        store.admin.cleanup(days, dry_run=False)
 
 
 def test_cleanup_for_good_leaves_nothing(store: MemoryStore, path: Path, tmp_path: Path) -> None:
     mark = Marks()
     memory_id = store.save(f"{mark()} {mark()} {mark()}", title=mark()).memory_id
     age(path, memory_id, 91)
-    done = store.cleanup(dry_run=False, hard=True)
+    done = store.admin.cleanup(dry_run=False, hard=True)
     assert done.removal is not None
     assert done.removal.traces == done.still_found == ()
     store.close()
@@ -827,7 +827,7 @@ def test_saves_take_out_what_ran_out_long_enough_ago(
     assert store.get(recent)
     assert connection.execute("SELECT count(*) FROM memories").get == 5
     assert connection.execute("SELECT count(*) FROM tombstones").get == 0
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_what_a_search_still_finds_is_named(
@@ -837,7 +837,7 @@ def test_what_a_search_still_finds_is_named(
     kept = store._storage.remove([], "default", tombstones=True)
     monkeypatch.setattr(store._storage, "remove", lambda *_, **__: kept)
     assert store.forget(memory_id, hard=True).still_found == (memory_id,)
-    stats = store.stats().queries
+    stats = store.admin.stats().queries
     assert (stats.total.count, stats.slowest) == (0, ()), "nobody asked for it"
 
 
@@ -917,7 +917,7 @@ def test_an_index_file_of_any_moment_is_caught_up(open_store: Open, path: Path) 
     files: list[bytes] = []
 
     def keep() -> None:
-        store.doctor(optimize=True)
+        store.admin.doctor(optimize=True)
         files.append(index.read_bytes())
 
     keep()
@@ -943,7 +943,7 @@ def test_an_index_file_of_any_moment_is_caught_up(open_store: Open, path: Path) 
             with open_store() as again:
                 found = again.search("quokka changed", limit=50).results
                 assert [(hit.chunk_id, hit.score) for hit in found] == expected
-                again.doctor(optimize=True)
+                again.admin.doctor(optimize=True)
 
 
 @pytest.mark.slow
@@ -989,8 +989,8 @@ def test_a_forgetting_that_was_cut_off_is_noticed_and_finished_by_the_doctor(
     database.close()
     assert left_in(tmp_path, mark.made), "the keyword index still has the words"
     with open_store() as again:
-        [finding] = [each for each in again.doctor() if not each.ok]
+        [finding] = [each for each in again.admin.doctor() if not each.ok]
         assert (finding.check, "--fix" in finding.hint) == ("forgetting", True)
-        assert all(each.ok for each in again.doctor(fix=True))
-        assert all(each.ok for each in again.doctor())
+        assert all(each.ok for each in again.admin.doctor(fix=True))
+        assert all(each.ok for each in again.admin.doctor())
     assert left_in(tmp_path, mark.made) == {}

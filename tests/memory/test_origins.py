@@ -125,7 +125,7 @@ def test_exports_keep_origins_and_roles(
     store: MemoryStore, mixed: dict[str, str], open_store: OpenStore, tmp_path: Path
 ) -> None:
     turn = store.log("s1", "assistant", "The tea was logged.", client_id="a").memory_id
-    summary = store.summarize("s1", "They spoke of tea.").memory_id
+    summary = store.sessions.summarize("s1", "They spoke of tea.").memory_id
     store.export(tmp_path / "all.jsonl")
     store.export(tmp_path / "vault", format="markdown")
     for number, source in enumerate(("all.jsonl", "vault")):
@@ -135,8 +135,8 @@ def test_exports_keep_origins_and_roles(
             assert other.get(memory_id).origin == origin
         said = other.get(turn)
         assert (said.role, said.client_id, said.origin) == ("assistant", "a", "agent")
-        assert [each.memory_id for each in other.transcript("s1").turns] == [turn]
-        assert other.summarize("s1", "They spoke of green tea.").memory_id == summary
+        assert [each.memory_id for each in other.sessions.transcript("s1").turns] == [turn]
+        assert other.sessions.summarize("s1", "They spoke of green tea.").memory_id == summary
         again = other.import_(tmp_path / source)
         assert again.imported == 0
 

@@ -45,7 +45,7 @@ def test_the_name_of_a_memory_is_no_path(store: MemoryStore) -> None:
     store.save("Even so.", path=ours.memory_id)
     assert store.get(ours.memory_id).content == "Ours."
     assert store.expand(f"{ours.memory_id}#0").expanded_content == "Ours."
-    assert store.sessions_of([ours.memory_id, "/nowhere"]) == {ours.memory_id: None}
+    assert store.sessions.of([ours.memory_id, "/nowhere"]) == {ours.memory_id: None}
 
 
 def test_a_working_folder_that_was_deleted_only_hides_what_is_named_from_there(
@@ -124,7 +124,7 @@ def test_a_path_that_leads_nowhere_from_here_is_the_file_that_ends_so(
     whole = store.get(f"{project}/src/app.py")
     assert store.get(name).memory_id == whole.memory_id
     assert store.expand(f"{name}:2").memory_id == whole.memory_id
-    assert store.identify(name, [None]) == f"{whole.memory_id}#0"
+    assert store.sessions.identify(name, [None]) == f"{whole.memory_id}#0"
     with pytest.raises(NotFound, match="no line 99"):
         store.expand(f"{name}:99")
 
@@ -135,7 +135,7 @@ def test_a_path_ends_at_a_folder_and_a_whole_one_is_no_end(
 ) -> None:
     with pytest.raises(NotFound):
         store.get(name)
-    assert store.identify(name, [None]) is None
+    assert store.sessions.identify(name, [None]) is None
 
 
 def test_of_several_files_that_end_so_a_few_are_named(
@@ -166,23 +166,23 @@ def test_a_path_by_its_end_tells_nothing_of_other_sessions(
     hidden = store.get("old/src/run.py").memory_id
     store.update(hidden, session_id="s1")
     shown = store.get(f"{project}/src/run.py").memory_id
-    assert store.identify("run.py", ["s2", None]) == f"{shown}#0"
-    assert store.identify("old/src/run.py", ["s2", None]) is None
-    assert store.identify("old/src/run.py", ["s1", None]) == f"{hidden}#0"
-    assert store.sessions_of(["run.py", "old/src/run.py"]) == {}
+    assert store.sessions.identify("run.py", ["s2", None]) == f"{shown}#0"
+    assert store.sessions.identify("old/src/run.py", ["s2", None]) is None
+    assert store.sessions.identify("old/src/run.py", ["s1", None]) == f"{hidden}#0"
+    assert store.sessions.of(["run.py", "old/src/run.py"]) == {}
     with pytest.raises(InvalidInput, match="several"):
-        store.identify("run.py", ["s1", None])
+        store.sessions.identify("run.py", ["s1", None])
 
 
 def test_a_name_is_made_an_id_only_for_the_sessions_that_hold_it(store: MemoryStore) -> None:
     ours = store.save("Ours.\n", session_id="s1", path="/n/ours.md").memory_id
     shared = store.save("For all.\n", path="/n/shared.md").memory_id
-    assert store.identify("/n/ours.md", ["s1"]) == f"{ours}#0"
-    assert store.identify("/n/ours.md:1", ["s1", None]) == f"{ours}#0"
-    assert store.identify("/n/shared.md", ["s1", None]) == f"{shared}#0"
-    assert store.identify(ours, ["s1"]) == ours
+    assert store.sessions.identify("/n/ours.md", ["s1"]) == f"{ours}#0"
+    assert store.sessions.identify("/n/ours.md:1", ["s1", None]) == f"{ours}#0"
+    assert store.sessions.identify("/n/shared.md", ["s1", None]) == f"{shared}#0"
+    assert store.sessions.identify(ours, ["s1"]) == ours
     for name in ("/n/ours.md", "/n/ours.md:1", "/n/ours.md:99", ours, f"{ours}#0", "/nowhere.md"):
-        assert store.identify(name, ["s2", None]) is None
-    assert store.identify("/n/shared.md", ["s1"]) is None
+        assert store.sessions.identify(name, ["s2", None]) is None
+    assert store.sessions.identify("/n/shared.md", ["s1"]) is None
     with pytest.raises(NotFound, match="no line 99"):
-        store.identify("/n/ours.md:99", ["s1"])
+        store.sessions.identify("/n/ours.md:99", ["s1"])

@@ -57,7 +57,7 @@ def test_all_replaces_secrets_in_what_is_saved_on_purpose(
     other = store.save("The hall.").memory_id
     assert store.update(other, content=f"1: {TEXT}").secrets_redacted
     assert store.get(other).content == f"1: {CLEAN}"
-    assert store.summarize("s1", f"2: {TEXT}").content == f"2: {CLEAN}"
+    assert store.sessions.summarize("s1", f"2: {TEXT}").content == f"2: {CLEAN}"
     lines = tmp_path / "lines.jsonl"
     lines.write_text('{"content": "3: ' + TEXT + '"}\n')
     store.import_(lines)

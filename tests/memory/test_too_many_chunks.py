@@ -24,7 +24,7 @@ def narrow(open_store: OpenStore) -> MemoryStore:
 def test_nothing_of_it_is_saved(narrow: MemoryStore) -> None:
     with pytest.raises(TooManyChunks, match=SAID):
         narrow.save(LONG)
-    assert narrow.stats().memories == 0
+    assert narrow.admin.stats().memories == 0
 
 
 def test_it_is_refused_before_anything_is_embedded(open_store: OpenStore) -> None:
@@ -51,7 +51,7 @@ def test_of_many_items_those_before_it_are_kept(narrow: MemoryStore) -> None:
     items = [{"content": "one"}, {"content": "two"}, {"content": LONG}, {"content": "three"}]
     with pytest.raises(TooManyChunks, match=r"^item 2: this text becomes"):
         narrow.save_many(items)
-    assert narrow.stats().memories == 2
+    assert narrow.admin.stats().memories == 2
 
 
 def test_an_import_names_its_line_and_takes_in_the_others(narrow: MemoryStore) -> None:
@@ -68,7 +68,7 @@ def test_an_import_that_stops_keeps_what_came_before(narrow: MemoryStore) -> Non
     lines = [{"content": "one"}, {"content": LONG}, {"content": "two"}]
     with pytest.raises(TooManyChunks, match="line 2: this text becomes"):
         narrow.import_(io.BytesIO("\n".join(map(json.dumps, lines)).encode()))
-    assert narrow.stats().memories == 1
+    assert narrow.admin.stats().memories == 1
 
 
 def test_an_indexed_folder_names_the_file_and_takes_in_the_others(

@@ -74,7 +74,7 @@ def tables(path: Path) -> dict[str, list[Any]]:
 
 
 def sound(store: MemoryStore) -> bool:
-    return all(finding.ok for finding in store.doctor() if finding.check != "disk space")
+    return all(finding.ok for finding in store.admin.doctor() if finding.check != "disk space")
 
 
 # --- Partial updates --------------------------------------------------------------------------
@@ -427,7 +427,7 @@ def test_an_update_while_the_provider_is_away_is_found_by_words_and_embedded_lat
     store.update(memory_id, title="Marsupials")
     assert store.status().index.pending_vectors == 1
     watched.down = False
-    assert store.embed_pending() == 1
+    assert store.admin.embed_pending() == 1
     assert found(store.search("quokka", mode="vector")) == [memory_id]
     assert sound(store)
 
@@ -885,7 +885,7 @@ def test_earlier_texts_show_up_in_no_search_listing_or_count_of_now(
 ) -> None:
     store = open_store()
     memory_id = store.save("quokka one", session_id="s1", agent_id="x", tags=["t"]).memory_id
-    alone = (store.status(), store.sessions(), store.list())
+    alone = (store.status(), store.sessions.list(), store.list())
     for number in ("two", "three", "four"):
         store.update(memory_id, content=f"quokka {number}", session_id=f"s{number}")
     store.update(memory_id, content="quokka one", session_id="s1")
@@ -901,7 +901,7 @@ def test_earlier_texts_show_up_in_no_search_listing_or_count_of_now(
         listing = each.list(include_expired=include_expired)
         assert [memory.memory_id for memory in listing.memories] == [memory_id]
         assert each.list(include_expired=include_expired, tags=["t"]).total == 1
-        assert [each.memory_count for each in each.sessions()] == [1]
+        assert [each.memory_count for each in each.sessions.list()] == [1]
         status = each.status()
         assert status.index == alone[0].index
         assert (status.vectors, status.sessions) == (alone[0].vectors, alone[0].sessions)
@@ -928,7 +928,7 @@ def test_an_index_file_of_before_an_update_is_caught_up(
 ) -> None:
     store = open_store()
     memory_id = store.save("The wallaby hops", title="Old").memory_id
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     index = path.with_name(path.name + "-index").read_bytes()
     before = now()
     store.update(memory_id, content="The quokka smiles", title="New")
@@ -940,7 +940,7 @@ def test_an_index_file_of_before_an_update_is_caught_up(
             assert found(again.search("wallaby", mode="fts")) == []
             assert found(again.search("quokka newer")) == [memory_id]
             assert found(again.search("wallaby", mode="fts", as_of=before)) == [f"{memory_id}@1"]
-            again.doctor(optimize=True)
+            again.admin.doctor(optimize=True)
 
 
 def test_a_text_that_ran_out_and_is_said_again_takes_its_earlier_texts_along(

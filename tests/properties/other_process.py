@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,20 @@ def open_here(path: Path, model: str = "hash-32") -> MemoryStore:
     return byheart.open(settings=settings)
 
 
+class RemoteVerb:
+    """Call a verb of the other process, or one of the verbs in the group of that name."""
+
+    def __init__(self, ask: Callable[..., Any], name: str) -> None:
+        self._ask = ask
+        self._name = name
+
+    def __call__(self, *args: Any, **given: Any) -> Any:
+        return self._ask(self._name, args, given)
+
+    def __getattr__(self, name: str) -> RemoteVerb:
+        return RemoteVerb(self._ask, f"{self._name}.{name}")
+
+
 class OtherProcess:
     """Call a store's verbs in a process of its own: this file, run as a program."""
 
@@ -39,8 +54,8 @@ class OtherProcess:
         """Open a store there."""
         self._ask("open", (path,), {})
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        return lambda *args, **given: self._ask(name, args, given)
+    def __getattr__(self, name: str) -> RemoteVerb:
+        return RemoteVerb(self._ask, name)
 
     def _ask(self, name: str, args: tuple[Any, ...], given: dict[str, Any]) -> Any:
         assert self._process.stdin is not None
@@ -70,7 +85,7 @@ def _serve() -> None:
             if name == "open":
                 store, answer = open_here(*args), None
             else:
-                answer = getattr(store, name)(*args, **given)
+                answer = attrgetter(name)(store)(*args, **given)
         except ByheartError as error:
             answer = error
         pickle.dump(answer, sys.stdout.buffer)

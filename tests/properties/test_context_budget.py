@@ -61,7 +61,7 @@ def converse(
 def check_promises(answer: ContextAnswer, store: MemoryStore, space: str, recent: int) -> None:
     receipt = answer.receipt
     # Tokens never exceed the budget, and the receipt adds up.
-    counted = len(store._vectorizer.tokens().token_starts(answer.text))
+    counted = len(store._engine.vectorizer.tokens().token_starts(answer.text))
     assert counted <= answer.tokens_used <= receipt.max_tokens
     assert sum(receipt.tokens.values()) == answer.tokens_used
     # Nothing is there twice.
@@ -76,7 +76,7 @@ def check_promises(answer: ContextAnswer, store: MemoryStore, space: str, recent
         assert not one & other
     # The order holds: of the parts, and within each of them.
     assert list(itertools.chain.from_iterable(by_part.values())) == list(receipt.items)
-    turns = store.transcript("s1", recent or 1, latest=True, space=space).turns
+    turns = store.sessions.transcript("s1", recent or 1, latest=True, space=space).turns
     order = [turn.memory_id for turn in turns if turn.memory_id in owners["recent"]]
     assert [item.memory_id for item in by_part["recent"]] == order
     scores = [item.score for item in by_part["retrieved"]]
@@ -98,7 +98,7 @@ def check_promises(answer: ContextAnswer, store: MemoryStore, space: str, recent
     assert not kept_turns or not dropped_turns or max(dropped_turns) < min(kept_turns)
     # As messages it is no longer than as text.
     said = "\n".join(message.content for message in answer.openai)
-    assert len(store._vectorizer.tokens().token_starts(said)) <= answer.tokens_used + 2
+    assert len(store._engine.vectorizer.tokens().token_starts(said)) <= answer.tokens_used + 2
 
 
 @settings(max_examples=20, deadline=None)

@@ -78,7 +78,7 @@ class LifeMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "here"):
-            wrong = [finding for finding in self.here.doctor() if not finding.ok]
+            wrong = [finding for finding in self.here.admin.doctor() if not finding.ok]
             assert not wrong
             others[0].close()
             self.here.close()
@@ -250,9 +250,9 @@ class LifeMachine(RuleBasedStateMachine):
         keep, other = self.pick(data), self.pick(data)
         if keep == other or self.lives[keep].superseded_by is not None:
             with pytest.raises((Conflict, InvalidInput)):
-                self.stores[which].merge(keep, [other])
+                self.stores[which].admin.merge(keep, [other])
             return
-        self.stores[which].merge(keep, [other])
+        self.stores[which].admin.merge(keep, [other])
         for name, life in self.lives.items():
             if life.superseded_by == other:
                 life.superseded_by = keep
@@ -264,14 +264,14 @@ class LifeMachine(RuleBasedStateMachine):
 
     @rule(which=which, names=st.permutations(["topic1", "Topics", "Common"]))
     def rename_and_merge_entities(self, which: int, names: list[str]) -> None:
-        known = {each.name for each in self.stores[1 - which].entities(limit=1000).entities}
+        known = {each.name for each in self.stores[1 - which].entities.list(limit=1000).entities}
         for verb, given in (
-            ("rename_entity", (names[0], names[1])),
-            ("merge_entities", ([names[0]], names[2])),
+            ("rename", (names[0], names[1])),
+            ("merge", ([names[0]], names[2])),
         ):
             with contextlib.suppress(NotFound, Conflict, InvalidInput):
-                getattr(self.stores[which], verb)(*given)
-        after = {each.name for each in self.stores[1 - which].entities(limit=1000).entities}
+                getattr(self.stores[which].entities, verb)(*given)
+        after = {each.name for each in self.stores[1 - which].entities.list(limit=1000).entities}
         assert len(after) <= len(known)
 
     @precondition(lambda self: self.live())
@@ -298,24 +298,24 @@ class LifeMachine(RuleBasedStateMachine):
     @rule(which=which)
     def reembed_and_roll_back(self, which: int) -> None:
         with open_here(self.folder / "memory.db", "hash-64") as third:
-            assert third.reembed().switched
+            assert third.admin.reembed().switched
             answer = self.stores[which].search("common", 1000, "vector", "coarse")
             assert (answer.index.model, answer.degraded) == ("hash-64", None)
             assert {hit.memory_id for hit in answer.results} == set(self.live())
-            assert third.reembed(rollback=True).switched
-        self.stores[which].embed_pending()
+            assert third.admin.reembed(rollback=True).switched
+        self.stores[which].admin.embed_pending()
 
     @rule(which=which)
     def look_around(self, which: int) -> None:
         store = self.stores[which]
-        assert store.stats().memories == len(self.live())
-        assert set(store.cleanup(0).memory_ids) == set(self.live())
-        for proposal in store.dedupe().proposals:
+        assert store.admin.stats().memories == len(self.live())
+        assert set(store.admin.cleanup(0).memory_ids) == set(self.live())
+        for proposal in store.admin.dedupe().proposals:
             assert {proposal.keep, *(each.memory_id for each in proposal.others)} <= set(
                 self.live()
             )
         copy = self.folder / "backup.db"
-        store.backup(copy, overwrite=True)
+        store.admin.backup(copy, overwrite=True)
         with open_here(copy) as copied:
             assert (
                 sorted(each.memory_id for each in copied.list(limit=1000).memories) == self.live()
@@ -325,7 +325,7 @@ class LifeMachine(RuleBasedStateMachine):
 
     @rule(which=which)
     def rebuild(self, which: int) -> None:
-        self.stores[which].doctor(rebuild=True)
+        self.stores[which].admin.doctor(rebuild=True)
 
     @rule()
     def reopen(self) -> None:

@@ -103,5 +103,9 @@ def test_the_budget_holds_with_the_tokens_of_the_model(tmp_path: Path) -> None:
         for max_tokens in (1, 60, 100, 333, 1000, 20_000):
             answer = store.recall("tea", max_tokens=max_tokens)
             assert answer.degraded is None
-            assert tokens_of(answer, store._vectorizer.tokens()) <= answer.tokens_used <= max_tokens
+            assert (
+                tokens_of(answer, store._engine.vectorizer.tokens())
+                <= answer.tokens_used
+                <= max_tokens
+            )
         assert len(answer.details) == len(texts)

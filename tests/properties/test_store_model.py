@@ -174,11 +174,11 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(which=which)
     def embed_pending(self, which: int) -> None:
         if not self.embedder.down:
-            self.stores[which].embed_pending()
+            self.stores[which].admin.embed_pending()
             self.pending.clear()
         elif self.pending:
             with pytest.raises(EmbedderUnavailable):
-                self.stores[which].embed_pending()
+                self.stores[which].admin.embed_pending()
 
     @rule(which=which)
     def reopen(self, which: int) -> None:
@@ -256,7 +256,7 @@ class StoreMachine(RuleBasedStateMachine):
     @invariant()
     def the_doctor_finds_nothing_but_waiting_vectors(self) -> None:
         for store in getattr(self, "stores", ()):
-            wrong = {finding.check for finding in store.doctor() if not finding.ok}
+            wrong = {finding.check for finding in store.admin.doctor() if not finding.ok}
             assert wrong == ({"vectors complete"} if self.pending else set())
 
     @invariant()

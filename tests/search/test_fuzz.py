@@ -146,4 +146,4 @@ def test_a_generated_raw_query_gives_an_answer_or_a_syntax_error_with_its_positi
         assert error.position is not None
         assert 0 <= error.position <= len(query)
         assert error.hint
-    assert all(finding.ok for finding in filled.doctor())
+    assert all(finding.ok for finding in filled.admin.doctor())

@@ -85,9 +85,9 @@ def test_a_memory_of_another_space_is_not_found_by_its_id(shared: MemoryStore) -
 
 def test_sessions_of_another_space_are_not_listed(shared: MemoryStore) -> None:
     shared.save("text", session_id="three", space="theirs")
-    assert {each.session_id for each in shared.sessions(space="ours")} == {"one", "two"}
-    assert {each.memory_count for each in shared.sessions(space="ours")} == {2}
-    assert shared.sessions(space="nobody") == ()
+    assert {each.session_id for each in shared.sessions.list(space="ours")} == {"one", "two"}
+    assert {each.memory_count for each in shared.sessions.list(space="ours")} == {2}
+    assert shared.sessions.list(space="nobody") == ()
 
 
 def test_counts_are_those_of_the_space(shared: MemoryStore) -> None:

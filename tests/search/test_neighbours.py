@@ -168,7 +168,7 @@ def test_a_turn_that_moves_to_another_session_takes_its_neighbours_there(
 
 
 def test_the_running_summary_is_no_neighbour(store: MemoryStore) -> None:
-    answer = talk(store, lambda held: held.summarize("a", "Somebody asked about paint."))
+    answer = talk(store, lambda held: held.sessions.summarize("a", "Somebody asked about paint."))
     assert share(store, answer) == pytest.approx(0.4, abs=0.1)
 
 

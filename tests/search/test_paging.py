@@ -118,8 +118,8 @@ def test_the_same_question_gets_the_same_order_in_two_processes_and_after_a_rebu
     elsewhere = finish(start(SEARCH_ELSEWHERE, path, QUERY))
     assert [[tuple(hit) for hit in each] for each in json.loads(elsewhere)] == expected
     assert order(open_store()) == expected
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     assert order(store) == expected
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     assert order(store) == expected
     assert order(open_store()) == expected

@@ -19,12 +19,12 @@ def test_a_copy_opens_passes_the_doctor_and_holds_the_same(
 ) -> None:
     saved = store.save("# Tea\n\nAnna drinks tea.").memory_id
     store.update(saved, content="# Tea\n\nAnna drinks coffee.")
-    backup = store.backup(tmp_path / "copy.db")
+    backup = store.admin.backup(tmp_path / "copy.db")
     assert backup.size_bytes == (tmp_path / "copy.db").stat().st_size
     copy = open_store(tmp_path / "copy.db")
     assert copy.get(saved) == store.get(saved)
     assert copy.search("coffee").results[0].memory_id == saved
-    assert all(finding.ok for finding in copy.doctor())
+    assert all(finding.ok for finding in copy.admin.doctor())
 
 
 def test_a_copy_taken_while_others_write_is_whole(
@@ -42,13 +42,13 @@ def test_a_copy_taken_while_others_write_is_whole(
     thread.start()
     try:
         for number in range(5):
-            store.backup(tmp_path / f"copy-{number}.db")
+            store.admin.backup(tmp_path / f"copy-{number}.db")
     finally:
         done.set()
         thread.join()
     for number in range(5):
         copy = open_store(tmp_path / f"copy-{number}.db")
-        assert all(finding.ok for finding in copy.doctor())
+        assert all(finding.ok for finding in copy.admin.doctor())
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -57,13 +57,13 @@ def test_a_file_that_is_there_is_replaced_only_when_asked(
 ) -> None:
     (tmp_path / "copy.db").write_text("precious")
     with pytest.raises(InvalidInput, match="exists already"):
-        store.backup(tmp_path / "copy.db")
+        store.admin.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").read_text() == "precious"
-    store.backup(tmp_path / "copy.db", overwrite=True)
+    store.admin.backup(tmp_path / "copy.db", overwrite=True)
     with pytest.raises(InvalidInput, match="is the store itself"):
-        store.backup(path, overwrite=True)
+        store.admin.backup(path, overwrite=True)
     with pytest.raises(InvalidInput, match="is a folder"):
-        store.backup(tmp_path)
+        store.admin.backup(tmp_path)
 
 
 def test_the_store_itself_is_left_alone_by_whatever_name_it_is_called(
@@ -75,7 +75,7 @@ def test_the_store_itself_is_left_alone_by_whatever_name_it_is_called(
     file = path.stat().st_ino
     for name in (path, tmp_path / "link" / path.name, tmp_path / "folder" / ".." / path.name):
         with pytest.raises(InvalidInput, match="is the store itself"):
-            store.backup(name, overwrite=True)
+            store.admin.backup(name, overwrite=True)
         with pytest.raises(InvalidInput, match="is the store itself"):
             store.export(name, overwrite=True)
         with pytest.raises(InvalidInput, match="is the store itself"):
@@ -86,12 +86,12 @@ def test_the_store_itself_is_left_alone_by_whatever_name_it_is_called(
 
 def test_a_place_that_cannot_be_written_to_is_named(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(ByheartError, match=r"cannot write .*missing/copy\.db"):
-        store.backup(tmp_path / "missing" / "copy.db")
+        store.admin.backup(tmp_path / "missing" / "copy.db")
 
 
 def test_only_those_may_read_the_copy_who_may_read_the_store(
     store: MemoryStore, path: Path, tmp_path: Path
 ) -> None:
     path.chmod(0o600)
-    store.backup(tmp_path / "copy.db")
+    store.admin.backup(tmp_path / "copy.db")
     assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600

@@ -55,23 +55,23 @@ def look(findings: tuple[Finding, ...], check: str) -> Finding:
 
 def is_found_and_fixed(store: MemoryStore, *checks: str) -> Finding:
     """See that the checks, and no others, fail with a hint, and that a fix mends all of it."""
-    found = wrong(store.doctor())
+    found = wrong(store.admin.doctor())
     assert set(found) == set(checks)
     assert all("byheart doctor" in each.hint for each in found.values())
-    after = store.doctor(fix=True)
+    after = store.admin.doctor(fix=True)
     assert wrong(after) == {}
     for check in checks:
         mended = look(after, check)
         assert mended.fixed
         assert mended.message == f"fixed: {found[check].message}"
-    again = store.doctor()
+    again = store.admin.doctor()
     assert wrong(again) == {}
     assert not any(finding.fixed for finding in again)
     return found[checks[0]]
 
 
 def test_a_sound_store_has_nothing_to_mend(saved: Path, open_store: OpenStore) -> None:
-    findings = open_store().doctor(fix=True)
+    findings = open_store().admin.doctor(fix=True)
     assert all(finding.ok and not finding.fixed for finding in findings)
     assert all(finding.message for finding in findings)
     assert len({finding.check for finding in findings}) == len(findings)
@@ -92,10 +92,10 @@ def test_a_damaged_keyword_index_is_mended_without_a_backup(
 ) -> None:
     damage(saved, statement)
     store = open_store()
-    finding = wrong(store.doctor())["database file"]
+    finding = wrong(store.admin.doctor())["database file"]
     assert "texts and vectors are not" in finding.message
     assert finding.hint == "run: byheart doctor --rebuild"
-    assert wrong(store.doctor(rebuild=True)) == {}
+    assert wrong(store.admin.doctor(rebuild=True)) == {}
     assert store.search("memory", raw=True, limit=50).total_results == 30
 
 
@@ -123,10 +123,10 @@ def test_an_index_that_lost_rows_is_built_anew(saved: Path, open_store: OpenStor
     connection.execute("UPDATE sqlite_schema SET sql = ? WHERE name = 'memories_by_time'", (sql,))
     connection.close()
     store = open_store()
-    finding = wrong(store.doctor())["database file"]
+    finding = wrong(store.admin.doctor())["database file"]
     assert "an index of the database does not agree with its table" in finding.message
     assert finding.hint == "run: byheart doctor --rebuild"
-    assert wrong(store.doctor(rebuild=True)) == {}
+    assert wrong(store.admin.doctor(rebuild=True)) == {}
 
 
 # --- The rows ---------------------------------------------------------------------------------
@@ -171,16 +171,16 @@ def test_chunks_that_nobody_would_ever_embed_are_queued_and_embedded(
     damage(saved, "DELETE FROM vectors WHERE chunk_no <= 4")
     store = open_store()
     is_found_and_fixed(store, "vectors accounted for")
-    assert store.stats().vectors == 30
+    assert store.admin.stats().vectors == 30
 
 
 def test_vectors_of_a_wrong_length_are_made_again(saved: Path, open_store: OpenStore) -> None:
     damage(saved, "UPDATE vectors SET embedding = x'00000000' WHERE chunk_no = 4")
     saved.with_name("memory.db-index").unlink(missing_ok=True)
     store = open_store()
-    found = wrong(store.doctor())
+    found = wrong(store.admin.doctor())
     assert {"vector sizes"} <= set(found) <= {"vector sizes", "search index"}
-    assert wrong(store.doctor(fix=True)) == {}
+    assert wrong(store.admin.doctor(fix=True)) == {}
     assert store.search("memory 3", mode="vector", limit=50).total_results == 30
 
 
@@ -189,7 +189,7 @@ def test_entities_that_nothing_names_are_removed(saved: Path, open_store: OpenSt
     store = open_store()
     finding = is_found_and_fixed(store, "entities in use")
     assert finding.message.startswith("1 entities")
-    assert "X" not in {each.name for each in store.entities().entities}
+    assert "X" not in {each.name for each in store.entities.list().entities}
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_a_text_that_lost_its_memory_is_left_for_a_backup(
     damage(saved, "PRAGMA foreign_keys = OFF", "DELETE FROM memories WHERE memory_no = 3")
     store = open_store()
     chunks = store._storage.inventory("default").index.chunks
-    assert "backup" in wrong(store.doctor(fix=True))["foreign keys"].hint
+    assert "backup" in wrong(store.admin.doctor(fix=True))["foreign keys"].hint
     assert store._storage.inventory("default").index.chunks <= chunks
     [left] = apsw.Connection(str(saved)).execute("SELECT 1 FROM chunks WHERE memory_no = 3")
     assert left == (1,)
@@ -242,7 +242,7 @@ def test_an_earlier_text_of_a_memory_that_is_gone_shows(saved: Path, open_store:
         "UPDATE memories SET version_of = 'mem_gone', memory_id = 'mem_gone@1', replaced_at = 9 "
         "WHERE memory_no = 4",
     )
-    finding = wrong(open_store().doctor())["earlier texts"]
+    finding = wrong(open_store().admin.doctor())["earlier texts"]
     assert finding.message == "1 earlier texts belong to memories that are gone"
     assert finding.hint == "read one with: byheart get mem_gone@1"
 
@@ -251,7 +251,7 @@ def test_a_memory_superseded_by_one_that_is_gone_is_told_of(
     saved: Path, open_store: OpenStore
 ) -> None:
     damage(saved, "UPDATE memories SET superseded_by = 'mem_gone' WHERE memory_no = 4")
-    finding = look(open_store().doctor(), "superseded memories")
+    finding = look(open_store().admin.doctor(), "superseded memories")
     assert finding.ok
     assert finding.message.startswith("1 rank below memories that superseded them")
     assert "supersede mem_" in finding.hint
@@ -260,9 +260,9 @@ def test_a_memory_superseded_by_one_that_is_gone_is_told_of(
 def test_a_memory_superseded_by_one_that_is_forgotten_is_told_of(store: MemoryStore) -> None:
     old, new = (store.save(f"The quokka {does}").memory_id for does in ("smiles", "laughs"))
     store.supersede(old, by=new)
-    assert look(store.doctor(), "superseded memories").message == "in order"
+    assert look(store.admin.doctor(), "superseded memories").message == "in order"
     store.forget(new)
-    assert old in look(store.doctor(), "superseded memories").hint
+    assert old in look(store.admin.doctor(), "superseded memories").hint
 
 
 def test_vectors_of_other_models_are_counted_with_what_they_are_for(
@@ -275,7 +275,7 @@ def test_vectors_of_other_models_are_counted_with_what_they_are_for(
         "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
         "SELECT chunk_no, model_no, 0, x'00', zeroblob(16) FROM chunks, models WHERE model_no > 6",
     )
-    finding = look(open_store().doctor(), "vectors of other models")
+    finding = look(open_store().admin.doctor(), "vectors of other models")
     assert finding.ok
     assert "30 (0.0 MB) of old, which the store can go back to" in finding.message
     assert "30 (0.0 MB) of odd, which is not used" in finding.message
@@ -287,7 +287,7 @@ def test_expired_and_forgotten_memories_are_counted(open_store: OpenStore) -> No
     yesterday = datetime.now(UTC) - timedelta(days=1)
     store.save("it ran out", expires_at=yesterday)
     store.forget(store.save("it was forgotten").memory_id)
-    findings = store.doctor()
+    findings = store.admin.doctor()
     assert look(findings, "expired memories").message.startswith(
         f"1 have run out, the first on {yesterday:%Y-%m-%d}"
     )
@@ -300,7 +300,7 @@ def test_expired_and_forgotten_memories_are_counted(open_store: OpenStore) -> No
 
 def test_a_damaged_index_file_is_written_anew(saved: Path, open_store: OpenStore) -> None:
     store = open_store()
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     store.close()
     index = saved.with_name("memory.db-index")
     content = bytearray(index.read_bytes())
@@ -317,10 +317,10 @@ def test_an_index_file_of_another_version_is_in_order_and_written_anew_if_asked(
     index = saved.with_name("memory.db-index")
     index.write_bytes(b"BYHEART INDEX 1\n" + bytes(100))
     store = open_store()
-    finding = look(store.doctor(), "search index")
+    finding = look(store.admin.doctor(), "search index")
     assert finding.ok
     assert "is of another version of Byheart" in finding.message
-    assert look(store.doctor(fix=True), "search index").fixed
+    assert look(store.admin.doctor(fix=True), "search index").fixed
     assert read_index(index, verify=True) is not None
 
 
@@ -330,13 +330,13 @@ def test_too_little_space_on_the_disk_shows(
     usage = namedtuple("usage", "total used free")
     store = open_store()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, 5_000_000))
-    finding = wrong(store.doctor())["disk space"]
+    finding = wrong(store.admin.doctor())["disk space"]
     assert "saves fail when the disk is full" in finding.hint
     size = 300_000_000
     with saved.open("r+b") as file:  # sparse: it takes no room
         file.truncate(size)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(1, 1, size - 1))
-    finding = look(store.doctor(), "disk space")
+    finding = look(store.admin.doctor(), "disk space")
     assert finding.message == "0.3 GB free; compacting the store needs 0.3 GB"
 
 
@@ -365,14 +365,14 @@ def test_a_log_that_a_reader_keeps_large_names_the_reader_and_is_cut_when_it_end
     assert reader.stdout.readline() == "reading\n"
     damage(saved, "INSERT INTO store VALUES ('large', printf('%.*c', 70000000, 'x'))")
     try:
-        finding = wrong(store.doctor())["write-ahead log"]
+        finding = wrong(store.admin.doctor())["write-ahead log"]
         assert "kept from being written back" in finding.message
         if sys.platform == "linux":
             assert f"(process {reader.pid})" in finding.message
         assert finding.hint == "end that process, then run: byheart doctor --fix"
     finally:
         reader.communicate("")
-    assert wrong(store.doctor(fix=True)) == {}
+    assert wrong(store.admin.doctor(fix=True)) == {}
     assert saved.with_name("memory.db-wal").stat().st_size < 1_000_000
 
 
@@ -387,7 +387,7 @@ def test_backups_that_are_no_longer_needed_are_told_of_and_kept(
         copy.write_bytes(b"x" * 1000)
     month_ago = time.time() - 31 * 24 * 3600
     os.utime(old, (month_ago, month_ago))
-    finding = look(open_store().doctor(fix=True), "backups")
+    finding = look(open_store().admin.doctor(fix=True), "backups")
     assert finding.ok
     assert old.name in finding.message
     assert present.name in finding.message
@@ -425,11 +425,11 @@ def test_a_variable_that_overrules_the_config_file_shows(
 ) -> None:
     store = open_store()
     default_config_path().write_text('[memory]\nspace = "file"\nsnippet_chars = 300\n')
-    assert look(store.doctor(), "settings").message == "in order"
+    assert look(store.admin.doctor(), "settings").message == "in order"
     monkeypatch.setenv("BYHEART_SPACE", "env")
     monkeypatch.setenv("BYHEART_SNIPPET_CHARS", "300")  # the same: nothing to tell
     monkeypatch.setenv("BYHEART_CHUNK_TOKEN", "300")
-    finding = look(store.doctor(), "settings")
+    finding = look(store.admin.doctor(), "settings")
     assert finding.ok
     assert finding.message == (
         f"BYHEART_SPACE wins over space in {default_config_path()}; "
@@ -450,7 +450,7 @@ def test_a_config_file_that_cannot_be_used_shows(
 ) -> None:
     store = open_store()
     default_config_path().write_text(content)
-    finding = wrong(store.doctor())["settings"]
+    finding = wrong(store.admin.doctor())["settings"]
     assert said in finding.message
     assert finding.hint
 
@@ -464,14 +464,14 @@ def test_model_files_are_read_and_compared(
     cache = tmp_path / "cache"
     shutil.copytree(load_settings().cache_dir / "models", cache / "models")
     store = open_store(embedding_provider="onnx", cache_dir=cache)
-    finding = look(store.doctor(), "model files")
+    finding = look(store.admin.doctor(), "model files")
     assert finding.ok
     assert finding.message.startswith("all-MiniLM-L6-v2-int8, ")
     [tokenizer] = cache.glob("models/*all-MiniLM-L6-v2/tokenizer.json")
     content = bytearray(tokenizer.read_bytes())
     content[-10] ^= 1
     tokenizer.write_bytes(bytes(content))
-    finding = wrong(store.doctor())["model files"]
+    finding = wrong(store.admin.doctor())["model files"]
     assert finding.message.endswith("damaged: tokenizer.json")
     assert finding.hint == "get it again with: byheart doctor --fix"
 
@@ -480,7 +480,7 @@ def test_a_model_that_is_not_there_is_told_of(
     saved: Path, open_store: OpenStore, tmp_path: Path
 ) -> None:
     store = open_store(embedding_provider="onnx", cache_dir=tmp_path / "empty")
-    finding = look(store.doctor(), "model files")
+    finding = look(store.admin.doctor(), "model files")
     assert "it is not in the cache" in finding.message
     assert finding.hint == "get it with: byheart model download"
 
@@ -490,7 +490,7 @@ def test_optimizing_gives_free_pages_back(open_store: OpenStore, saved: Path) ->
     size = saved.stat().st_size
     assert free_pages(saved) > 200
     store = open_store()
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     store.close()
     assert free_pages(saved) == 0
     assert saved.stat().st_size < size - 900_000

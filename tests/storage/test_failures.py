@@ -95,7 +95,7 @@ def test_flipped_bytes_never_give_wrong_texts_only_errors_of_our_own(
         lambda: store.search("topic", limit=100, mode="fts"),
         lambda: store.search("topic", raw=True),
         lambda: store.list(limit=100),
-        lambda: store.sessions(),
+        lambda: store.sessions.list(),
         lambda: store.save("one more"),
     ):
         try:
@@ -103,7 +103,7 @@ def test_flipped_bytes_never_give_wrong_texts_only_errors_of_our_own(
         except StoreError as error:
             refused.append(error)
     assert all(error.hint for error in refused)
-    [finding] = [each for each in store.doctor() if each.check == "database file"]
+    [finding] = [each for each in store.admin.doctor() if each.check == "database file"]
     assert not finding.ok or not refused
     assert finding.ok or finding.hint
 
@@ -122,7 +122,7 @@ def test_doctor_reports_a_damaged_file_as_a_finding_with_what_to_do(
     start = (root - 1) * size
     content[start + size - 200 : start + size] = os.urandom(200)
     saved.write_bytes(bytes(content))
-    findings = open_store().doctor()
+    findings = open_store().admin.doctor()
     [finding] = [each for each in findings if each.check == "database file"]
     assert not finding.ok
     assert "backup" in finding.hint
@@ -219,8 +219,8 @@ def test_a_store_whose_file_is_gone_takes_nothing_that_would_be_lost(
         lambda: store.save("nobody would ever see this"),
         lambda: store.search("topic"),
         store.list,
-        store.doctor,
-        lambda: store.backup(saved.with_name("kept.db"), overwrite=True),
+        store.admin.doctor,
+        lambda: store.admin.backup(saved.with_name("kept.db"), overwrite=True),
     ):
         with pytest.raises(StoreUnreachable, match="deleted, moved or replaced") as raised:
             use()
@@ -251,7 +251,7 @@ sys.stdin.read()
     new.wait()
     again = open_store()
     assert [each.content for each in again.list().memories] == ["of the new one"]
-    assert all(finding.ok for finding in again.doctor())
+    assert all(finding.ok for finding in again.admin.doctor())
 
 
 # --- Locked files -----------------------------------------------------------------------------
@@ -318,7 +318,7 @@ def test_a_full_disk_is_said_to_be_full_and_nothing_changes(
     (small_disk / "filler").unlink()
     assert store.save("after it was cleared").status == "created"
     assert store.list().total == 2
-    wrong = [finding for finding in store.doctor() if not finding.ok]
+    wrong = [finding for finding in store.admin.doctor() if not finding.ok]
     assert [finding.check for finding in wrong] in ([], ["disk space"])
 
 
@@ -342,7 +342,7 @@ def test_a_store_that_may_not_grow_is_full_and_nothing_changes(
     with pytest.raises(StoreFull):
         store.save("too much " * 5000)
     assert store.list().total == 1
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_an_index_file_that_cannot_be_written_fails_nothing(
@@ -352,8 +352,8 @@ def test_an_index_file_that_cannot_be_written_fails_nothing(
     store = open_store()
     store.save_many({"content": f"text {n}"} for n in range(600))
     assert store.search("text", limit=700).total_results == 600
-    store.doctor(rebuild=True)
-    store.doctor(optimize=True)
+    store.admin.doctor(rebuild=True)
+    store.admin.doctor(optimize=True)
     assert store.search("text", limit=700).total_results == 600
     store.close()
     assert open_store().search("text", limit=700).total_results == 600
@@ -391,14 +391,14 @@ def test_a_store_on_a_read_only_file_system_can_be_searched_and_says_so(
         store.context("a session", "topic"),
     ):
         assert answer.degraded == "the store can only be read"
-    [finding] = [each for each in store.doctor() if each.check == "write access"]
+    [finding] = [each for each in store.admin.doctor() if each.check == "write access"]
     assert (finding.ok, "give yourself write access" in finding.hint) == (False, True)
     with pytest.raises(StoreReadOnly, match="can be read but not written") as raised:
         store.save("one more")
     assert "write access" in raised.value.hint
     for change in ({"rebuild": True}, {"optimize": True}):
         with pytest.raises(StoreReadOnly):
-            store.doctor(**change)
+            store.admin.doctor(**change)
     assert store.list().total == 60
 
 

@@ -17,7 +17,7 @@ OpenStore = Callable[..., MemoryStore]
 
 
 def look(store: MemoryStore, **how: bool) -> Finding:
-    [finding] = [each for each in store.doctor(**how) if each.check == "last changes"]
+    [finding] = [each for each in store.admin.doctor(**how) if each.check == "last changes"]
     return finding
 
 
@@ -84,7 +84,7 @@ def test_an_older_copy_can_be_put_back_on_purpose(
 ) -> None:
     store = open_store()
     store.save("first")
-    store.backup(tmp_path / "copy.db")
+    store.admin.backup(tmp_path / "copy.db")
     store.save("second")
     store.close()
     shutil.copyfile(tmp_path / "copy.db", path)
@@ -130,7 +130,7 @@ def test_the_file_that_knows_may_be_missing_or_damaged(
 def test_a_compacted_store_has_lost_nothing(open_store: OpenStore) -> None:
     store = open_store()
     store.save_many({"content": f"memory {n}"} for n in range(50))
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     store.close()
     assert open_store().status().degraded is None
 
@@ -162,7 +162,7 @@ def test_what_was_saved_is_there_when_everybody_opened_it_again(
     again = open_store()
     assert again.status().degraded is None
     assert {again.get(each).memory_id for each in saved} == set(saved)
-    assert all(finding.ok for finding in again.doctor())
+    assert all(finding.ok for finding in again.admin.doctor())
 
 
 def test_a_log_that_is_deleted_while_a_save_is_under_way_is_not_acknowledged(

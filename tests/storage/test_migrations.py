@@ -184,15 +184,15 @@ def test_a_store_of_schema_1_lives_on(
     then = opened.get(name).created_at
     assert [hit.text_id for hit in opened.search("tea", mode="fts", as_of=then).results] == [name]
     assert opened.save(anna["content"], kind="fact").status == "unchanged"
-    assert opened.count_pending() == 1
+    assert opened.admin.count_pending() == 1
     opened.update(name, content="Anna prefers coffee.")
     past = opened.search("tea", mode="fts", as_of=then).results
     assert [hit.text_id for hit in past] == [f"{name}@1"]
     assert opened.get(name).entities == ("Anna Keller",)
     opened.forget(name)
     opened.restore(name)
-    assert opened.count_pending() == 0
-    assert all(finding.ok for finding in opened.doctor() if finding.check != "disk space")
+    assert opened.admin.count_pending() == 0
+    assert all(finding.ok for finding in opened.admin.doctor() if finding.check != "disk space")
     done = opened.forget(name, hard=True)
     assert done.removal is not None
     assert done.removal.traces == ()
@@ -242,14 +242,18 @@ def test_a_store_of_schema_4_goes_on(
         assert {name: held[name] for name in memory} == memory
     origins = {store.get(each["memory_id"]).origin for each in before["memories"]}
     assert origins == {"user", "agent", "tool", "file"}
-    assert [turn.role for turn in store.transcript("s1").turns] == ["user", "assistant", "tool"]
+    assert [turn.role for turn in store.sessions.transcript("s1").turns] == [
+        "user",
+        "assistant",
+        "tool",
+    ]
     assert store.context("s1", query="kestrel").receipt.items
-    assert store.check_token(before["token"]) is not None
+    assert store.api_keys.check(before["token"]) is not None
     store.restore(before["forgotten"])
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder/a.md").write_text("The osprey fishes.\n")
     assert store.index(tmp_path / "folder").files_indexed == 1
-    assert all(finding.ok for finding in store.doctor() if finding.check != "disk space")
+    assert all(finding.ok for finding in store.admin.doctor() if finding.check != "disk space")
 
 
 def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
@@ -267,7 +271,7 @@ def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
     connection.close()
     with open_store() as store:
         assert store.search("done", raw=True).total_results == 1
-        assert all(finding.ok for finding in store.doctor())
+        assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_schema_steps_import_nothing_of_byheart() -> None:

@@ -33,7 +33,7 @@ def filled(path: Path) -> Path:
     """Give the path of a closed store with an index file."""
     with open_with(path, "hash-64") as store:
         store.save_many({"content": text} for text in TEXTS)
-        store.doctor(optimize=True)
+        store.admin.doctor(optimize=True)
     return path
 
 
@@ -57,10 +57,10 @@ def test_an_open_index_follows_a_switch_without_reading_words_again(
 ) -> None:
     with open_with(filled, "hash-64") as looking, open_with(filled, "hash-96") as switching:
         answers(looking)
-        switching.reembed()
+        switching.admin.reembed()
         assert answers(looking) == answers(switching)
         assert count_chunks_read() == 0
-        looking.doctor(rebuild=True)
+        looking.admin.doctor(rebuild=True)
         assert count_chunks_read() == len(TEXTS)
         assert answers(looking) == answers(switching)
 
@@ -71,7 +71,7 @@ def test_an_index_file_of_the_model_before_is_followed_from(
     beside = filled.with_name("memory.db-index")
     old = beside.read_bytes()
     with open_with(filled, "hash-96") as switching:
-        switching.reembed()
+        switching.admin.reembed()
         expected = answers(switching)
     beside.write_bytes(old)
     with open_with(filled, "hash-96") as later:
@@ -83,7 +83,7 @@ def test_the_index_file_is_of_the_new_model_after_the_switch(filled: Path) -> No
     beside = filled.with_name("memory.db-index")
     before = file.read(beside)
     with open_with(filled, "hash-96") as switching:
-        switching.reembed()
+        switching.admin.reembed()
     after = file.read(beside, verify=True)
     assert before is not None
     assert after is not None
@@ -101,7 +101,7 @@ def test_vectors_that_are_made_beside_are_passed_over_once(filled: Path) -> None
 
     with open_with(filled, "hash-64") as looking, open_with(filled, "hash-96") as switching:
         with pytest.raises(Enough):
-            switching.reembed(on_progress=stop)
+            switching.admin.reembed(on_progress=stop)
         looking.save("one more plum")
         assert looking.search("one more plum", mode="vector").results[0].similarity > 0.99
         contents = looking._storage._index._contents

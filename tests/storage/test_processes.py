@@ -121,7 +121,7 @@ for round_ in range(50):
         store = open_store()
         for memory_id in acknowledged:
             assert store.get(memory_id).content.startswith("Round ")
-        assert all(finding.ok for finding in store.doctor()), store.doctor()
+        assert all(finding.ok for finding in store.admin.doctor()), store.admin.doctor()
         words = store.search(f"round {round_} number 0", mode="fts").results
         assert any(hit.memory_id in acknowledged for hit in words)
         store.close()
@@ -166,7 +166,7 @@ def test_8_processes_save_250_each_while_4_search_and_every_one_finds_all_2000(
         for memory in store.list(limit=1000, offset=offset).memories
     ]
     assert len(texts) == len(set(texts)) == 2010
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_8_processes_open_a_store_that_does_not_exist_yet(
@@ -184,7 +184,7 @@ def test_8_processes_open_a_store_that_does_not_exist_yet(
         assert int(finish(process)) >= 1
     store = open_store(embedder=make_watched(32, "hash-32"))
     assert store.list().total == 8
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 @pytest.mark.slow
@@ -213,9 +213,9 @@ def test_what_one_process_saved_another_that_is_open_finds_at_the_very_next_sear
         if number % 3 == 0:  # and what was removed is gone at the very next search
             store._storage.remove([saved.memory_id], "default", tombstones=False)
             assert saved.memory_id not in asked("quokka")
-    store.doctor(rebuild=True)
+    store.admin.doctor(rebuild=True)
     assert len(asked("quokka")) == 6
-    store.doctor(optimize=True)
+    store.admin.doctor(optimize=True)
     assert len(asked("quokka")) == 6
     finish(other)
 

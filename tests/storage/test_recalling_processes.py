@@ -47,7 +47,7 @@ def test_no_access_is_lost_while_other_processes_save(
     assert memory.access_count == 200
     assert memory.accessed_at is not None
     assert store.list(limit=1).total == 151
-    assert [finding for finding in store.doctor() if not finding.ok] == []
+    assert [finding for finding in store.admin.doctor() if not finding.ok] == []
 
 
 def test_no_access_is_lost_between_threads(open_store: Callable[..., MemoryStore]) -> None:

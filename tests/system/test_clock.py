@@ -26,7 +26,7 @@ def machine() -> Iterator[Machine]:
 
 
 def said(store: MemoryStore, session_id: str = "s", **how: object) -> list[str]:
-    return [turn.content for turn in store.transcript(session_id, limit=1000, **how).turns]
+    return [turn.content for turn in store.sessions.transcript(session_id, limit=1000, **how).turns]
 
 
 def words(count: int) -> list[str]:
@@ -47,7 +47,7 @@ def test_turns_stay_in_order_when_the_clock_is_set(
     assert said(store) == words(9)
     context = store.context("s", "talk", recent=2, top_k=0)
     assert [item.memory_id for item in context.receipt.items if item.part == "recent"] == [
-        turn.memory_id for turn in store.transcript("s", limit=2, latest=True).turns
+        turn.memory_id for turn in store.sessions.transcript("s", limit=2, latest=True).turns
     ]
     assert words(9)[-1] in context.text
     assert words(9)[3] not in context.text
@@ -68,7 +68,7 @@ def test_a_session_is_resumed_from_what_was_saved_last(
     for number, wrong_by in enumerate([0, 60, 0]):
         machine.set_clock(days=wrong_by)
         store.save(f"state {number}", kind="session_context", session_id="s")
-    left = store.resume("s")
+    left = store.sessions.resume("s")
     assert left.context is not None
     assert left.context.content == "state 2"
 
@@ -270,8 +270,8 @@ def test_a_transcript_keeps_its_own_order_although_the_clock_was_set_back_meanwh
     else:
         for count in range(1, len(lines) + 1):
             file.write_text("\n".join(lines[:count]) + "\n", "utf-8")
-            store.follow(file)
-    [session] = store.sessions()
+            store.sessions.follow(file)
+    [session] = store.sessions.list()
     assert session.session_id is not None
     assert said(store, session.session_id) == words(7)
 
@@ -341,8 +341,8 @@ def test_a_session_that_was_forgotten_last_is_restored_whatever_the_clock_says(
     machine.set_clock(days=60)
     store.forget(early)
     machine.set_clock()
-    store.forget_session("s", dry_run=False)
-    assert store.restore_session("s").memory_ids == (late,)
+    store.sessions.forget("s", dry_run=False)
+    assert store.sessions.restore("s").memory_ids == (late,)
 
 
 # --- Expiry -----------------------------------------------------------------------------------
@@ -482,7 +482,7 @@ def test_a_watcher_from_before_the_clock_was_set_back_is_replaced(
     root.mkdir()
     (root / "a.md").write_text("The quokka smiles.", "utf-8")
     store.index(root)
-    [workspace] = store.workspaces()
+    [workspace] = store.workspaces.list()
     claim = store._storage.workspaces.claim
     machine.set_clock(hours=1)
     assert claim(workspace.workspace_no, "one", 15.0)
@@ -511,9 +511,9 @@ def test_what_was_given_last_is_known_again_after_the_clock_was_set_back(
     ids = [store.save(f"Fact {n}: the ferry {n} leaves at {n}.").memory_id for n in range(140)]
     machine.set_clock(days=60)
     for each in ids[:-1]:
-        store.note_shown(each, "s")
+        store.sessions.note_shown(each, "s")
     machine.set_clock()
-    store.note_shown(ids[-1], "s")
+    store.sessions.note_shown(ids[-1], "s")
     with store._storage.reading() as reader:
         assert reader.emitted("default", "s")[0].startswith("Fact 139")
 

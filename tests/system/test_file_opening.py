@@ -76,15 +76,15 @@ READING: dict[str, Callable[[MemoryStore, Any], object]] = {
     "import_ markdown": lambda store, path: store.import_(path, format="markdown"),
     "import_ obsidian": lambda store, path: store.import_(path, format="obsidian"),
     "import_ chatgpt": lambda store, path: store.import_(path, format="chatgpt"),
-    "follow": lambda store, path: store.follow(path),
+    "follow": lambda store, path: store.sessions.follow(path),
     "index": lambda store, path: store.index(path),
-    "drop_workspace": lambda store, path: store.drop_workspace(path),
+    "drop_workspace": lambda store, path: store.workspaces.drop(path),
 }
 WRITING: dict[str, Callable[[MemoryStore, Any], object]] = {
     "write_to_file": lambda store, path: store.write_to_file(_some_id(store), path),
     "export": lambda store, path: store.export(path),
     "export markdown": lambda store, path: store.export(path, format="markdown"),
-    "backup": lambda store, path: store.backup(path),
+    "backup": lambda store, path: store.admin.backup(path),
 }
 
 

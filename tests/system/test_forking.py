@@ -47,7 +47,10 @@ def fork_and(work: Callable[[], bool]) -> bool:
 
 @pytest.mark.parametrize(
     "lock_of",
-    [lambda store: store._observer._flushing, lambda store: store._storage._index._publishing],
+    [
+        lambda store: store._engine.observer._flushing,
+        lambda store: store._storage._index._publishing,
+    ],
 )
 def test_it_waits_for_the_thread_that_holds_a_lock(store: MemoryStore, lock_of: Pick) -> None:
     within, done = threading.Event(), threading.Event()
@@ -116,7 +119,7 @@ def test_it_does_not_wait_for_ever(store: MemoryStore, monkeypatch: pytest.Monke
     within, done = threading.Event(), threading.Event()
 
     def work() -> None:
-        with store._observer._flushing:
+        with store._engine.observer._flushing:
             within.set()
             done.wait(60)
 
@@ -126,7 +129,7 @@ def test_it_does_not_wait_for_ever(store: MemoryStore, monkeypatch: pytest.Monke
     assert fork_and(lambda: not done.is_set() and bool(store.search("known").results))
     done.set()
     thread.join()
-    assert store._observer.flush()
+    assert store._engine.observer.flush()
 
 
 def test_threads_that_open_stores_at_once_are_all_known() -> None:
@@ -184,7 +187,7 @@ def test_what_a_child_saves_after_its_parent_closed_the_store_is_kept(
         go()
     again = open_store()
     assert again.list().total == 7
-    assert all(finding.ok for finding in again.doctor())
+    assert all(finding.ok for finding in again.admin.doctor())
 
 
 def test_a_child_and_another_program_lose_nothing_of_each_other(
@@ -204,7 +207,7 @@ def test_a_child_and_another_program_lose_nothing_of_each_other(
         assert other.returncode == 0
     again = open_store()
     assert again.list().total == 202
-    assert all(finding.ok for finding in again.doctor())
+    assert all(finding.ok for finding in again.admin.doctor())
 
 
 def test_a_fork_beside_threads_that_save_and_search_gives_a_child_that_can(

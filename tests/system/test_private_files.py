@@ -34,7 +34,7 @@ def mode(path: Path) -> int:
 
 
 def finding(store: MemoryStore, check: str, **how: bool) -> Finding:
-    [found] = [each for each in store.doctor(**how) if each.check == check]
+    [found] = [each for each in store.admin.doctor(**how) if each.check == check]
     return found
 
 
@@ -43,9 +43,9 @@ def test_every_file_of_a_new_store_is_private(tmp_path: Path) -> None:
     with byheart.open(path, embedding_provider="hash") as store:
         store.save_many({"content": f"text {n}"} for n in range(500))
         store.search("text")
-        store.stats()
+        store.admin.stats()
         assert path.with_name("memory.db-wal").exists()
-        store.backup(tmp_path / "copy.db")
+        store.admin.backup(tmp_path / "copy.db")
         store.save("more")
         seen = {each.name: mode(each) for each in path.parent.iterdir()}
     seen |= {each.name: mode(each) for each in path.parent.iterdir()}

@@ -71,14 +71,14 @@ def transcript(tmp_path: Path) -> Path:
 
 
 def test_what_was_read_is_not_read_again(store: MemoryStore, transcript: Path) -> None:
-    first = store.follow(transcript)
+    first = store.sessions.follow(transcript)
     assert (first.format, first.sessions, first.skipped) == ("claude-code", 1, ())
     assert first.imported == len(kept(store)) > 10
-    again = store.follow(transcript)
+    again = store.sessions.follow(transcript)
     assert (again.imported, again.unchanged, again.turns, dict(again.left_out)) == (0, 0, 0, {})
     with transcript.open("ab") as file:
         file.write(json.dumps(claude_line("user", 30, "one more thing")).encode() + b"\n")
-    later = store.follow(transcript)
+    later = store.sessions.follow(transcript)
     assert (later.imported, later.turns) == (1, 1)
 
 
@@ -97,7 +97,7 @@ def test_in_whatever_pieces_it_is_written_it_comes_to_the_whole(
         for start, end in pairwise([0, *sorted(cuts), len(DATA)]):
             with path.open("ab") as file:
                 file.write(DATA[start:end])
-            assert store.follow(path).skipped == ()
+            assert store.sessions.follow(path).skipped == ()
         assert kept(store) == whole
 
 
@@ -108,15 +108,15 @@ def test_a_long_file_is_kept_part_by_part(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(growing, "PART_BYTES", 300)
-    store.follow(transcript)
+    store.sessions.follow(transcript)
     assert kept(store) == whole
-    assert store.follow(transcript).turns == 0
+    assert store.sessions.follow(transcript).turns == 0
 
 
 def test_a_file_that_was_written_anew_is_read_from_its_beginning(
     store: MemoryStore, transcript: Path
 ) -> None:
-    store.follow(transcript)
+    store.sessions.follow(transcript)
     before = kept(store)
     lines = DATA.splitlines(keepends=True)
     other = claude_line("user", 40, "something else was said instead")
@@ -128,7 +128,7 @@ def test_a_file_that_was_written_anew_is_read_from_its_beginning(
         DATA + b"\n" * 9,
     ):
         transcript.write_bytes(anew)
-        store.follow(transcript)
+        store.sessions.follow(transcript)
     said = {text for _, _, text, *_ in kept(store)}
     assert {text for _, _, text, *_ in before} <= said
     assert said - {text for _, _, text, *_ in before} == {
@@ -143,13 +143,13 @@ def test_what_is_kept_without_a_bookmark_is_not_kept_twice(
 ) -> None:
     """As after a crash between the two."""
     with open_store() as store:
-        store.follow(transcript)
+        store.sessions.follow(transcript)
         before = kept(store)
     connection = apsw.Connection(str(path))
     connection.execute("DELETE FROM bookmarks")
     connection.close()
     with open_store() as store:
-        assert store.follow(transcript).imported == 0
+        assert store.sessions.follow(transcript).imported == 0
         assert kept(store) == before
 
 
@@ -163,38 +163,38 @@ def test_no_bookmark_is_put_behind_what_could_not_be_kept(
         "CREATE TRIGGER refuse BEFORE INSERT ON memories BEGIN SELECT RAISE(ABORT, 'no'); END"
     )
     with open_store() as store, pytest.raises(StoreError):
-        store.follow(transcript)
+        store.sessions.follow(transcript)
     assert other.execute("SELECT count(*) FROM bookmarks").get == 0
     other.execute("DROP TRIGGER refuse")
     other.close()
     with open_store() as store:
-        assert store.follow(transcript).imported > 10
+        assert store.sessions.follow(transcript).imported > 10
 
 
 def test_two_who_follow_at_once_keep_everything_once(
     open_store: OpenStore, transcript: Path, whole: list[tuple[Any, ...]]
 ) -> None:
     stores = [open_store() for _ in range(2)]
-    threads = [threading.Thread(target=each.follow, args=[transcript]) for each in stores]
+    threads = [threading.Thread(target=each.sessions.follow, args=[transcript]) for each in stores]
     for each in threads:
         each.start()
     for each in threads:
         each.join()
     assert kept(stores[0]) == whole
-    assert stores[0].follow(transcript).turns == 0
+    assert stores[0].sessions.follow(transcript).turns == 0
 
 
 def test_what_was_forgotten_for_good_does_not_come_back(
     store: MemoryStore, transcript: Path
 ) -> None:
-    store.follow(transcript)
+    store.sessions.follow(transcript)
     [memory] = [
         each
         for each in store.list(limit=100, session_id=SESSION, include_global=False).memories
         if each.content == "deployed at last"
     ]
     assert store.forget(memory.memory_id, hard=True).removal is not None
-    again = store.follow(transcript)
+    again = store.sessions.follow(transcript)
     assert (again.imported, again.refused) == (0, 1)
     assert "deployed at last" not in {text for _, _, text, *_ in kept(store)}
 
@@ -204,7 +204,7 @@ def test_a_bookmark_holds_no_secrets(open_store: OpenStore, path: Path, tmp_path
     called = claude_line("assistant", 1, [tool_use("Bash", 9, command=f"deploy --token {KEY}")])
     waiting.write_text(json.dumps(called) + "\n")
     with open_store() as store:
-        store.follow(waiting)
+        store.sessions.follow(waiting)
     stored = b"".join(each.read_bytes() for each in path.parent.glob(f"{path.name}*"))
     assert b"toolu_9" in stored
     assert KEY.encode() not in stored
@@ -212,19 +212,19 @@ def test_a_bookmark_holds_no_secrets(open_store: OpenStore, path: Path, tmp_path
 
 def test_what_cannot_be_followed_is_refused(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="cannot be read"):
-        store.follow(tmp_path / "none.jsonl")
+        store.sessions.follow(tmp_path / "none.jsonl")
     with pytest.raises(InvalidInput, match="format"):
-        store.follow(tmp_path, format="obsidian")
+        store.sessions.follow(tmp_path, format="obsidian")
 
 
 def test_the_store_itself_is_never_opened_beside_sqlite(store: MemoryStore) -> None:
     with pytest.raises(InvalidInput, match="is the store itself"):
-        store.follow(store.status().store)
+        store.sessions.follow(store.status().store)
 
 
 @pytest.mark.parametrize("name", ["~nobody-is-called-so/x", "a\0b", "x" * 5000])
 def test_what_no_file_can_be_called_is_refused(name: str, store: MemoryStore) -> None:
-    for verb in (store.follow, store.import_, store.export, store.backup):
+    for verb in (store.sessions.follow, store.import_, store.export, store.admin.backup):
         with pytest.raises(InvalidInput) as caught:
             verb(name)
         assert caught.value.hint
@@ -235,6 +235,6 @@ def test_a_line_that_is_broken_is_named_and_passed_for_good(
 ) -> None:
     path = tmp_path / f"{SESSION}.jsonl"
     path.write_bytes(b"{not json\n" + DATA)
-    [skipped] = store.follow(path).skipped
+    [skipped] = store.sessions.follow(path).skipped
     assert skipped.place == f"{path} line 1"
-    assert store.follow(path).skipped == ()
+    assert store.sessions.follow(path).skipped == ()

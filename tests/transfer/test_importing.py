@@ -36,7 +36,7 @@ def joined(lines: Lines) -> io.BytesIO:
 
 
 def sound(store: MemoryStore) -> bool:
-    return all(finding.ok for finding in store.doctor())
+    return all(finding.ok for finding in store.admin.doctor())
 
 
 def test_an_import_into_a_session_that_went_on_here_is_ordered_by_time(
@@ -47,7 +47,7 @@ def test_an_import_into_a_session_that_went_on_here_is_ordered_by_time(
     for number in (1, 2):
         other.log("s", "user", f"B{number}", created_at=f"2026-01-02T10:0{number}:00Z")
     other.import_(joined(dumped(store)))
-    said = [turn.content for turn in other.transcript("s").turns]
+    said = [turn.content for turn in other.sessions.transcript("s").turns]
     assert said == ["A1", "A2", "A3", "B1", "B2"]
 
 
@@ -186,7 +186,7 @@ def test_vectors_of_another_model_are_kept_but_not_searched(
     assert other.status().index.model == "hash-32"
     [memory] = [each for each in dumped(other, vectors=True) if each.get("content") == "some text"]
     assert list(memory["chunks"][0]["vectors"]) == ["hash-384"]
-    assert other.embed_pending() == 1
+    assert other.admin.embed_pending() == 1
     assert sound(other)
 
 
@@ -341,7 +341,7 @@ def test_an_export_without_its_first_line_is_recognized(
 
 def test_a_store_is_recognized(store: MemoryStore, other: MemoryStore, tmp_path: Path) -> None:
     store.save("text")
-    store.backup(tmp_path / "copy.db")
+    store.admin.backup(tmp_path / "copy.db")
     with pytest.raises(InvalidInput, match=r"is a store, .* byheart --db .*copy\.db"):
         other.import_(tmp_path / "copy.db", on_error="skip")
 
@@ -422,7 +422,7 @@ def test_an_export_follows_links_and_leaves_devices_and_pipes_what_they_are(
         os.close(reading)
     assert pipe.is_fifo()
     with pytest.raises(InvalidInput, match="is a device or a pipe"):
-        store.backup(pipe, overwrite=True)
+        store.admin.backup(pipe, overwrite=True)
     assert not list(tmp_path.glob("*.partial*"))
 
 
@@ -442,7 +442,7 @@ def test_a_space_can_be_copied_under_another_name(open_store: Any, tmp_path: Pat
     assert copies["The limit is 1.5."].superseded_by == copies["The limit is 2."].memory_id
     assert {each.memory_id for each in copies.values()}.isdisjoint((old, new))
     assert store.get(old).superseded_by == new
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 # --- A full disk ----------------------------------------------------------------------------------

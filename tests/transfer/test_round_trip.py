@@ -114,7 +114,7 @@ class Life:
         elif verb == "lose provider":
             self.embedder.down = rest[0]
         elif verb == "rename":
-            self.store.rename_entity(*rest)
+            self.store.entities.rename(*rest)
         elif self.known:
             memory_id, space = self.known[rest[0] % len(self.known)]
             actions: dict[str, Callable[[], object]] = {
@@ -169,8 +169,8 @@ def test_an_export_imported_and_exported_again_is_the_same_to_the_byte(
             again = second.import_(io.BytesIO(before), embed=False)
             assert (again.imported, again.unchanged) == (0, result.imported)
             assert exported(second, vectors=vectors) == before
-            second.embed_pending()
-            assert [each for each in second.doctor() if not each.ok] == []
+            second.admin.embed_pending()
+            assert [each for each in second.admin.doctor() if not each.ok] == []
             second.close()
         store.close()
 

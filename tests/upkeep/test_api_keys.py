@@ -29,7 +29,7 @@ import sys
 import byheart
 with byheart.open(sys.argv[1], embedding_provider="hash") as store:
     for line in sys.stdin:
-        token = store.check_token(line.strip())
+        token = store.api_keys.check(line.strip())
         print("refused" if token is None else token.name, flush=True)
 """
 
@@ -42,38 +42,38 @@ def move_clock_back(path: Path, column: str, by: timedelta) -> None:
 
 
 def test_a_token_is_known_by_its_secret(store: MemoryStore) -> None:
-    created = store.create_token("laptop")
+    created = store.api_keys.create("laptop")
     assert created.secret.startswith("bh_")
     assert len(created.secret) == 3 + 43
-    token = store.check_token(created.secret)
+    token = store.api_keys.check(created.secret)
     assert token == created.token
     assert (token.name, token.access, token.space) == ("laptop", "write", "default")
     assert (token.session_id, token.expires_at, token.last_used_at) == (None, None, None)
 
 
 def test_a_token_is_bound_to_a_space_a_session_and_an_access(store: MemoryStore) -> None:
-    created = store.create_token("helper", access="read", session_id="s1", space="work")
-    token = store.check_token(created.secret)
+    created = store.api_keys.create("helper", access="read", session_id="s1", space="work")
+    token = store.api_keys.check(created.secret)
     assert token is not None
     assert (token.access, token.session_id, token.space) == ("read", "s1", "work")
 
 
 def test_a_token_belongs_to_the_space_of_the_store_it_is_made_in(open_store: OpenStore) -> None:
-    assert open_store(space="work").create_token("a").token.space == "work"
+    assert open_store(space="work").api_keys.create("a").token.space == "work"
 
 
 def test_every_secret_is_another(store: MemoryStore) -> None:
-    made = [store.create_token(f"t{number}") for number in range(20)]
+    made = [store.api_keys.create(f"t{number}") for number in range(20)]
     assert len({each.secret for each in made}) == len({each.token.token_id for each in made}) == 20
     for each in made:
-        assert store.check_token(each.secret) == each.token
+        assert store.api_keys.check(each.secret) == each.token
 
 
 def test_the_secret_is_in_no_file_of_the_store(open_store: OpenStore, path: Path) -> None:
     store = open_store()
-    secret = store.create_token("laptop").secret
-    assert store.check_token(secret)
-    store.backup(path.with_name("copy.db"))
+    secret = store.api_keys.create("laptop").secret
+    assert store.api_keys.check(secret)
+    store.admin.backup(path.with_name("copy.db"))
     store.export(path.with_name("all.jsonl"), all_spaces=True)
     store.close()
     files = [each for each in path.parent.iterdir() if each.is_file()]
@@ -87,7 +87,7 @@ def test_the_secret_is_in_no_file_of_the_store(open_store: OpenStore, path: Path
 
 def test_an_export_knows_nothing_of_tokens(store: MemoryStore, tmp_path: Path) -> None:
     store.save("A text.")
-    store.create_token("laptop-of-anna")
+    store.api_keys.create("laptop-of-anna")
     store.export(tmp_path / "all.jsonl", all_spaces=True)
     assert b"laptop-of-anna" not in (tmp_path / "all.jsonl").read_bytes()
 
@@ -95,9 +95,9 @@ def test_an_export_knows_nothing_of_tokens(store: MemoryStore, tmp_path: Path) -
 def test_a_backup_lets_the_same_tokens_in(
     store: MemoryStore, open_store: OpenStore, tmp_path: Path
 ) -> None:
-    created = store.create_token("laptop")
-    store.backup(tmp_path / "copy.db")
-    assert open_store(tmp_path / "copy.db").check_token(created.secret) == created.token
+    created = store.api_keys.create("laptop")
+    store.admin.backup(tmp_path / "copy.db")
+    assert open_store(tmp_path / "copy.db").api_keys.check(created.secret) == created.token
 
 
 @pytest.mark.parametrize(
@@ -122,54 +122,54 @@ def test_a_backup_lets_the_same_tokens_in(
     ids=lambda secret: repr(secret)[:20],
 )
 def test_what_is_no_secret_lets_nobody_in(store: MemoryStore, secret: object) -> None:
-    store.create_token("laptop")
-    assert store.check_token(secret) is None  # type: ignore[arg-type]
+    store.api_keys.create("laptop")
+    assert store.api_keys.check(secret) is None  # type: ignore[arg-type]
 
 
 def test_one_wrong_character_is_enough_to_be_refused(store: MemoryStore) -> None:
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     for at in range(3, len(secret)):
         other = "A" if secret[at] != "A" else "B"
-        assert store.check_token(secret[:at] + other + secret[at + 1 :]) is None
-    assert store.check_token(secret.swapcase()) is None
-    assert store.check_token(secret[:-1]) is None
-    assert store.check_token(f" {secret}") is None
+        assert store.api_keys.check(secret[:at] + other + secret[at + 1 :]) is None
+    assert store.api_keys.check(secret.swapcase()) is None
+    assert store.api_keys.check(secret[:-1]) is None
+    assert store.api_keys.check(f" {secret}") is None
 
 
 def test_half_a_hash_that_agrees_is_not_enough(store: MemoryStore, path: Path) -> None:
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     connection = apsw.Connection(str(path))
     held = connection.execute("SELECT secret_hash FROM tokens").get
     other = held[:-1] + bytes([held[-1] ^ 1])
     connection.execute("UPDATE tokens SET secret_hash = ?", (other,))
     connection.close()
-    assert store.check_token(secret) is None
+    assert store.api_keys.check(secret) is None
 
 
 @pytest.mark.parametrize("named_by", ["id", "name", "secret"])
 def test_a_token_is_revoked_by_its_id_its_name_or_its_secret(
     store: MemoryStore, named_by: str
 ) -> None:
-    created, other = store.create_token("laptop"), store.create_token("phone")
+    created, other = store.api_keys.create("laptop"), store.api_keys.create("phone")
     named = {"id": created.token.token_id, "name": "laptop", "secret": created.secret}[named_by]
-    assert store.revoke_token(named) == created.token
-    assert store.check_token(created.secret) is None
-    assert store.check_token(other.secret) == other.token
-    assert [each.name for each in store.tokens()] == ["phone"]
+    assert store.api_keys.revoke(named) == created.token
+    assert store.api_keys.check(created.secret) is None
+    assert store.api_keys.check(other.secret) == other.token
+    assert [each.name for each in store.api_keys.list()] == ["phone"]
     with pytest.raises(NotFound):
-        store.revoke_token(named)
+        store.api_keys.revoke(named)
 
 
 def test_a_wrong_secret_is_not_repeated(store: MemoryStore) -> None:
     with pytest.raises(NotFound) as caught:
-        store.revoke_token("bh_almost-a-secret")
+        store.api_keys.revoke("bh_almost-a-secret")
     assert "almost" not in str(caught.value)
     with pytest.raises(NotFound, match="nobody"):
-        store.revoke_token("nobody")
+        store.api_keys.revoke("nobody")
 
 
 def test_revoked_in_one_process_is_refused_in_another(store: MemoryStore, path: Path) -> None:
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     pipe = subprocess.PIPE
     other = start_script(CHECKER, path, stdin=pipe, stdout=pipe, text=True, bufsize=1)
     assert other.stdin is not None
@@ -182,9 +182,9 @@ def test_revoked_in_one_process_is_refused_in_another(store: MemoryStore, path: 
     try:
         assert ask() == "laptop"
         assert ask() == "laptop"
-        store.revoke_token("laptop")
+        store.api_keys.revoke("laptop")
         assert ask() == "refused"
-        secret = store.create_token("laptop").secret
+        secret = store.api_keys.create("laptop").secret
         assert ask() == "laptop"
     finally:
         other.stdin.close()
@@ -193,46 +193,46 @@ def test_revoked_in_one_process_is_refused_in_another(store: MemoryStore, path: 
 
 
 def test_a_token_expires(store: MemoryStore, path: Path) -> None:
-    created = store.create_token("guest", ttl_days=2)
+    created = store.api_keys.create("guest", ttl_days=2)
     assert created.token.expires_at is not None
     assert created.token.expires_at - created.token.created_at == timedelta(days=2)
-    assert store.check_token(created.secret) == created.token
+    assert store.api_keys.check(created.secret) == created.token
     move_clock_back(path, "expires_at", timedelta(days=2))
-    assert store.check_token(created.secret) is None
-    assert [each.name for each in store.tokens()] == ["guest"]
-    assert store.revoke_token("guest").name == "guest"
+    assert store.api_keys.check(created.secret) is None
+    assert [each.name for each in store.api_keys.list()] == ["guest"]
+    assert store.api_keys.revoke("guest").name == "guest"
 
 
 def test_a_token_for_a_moment_is_refused_after_it(store: MemoryStore) -> None:
-    assert store.check_token(store.create_token("late", ttl_days=MOMENT_DAYS).secret) is None
+    assert store.api_keys.check(store.api_keys.create("late", ttl_days=MOMENT_DAYS).secret) is None
 
 
 @pytest.mark.parametrize("ttl_days", [0, 0.0, 1e-30, -1])
 def test_a_token_for_no_time_at_all_is_not_made(store: MemoryStore, ttl_days: float) -> None:
     with pytest.raises(InvalidInput):
-        store.create_token("late", ttl_days=ttl_days)
-    assert store.tokens() == ()
+        store.api_keys.create("late", ttl_days=ttl_days)
+    assert store.api_keys.list() == ()
 
 
 def test_a_name_is_taken_until_it_is_revoked(store: MemoryStore) -> None:
-    store.create_token("laptop of Anna", space="a")
+    store.api_keys.create("laptop of Anna", space="a")
     with pytest.raises(Conflict) as caught:
-        store.create_token("laptop of Anna", space="b")
+        store.api_keys.create("laptop of Anna", space="b")
     assert "byheart token revoke 'laptop of Anna'" in caught.value.hint
-    store.revoke_token("laptop of Anna")
-    store.create_token("laptop of Anna", space="b")
-    store.create_token("over", ttl_days=MOMENT_DAYS)
+    store.api_keys.revoke("laptop of Anna")
+    store.api_keys.create("laptop of Anna", space="b")
+    store.api_keys.create("over", ttl_days=MOMENT_DAYS)
     with pytest.raises(Conflict, match="has expired"):
-        store.create_token("over")
+        store.api_keys.create("over")
 
 
 def test_tokens_are_listed_oldest_first_of_all_spaces_or_of_one(store: MemoryStore) -> None:
     for name, space in (("b", "work"), ("a", "default"), ("c", "work")):
-        store.create_token(name, space=space)
-    assert [each.name for each in store.tokens()] == ["b", "a", "c"]
-    assert [each.name for each in store.tokens(space="work")] == ["b", "c"]
-    assert store.tokens(space="nowhere") == ()
-    assert "secret" not in str(to_wire(store.tokens()))
+        store.api_keys.create(name, space=space)
+    assert [each.name for each in store.api_keys.list()] == ["b", "a", "c"]
+    assert [each.name for each in store.api_keys.list(space="work")] == ["b", "c"]
+    assert store.api_keys.list(space="nowhere") == ()
+    assert "secret" not in str(to_wire(store.api_keys.list()))
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_bad_values_are_refused_and_make_no_token(
     store: MemoryStore, fields: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidInput):
-        store.create_token(**{"name": "laptop", **fields})  # type: ignore[arg-type]
-    assert store.tokens() == ()
+        store.api_keys.create(**{"name": "laptop", **fields})  # type: ignore[arg-type]
+    assert store.api_keys.list() == ()
 
 
 # --- When it was used -------------------------------------------------------------------------
@@ -273,20 +273,20 @@ def changes_seen(path: Path) -> Callable[[], int]:
 
 
 def test_the_use_of_a_token_is_noted_once_a_minute(store: MemoryStore, path: Path) -> None:
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     before = datetime.now(UTC)
-    assert store.check_token(secret)
-    [used] = store.tokens()
+    assert store.api_keys.check(secret)
+    [used] = store.api_keys.list()
     assert used.last_used_at is not None
     assert before <= used.last_used_at <= datetime.now(UTC)
     version = changes_seen(path)
     start = version()
     for _ in range(50):
-        assert store.check_token(secret) == used
+        assert store.api_keys.check(secret) == used
     assert version() == start
     move_clock_back(path, "last_used_at", timedelta(minutes=1))
-    assert store.check_token(secret)
-    [later] = store.tokens()
+    assert store.api_keys.check(secret)
+    [later] = store.api_keys.list()
     assert later.last_used_at is not None
     assert later.last_used_at > used.last_used_at
     assert version() > start
@@ -296,37 +296,37 @@ def test_a_check_does_not_wait_for_who_writes_and_the_use_is_noted_later(
     open_store: OpenStore, path: Path
 ) -> None:
     store = open_store(busy_timeout_seconds=600)
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     writer = apsw.Connection(str(path))
     writer.execute("BEGIN IMMEDIATE")
     with ThreadPoolExecutor(1) as thread:
         try:
-            assert thread.submit(store.check_token, secret).result(PATIENCE_SECONDS)
-            assert store.tokens()[0].last_used_at is None
+            assert thread.submit(store.api_keys.check, secret).result(PATIENCE_SECONDS)
+            assert store.api_keys.list()[0].last_used_at is None
         finally:
             writer.execute("ROLLBACK")
     writer.close()
     store.close()
-    assert open_store().tokens()[0].last_used_at is not None
+    assert open_store().api_keys.list()[0].last_used_at is not None
 
 
 def test_a_use_that_could_not_be_noted_is_noted_with_the_next_one(
     store: MemoryStore, path: Path
 ) -> None:
-    laptop, phone = (store.create_token(name).secret for name in ("laptop", "phone"))
+    laptop, phone = (store.api_keys.create(name).secret for name in ("laptop", "phone"))
     writer = apsw.Connection(str(path))
     writer.execute("BEGIN IMMEDIATE")
-    store.check_token(laptop)
+    store.api_keys.check(laptop)
     writer.execute("ROLLBACK")
     writer.close()
-    assert [token.last_used_at for token in store.tokens()] == [None, None]
-    store.check_token(phone)
-    assert None not in [token.last_used_at for token in store.tokens()]
+    assert [token.last_used_at for token in store.api_keys.list()] == [None, None]
+    store.api_keys.check(phone)
+    assert None not in [token.last_used_at for token in store.api_keys.list()]
 
 
 def test_a_store_that_can_only_be_read_lets_tokens_in(open_store: OpenStore, path: Path) -> None:
     store = open_store()
-    secret = store.create_token("laptop").secret
+    secret = store.api_keys.create("laptop").secret
     store.close()
     path.chmod(0o400)
     path.parent.chmod(0o500)
@@ -334,7 +334,7 @@ def test_a_store_that_can_only_be_read_lets_tokens_in(open_store: OpenStore, pat
         reading = open_store()
         if reading.status().writable:
             pytest.skip("this user may write anything")
-        token = reading.check_token(secret)
+        token = reading.api_keys.check(secret)
         assert token is not None
         assert token.name == "laptop"
     finally:
@@ -343,19 +343,19 @@ def test_a_store_that_can_only_be_read_lets_tokens_in(open_store: OpenStore, pat
 
 
 def test_names_of_tokens_are_no_traces_of_what_was_forgotten(store: MemoryStore) -> None:
-    store.create_token("the laptop of Anna Keller")
+    store.api_keys.create("the laptop of Anna Keller")
     memory_id = store.save("the laptop of Anna Keller").memory_id
     removal = store.forget(memory_id, hard=True).removal
     assert removal is not None
     assert removal.traces == ()
-    assert [each.name for each in store.tokens()] == ["the laptop of Anna Keller"]
+    assert [each.name for each in store.api_keys.list()] == ["the laptop of Anna Keller"]
 
 
 def test_a_store_of_before_gets_room_for_tokens(open_store: OpenStore, path: Path) -> None:
     path.write_bytes(gzip.decompress((COMPAT / "schema-1.db.gz").read_bytes()))
     store = open_store()
-    created = store.create_token("laptop")
-    assert store.check_token(created.secret) == created.token
+    created = store.api_keys.create("laptop")
+    assert store.api_keys.check(created.secret) == created.token
 
 
 def test_the_nouns_are_in_the_model() -> None:

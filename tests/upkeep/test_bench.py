@@ -57,7 +57,7 @@ def run_of(**changed: float) -> BenchRun:
 
 
 def test_a_sound_store_finds_what_it_holds_in_every_mode(filled: MemoryStore) -> None:
-    bench = filled.bench(questions=20)
+    bench = filled.admin.bench(questions=20)
     assert bench.ok
     assert bench.message == "Nothing is wrong."
     assert [each.mode for each in bench.run.figures] == ["hybrid", "vector", "fts"]
@@ -72,14 +72,14 @@ def test_a_sound_store_finds_what_it_holds_in_every_mode(filled: MemoryStore) ->
 
 def test_the_same_seed_asks_the_same(filled: MemoryStore) -> None:
     def found(seed: int) -> list[tuple[float, float, int]]:
-        figures = filled.bench(questions=12, seed=seed).run.figures
+        figures = filled.admin.bench(questions=12, seed=seed).run.figures
         return [(each.recall, each.mrr, each.called_none) for each in figures]
 
     assert found(3) == found(3)
 
 
 def test_an_empty_space_has_nothing_to_be_asked(store: MemoryStore) -> None:
-    bench = store.bench()
+    bench = store.admin.bench()
     assert bench.ok
     assert bench.run.figures == ()
     assert "nothing to ask" in bench.message
@@ -89,20 +89,20 @@ def test_an_empty_space_has_nothing_to_be_asked(store: MemoryStore) -> None:
 @pytest.mark.parametrize("given", [{"questions": 0}, {"questions": 1001}, {"k": 0}, {"seed": -1}])
 def test_numbers_out_of_range_are_refused(store: MemoryStore, given: dict[str, int]) -> None:
     with pytest.raises(InvalidInput):
-        store.bench(**given)
+        store.admin.bench(**given)
 
 
 def test_nothing_is_counted_remembered_or_noted(filled: MemoryStore, path: Path) -> None:
     filled.search("harbour", session_id="s1")
-    before = filled.stats()
+    before = filled.admin.stats()
     notes = "SELECT count(*), max(chunk_no), group_concat(session_id) FROM emitted"
     accesses = "SELECT sum(access_count) FROM memories"
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     held = connection.execute(notes).get, connection.execute(accesses).get
-    filled.bench(questions=10)
+    filled.admin.bench(questions=10)
     assert (connection.execute(notes).get, connection.execute(accesses).get) == held
     connection.close()
-    after = filled.stats()
+    after = filled.admin.stats()
     assert after.queries.total.count == before.queries.total.count
     assert after.caches == before.caches
 
@@ -111,30 +111,30 @@ def test_nothing_is_counted_remembered_or_noted(filled: MemoryStore, path: Path)
 
 
 def test_a_run_is_compared_with_the_one_before(filled: MemoryStore, open_store: OpenStore) -> None:
-    first = filled.bench(questions=5)
+    first = filled.admin.bench(questions=5)
     assert (first.before, first.runs_kept) == (None, 1)
-    second = open_store().bench(questions=5)  # as another process would
+    second = open_store().admin.bench(questions=5)  # as another process would
     assert second.before == first.run
     assert second.runs_kept == 2
 
 
 def test_spaces_have_histories_of_their_own(filled: MemoryStore) -> None:
     filled.save("The lighthouse keeper of the other space counted eleven ships.", space="other")
-    filled.bench(questions=5)
-    assert filled.bench(questions=5, space="other").before is None
+    filled.admin.bench(questions=5)
+    assert filled.admin.bench(questions=5, space="other").before is None
 
 
 def test_no_history_is_kept_where_nothing_is_to_be_counted(open_store: OpenStore) -> None:
     store = open_store(collect_stats=False)
     store.save("The harbour master of the old town counted eleven ships.")
-    assert store.bench(questions=1).runs_kept == 0
-    assert store.bench(questions=1).before is None
+    assert store.admin.bench(questions=1).runs_kept == 0
+    assert store.admin.bench(questions=1).before is None
 
 
 def test_a_reset_of_stats_leaves_the_history(filled: MemoryStore) -> None:
-    first = filled.bench(questions=5)
-    filled.stats(reset=True)
-    assert filled.bench(questions=5).before == first.run
+    first = filled.admin.bench(questions=5)
+    filled.admin.stats(reset=True)
+    assert filled.admin.bench(questions=5).before == first.run
 
 
 # --- What is wrong ----------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_a_reset_of_stats_leaves_the_history(filled: MemoryStore) -> None:
 
 def test_missing_vectors_are_named(filled: MemoryStore, path: Path) -> None:
     change(path, "DELETE FROM vectors WHERE vector_no % 2 = 0")
-    bench = filled.bench(questions=5)
+    bench = filled.admin.bench(questions=5)
     assert not bench.ok
     assert bench.message.startswith("Wrong: ")
     assert "20 chunks have neither vectors" in bench.message
@@ -155,7 +155,7 @@ def test_vectors_that_wait_are_named(open_store: OpenStore) -> None:
     embedder.down = True
     store.save("The harbour master of the old town counted eleven ships.")
     embedder.down = False
-    bench = store.bench(questions=1)
+    bench = store.admin.bench(questions=1)
     assert not bench.ok
     assert "vectors are missing for 1 chunks" in bench.message
 
@@ -166,14 +166,14 @@ def test_a_stale_keyword_entry_is_named(filled: MemoryStore, path: Path) -> None
         "UPDATE chunk_words SET title = '', summary = '', headings = '', content = 'quite other' "
         "WHERE rowid = (SELECT min(chunk_no) FROM chunks)",
     )
-    bench = filled.bench(questions=5)
+    bench = filled.admin.bench(questions=5)
     assert not bench.ok
     assert "keyword index as saved" in bench.message
 
 
 def test_a_missing_keyword_entry_is_named(filled: MemoryStore, path: Path) -> None:
     change(path, "DELETE FROM chunk_words WHERE rowid = (SELECT min(chunk_no) FROM chunks)")
-    bench = filled.bench(questions=5)
+    bench = filled.admin.bench(questions=5)
     assert not bench.ok
     assert "1 chunks are missing from the keyword index" in bench.message
 
@@ -182,7 +182,7 @@ def test_another_model_is_named_and_words_are_still_tried(
     filled: MemoryStore, open_store: OpenStore
 ) -> None:
     other = open_store(embedder=WatchedEmbedder(name="another"))
-    bench = other.bench(questions=5)
+    bench = other.admin.bench(questions=5)
     assert not bench.ok
     assert "another" in bench.message
     assert [each.mode for each in bench.run.figures] == ["fts"]
@@ -192,7 +192,7 @@ def bench_with_index_file(path: Path, content: bytes) -> Bench:
     path.with_name(path.name + "-index").write_bytes(content)
     # Opened here, so that nothing has replaced the file before.
     with MemoryStore(SqliteStorage(path), HashEmbedder(), load_settings()) as store:
-        return store.bench(questions=5)
+        return store.admin.bench(questions=5)
 
 
 def test_a_damaged_index_file_is_named(filled: MemoryStore, path: Path) -> None:

@@ -51,7 +51,7 @@ def observed(*elapsed_ms: float, slow_query_ms: float = 500) -> observing.QueryS
 
 
 def test_stats_count_what_a_space_holds_by_kind(store: MemoryStore) -> None:
-    empty = store.stats()
+    empty = store.admin.stats()
     assert (empty.memories, empty.chunks, empty.vectors, empty.kinds) == (0, 0, 0, {})
     assert empty.coverage_percent == 100
     store.save("a fact", kind="fact")
@@ -59,11 +59,11 @@ def test_stats_count_what_a_space_holds_by_kind(store: MemoryStore) -> None:
     store.save("another note")
     store.save("elsewhere", space="other")
     store.forget(store.save("a forgotten note").memory_id)
-    stats = store.stats()
+    stats = store.admin.stats()
     assert stats.kinds == {"fact": 1, "note": 2}
     assert (stats.memories, stats.chunks, stats.vectors, stats.pending_vectors) == (3, 3, 3, 0)
     assert stats.model == store.status().index.model
-    assert store.stats(space="other").kinds == {"note": 1}
+    assert store.admin.stats(space="other").kinds == {"note": 1}
 
 
 def test_coverage_never_says_complete_when_it_is_not(
@@ -73,7 +73,7 @@ def test_coverage_never_says_complete_when_it_is_not(
     store.save("with a vector")
     watched.down = True
     store.save("without one")
-    assert store.stats().coverage_percent == 50
+    assert store.admin.stats().coverage_percent == 50
     assert observing._coverage(100_000, 1) == 99.99
 
 
@@ -83,7 +83,7 @@ def test_sizes_are_those_of_the_files(open_store: OpenStore, path: Path) -> None
     store.search("text")
     path.with_name("memory.db.backup-schema-1").write_bytes(b"x" * 1234)
     store.close()
-    sizes = open_store().stats().sizes
+    sizes = open_store().admin.stats().sizes
     assert sizes.store_bytes == path.stat().st_size
     assert sizes.index_bytes == path.with_name("memory.db-index").stat().st_size > 0
     assert sizes.stats_bytes == ledger_of(path).stat().st_size > 0
@@ -100,7 +100,7 @@ def test_queries_are_counted_by_kind_of_search_and_recall_is_one(store: MemorySt
     store.search("apples", mode="fts", granularity="coarse")
     store.search(granularity="coarse")
     store.recall("apples")
-    queries = store.stats().queries
+    queries = store.admin.stats().queries
     assert {kind: each.count for kind, each in queries.kinds.items()} == {
         "fts/coarse": 1,
         "fts/fine": 1,
@@ -116,7 +116,7 @@ def test_queries_are_counted_by_kind_of_search_and_recall_is_one(store: MemorySt
 def test_a_refused_query_is_not_counted(store: MemoryStore) -> None:
     with pytest.raises(InvalidInput, match="empty"):
         store.search("")
-    assert store.stats().queries.total.count == 0
+    assert store.admin.stats().queries.total.count == 0
 
 
 @pytest.mark.parametrize("scale", [0.02, 1, 50, 4000])
@@ -163,11 +163,11 @@ def test_saves_are_counted_by_what_became_of_them(store: MemoryStore) -> None:
     store.save("one")
     store.save_many([{"content": "two"}, {"content": "one"}, {"content": "x", "space": "other"}])
     store.update(saved.memory_id, title="First")
-    saves = store.stats().saves
+    saves = store.admin.stats().saves
     assert (saves.created, saves.unchanged, saves.updated) == (2, 2, 1)
-    assert store.stats(space="other").saves.created == 1
+    assert store.admin.stats(space="other").saves.created == 1
     store.import_(io.BytesIO(b'{"content": "one more"}\n{"content": "and another"}\n'))
-    assert store.stats().saves.created == 4
+    assert store.admin.stats().saves.created == 4
 
 
 def test_index_work_is_timed(open_store: OpenStore) -> None:
@@ -176,12 +176,12 @@ def test_index_work_is_timed(open_store: OpenStore) -> None:
     store.search("text")
     store.save("one more")
     store.search("text")
-    work = store.stats().index_work
+    work = store.admin.stats().index_work
     assert set(work) == {"catch_up", "publish", "rebuild"}
     assert all(0 < each.last_seconds <= each.total_seconds for each in work.values())
     before = work["catch_up"].count
     store.search("text")  # nothing is new: no work
-    assert store.stats().index_work["catch_up"].count == before
+    assert store.admin.stats().index_work["catch_up"].count == before
 
 
 def test_cache_hits_are_counted(path: Path) -> None:
@@ -192,12 +192,12 @@ def test_cache_hits_are_counted(path: Path) -> None:
         store.save("the same text", session_id="b")
         for _ in range(4):
             store.search("same question")
-        caches = store.stats().caches
+        caches = store.admin.stats().caches
     assert (caches["text_vectors"].hits, caches["text_vectors"].misses) == (1, 1)
     assert (caches["query_vectors"].hits, caches["query_vectors"].misses) == (3, 1)
     assert caches["query_vectors"].hit_rate == 0.75
     with byheart.open(path, embedding_provider="hash") as store:
-        assert store.stats().caches == caches
+        assert store.admin.stats().caches == caches
 
 
 # --- Processes, restarts, forks ---------------------------------------------------------------
@@ -209,10 +209,10 @@ def test_counts_survive_a_restart_and_never_go_down(open_store: OpenStore) -> No
         with open_store() as store:
             for _ in range(5):
                 store.search("anything")
-                counted = store.stats().queries.total.count
+                counted = store.admin.stats().queries.total.count
                 assert counted == seen + 1
                 seen = counted
-    assert open_store().stats().since is not None
+    assert open_store().admin.stats().since is not None
 
 
 PROCESS = """
@@ -236,7 +236,7 @@ def test_several_processes_count_together_whether_they_close_or_just_end(
     for _ in range(10):
         store.search("mine")
     assert [each.wait(60) for each in running] == [0, 0, 0]
-    assert store.stats().queries.total.count == 70
+    assert store.admin.stats().queries.total.count == 70
 
 
 def test_a_flush_happens_by_itself(open_store: OpenStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,7 +246,7 @@ def test_a_flush_happens_by_itself(open_store: OpenStore, monkeypatch: pytest.Mo
     store, other = open_store(), open_store()
     store.search("anything")
     deadline = time.monotonic() + 20
-    while other.stats().queries.total.count != 1:
+    while other.admin.stats().queries.total.count != 1:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -259,11 +259,11 @@ def test_a_forked_child_counts_its_own_queries_once(open_store: OpenStore) -> No
     if child == 0:
         signal.alarm(20)
         store.search("child")
-        store._observer.flush()
+        store._engine.observer.flush()
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     store.close()
-    stats = open_store().stats()
+    stats = open_store().admin.stats()
     assert stats.queries.total.count == 2
     assert stats.saves.created == 1
 
@@ -273,7 +273,7 @@ def test_a_fork_waits_for_the_thread_that_writes(
 ) -> None:
     store = open_store()
     store.search("counted")
-    ledger = store._observer._ledger
+    ledger = store._engine.observer._ledger
     assert ledger is not None
     add, within, done = ledger.add, threading.Event(), threading.Event()
 
@@ -285,7 +285,7 @@ def test_a_fork_waits_for_the_thread_that_writes(
         return written
 
     monkeypatch.setattr(ledger, "add", slowly)
-    flushing = threading.Thread(target=store._observer.flush)
+    flushing = threading.Thread(target=store._engine.observer.flush)
     flushing.start()
     assert within.wait(20)
     child = os.fork()
@@ -296,11 +296,11 @@ def test_a_fork_waits_for_the_thread_that_writes(
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     flushing.join()
     store.search("the parent goes on")
-    assert store._observer.flush()
+    assert store._engine.observer.flush()
 
 
 def test_sixteen_threads_lose_no_count(store: MemoryStore) -> None:
-    observer = store._observer
+    observer = store._engine.observer
 
     def work() -> None:
         for number in range(500):
@@ -313,7 +313,7 @@ def test_sixteen_threads_lose_no_count(store: MemoryStore) -> None:
         each.start()
     for each in threads:
         each.join()
-    assert store.stats().queries.total.count == 8000
+    assert store.admin.stats().queries.total.count == 8000
 
 
 # --- Never in the way -------------------------------------------------------------------------
@@ -327,9 +327,9 @@ def test_a_damaged_ledger_starts_anew(open_store: OpenStore, path: Path, content
         store.search("counted and lost")
     ledger_of(path).write_bytes(content)
     with open_store() as store:
-        assert store.stats().queries.total.count == 0
+        assert store.admin.stats().queries.total.count == 0
         store.search("counted")
-    assert open_store().stats().queries.total.count == 1
+    assert open_store().admin.stats().queries.total.count == 1
 
 
 def test_a_ledger_of_another_version_starts_anew(open_store: OpenStore, path: Path) -> None:
@@ -338,7 +338,7 @@ def test_a_ledger_of_another_version_starts_anew(open_store: OpenStore, path: Pa
     connection.close()
     with open_store() as store:
         store.search("counted")
-    assert open_store().stats().queries.total.count == 1
+    assert open_store().admin.stats().queries.total.count == 1
 
 
 def test_where_no_ledger_can_be_written_counts_stay_in_memory(
@@ -347,9 +347,9 @@ def test_where_no_ledger_can_be_written_counts_stay_in_memory(
     ledger_of(path).mkdir()
     with open_store() as store:
         store.search("counted")
-        store._observer.flush()
-        assert store.stats().queries.total.count == 1
-    assert open_store().stats().queries.total.count == 0
+        store._engine.observer.flush()
+        assert store.admin.stats().queries.total.count == 1
+    assert open_store().admin.stats().queries.total.count == 0
 
 
 def test_a_locked_ledger_holds_nobody_up_and_is_caught_up_later(
@@ -357,25 +357,25 @@ def test_a_locked_ledger_holds_nobody_up_and_is_caught_up_later(
 ) -> None:
     with open_store() as store:
         store.search("first")
-        store._observer.flush()
+        store._engine.observer.flush()
         locker = apsw.Connection(str(ledger_of(path)))
         locker.execute("BEGIN EXCLUSIVE")
         assert store.search("second").degraded is None
         assert store.save("meanwhile").status == "created"
-        store._observer.flush()
+        store._engine.observer.flush()
         locker.close()
-        assert store.stats().queries.total.count == 2
+        assert store.admin.stats().queries.total.count == 2
 
 
 def test_a_store_that_can_only_be_read_counts_in_memory(open_store: OpenStore, path: Path) -> None:
     open_store().close()
     store = open_store()
     store._storage._database.writable = False
-    reading = MemoryStore(store._storage, HashEmbedder(), store._settings)
+    reading = MemoryStore(store._storage, HashEmbedder(), store._engine.settings)
     reading.search("anything")
-    assert reading.stats().queries.total.count == 1
-    reading.stats(reset=True)
-    assert reading.stats().queries.total.count == 0
+    assert reading.admin.stats().queries.total.count == 1
+    reading.admin.stats(reset=True)
+    assert reading.admin.stats().queries.total.count == 0
     reading.close()
     store._storage._database.writable = True
     assert not ledger_of(path).exists()
@@ -385,7 +385,7 @@ def test_nothing_is_counted_when_that_is_switched_off(open_store: OpenStore, pat
     with open_store(collect_stats=False) as store:
         store.save("text")
         store.search("text")
-        stats = store.stats()
+        stats = store.admin.stats()
     assert not stats.collecting
     assert stats.memories == 1
     assert (stats.queries.total.count, stats.saves.created) == (0, 0)
@@ -409,11 +409,11 @@ def test_no_space_sees_what_was_asked_in_another(open_store: OpenStore) -> None:
     with open_store() as store:
         store.search("a secret", space="theirs")
         store.search("mine")
-        assert store.stats().queries.total.count == 1
+        assert store.admin.stats().queries.total.count == 1
     with open_store() as store:
-        stats = store.stats()
+        stats = store.admin.stats()
         assert [each.query for each in stats.queries.slowest] == ["mine"]
-        assert store.stats(space="theirs").queries.total.count == 1
+        assert store.admin.stats(space="theirs").queries.total.count == 1
 
 
 def test_reset_tells_the_last_state_and_starts_anew_for_the_space(open_store: OpenStore) -> None:
@@ -421,14 +421,14 @@ def test_reset_tells_the_last_state_and_starts_anew_for_the_space(open_store: Op
     store.save("text")
     store.search("text")
     store.search("text", space="other")
-    last = store.stats(reset=True)
+    last = store.admin.stats(reset=True)
     assert last.queries.total.count == 1
-    stats = store.stats()
+    stats = store.admin.stats()
     assert (stats.queries.total.count, stats.saves.created) == (0, 0)
     assert stats.queries.slowest == ()
     assert stats.memories == 1
     assert last.since is None or (stats.since is not None and stats.since > last.since)
-    assert store.stats(space="other").queries.total.count == 1
+    assert store.admin.stats(space="other").queries.total.count == 1
 
 
 def test_clearing_queries_leaves_no_byte_of_them_and_keeps_the_counts(
@@ -437,17 +437,17 @@ def test_clearing_queries_leaves_no_byte_of_them_and_keeps_the_counts(
     store, other = open_store(), open_store()
     other.search("the launch code is 4711")  # still in the memory of another process
     store.search("where is the launch code 4711?")
-    store._observer.flush()
+    store._engine.observer.flush()
     assert b"4711" in ledger_of(path).read_bytes()
-    store._observer.clear_queries()
+    store._engine.observer.clear_queries()
     assert b"4711" not in ledger_of(path).read_bytes()
-    other._observer.flush()
+    other._engine.observer.flush()
     assert b"4711" not in ledger_of(path).read_bytes()
-    stats = store.stats()
+    stats = store.admin.stats()
     assert stats.queries.total.count == 2
     assert stats.queries.slowest == ()
     store.search("asked later")
-    assert [each.query for each in store.stats().queries.slowest] == ["asked later"]
+    assert [each.query for each in store.admin.stats().queries.slowest] == ["asked later"]
 
 
 def test_a_hard_forget_leaves_no_query_about_it(open_store: OpenStore, path: Path) -> None:
@@ -455,7 +455,7 @@ def test_a_hard_forget_leaves_no_query_about_it(open_store: OpenStore, path: Pat
     text = "The vault opens with the word Zebrafink."
     memory_id = store.save(text).memory_id
     store.search(text)
-    store._observer.flush()
+    store._engine.observer.flush()
     store.forget(memory_id, hard=True)
     store.close()
     for file in path.parent.glob("memory.db*"):
@@ -480,7 +480,7 @@ def test_a_flush_that_finds_the_ledger_held_is_tried_again(
     monkeypatch.setattr(observing, "_FLUSH_ATTEMPTS", 1000)
     monkeypatch.setattr(ledger, "_BUSY_MILLISECONDS", 1)
     store, other = open_store(), open_store()
-    store.stats(reset=True)
+    store.admin.stats(reset=True)
     holder = apsw.Connection(f"{path}-stats")
     holder.execute("BEGIN EXCLUSIVE")
     store.search("anything")
@@ -488,6 +488,6 @@ def test_a_flush_that_finds_the_ledger_held_is_tried_again(
     holder.execute("ROLLBACK")
     holder.close()
     deadline = time.monotonic() + 20
-    while other.stats().queries.total.count != 1:
+    while other.admin.stats().queries.total.count != 1:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -149,7 +149,7 @@ def test_earlier_texts_of_files_are_not_kept(store: MemoryStore, root: Path) -> 
     assert store.status().index.chunks == 3
     with pytest.raises(NotFound):
         store.get(files_of(store)["app.py"] + "@1")
-    assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+    assert all(finding.ok for finding in store.admin.doctor() if finding.check != "model")
 
 
 def test_only_the_changed_passages_of_a_file_are_embedded_again(
@@ -239,7 +239,7 @@ def test_an_unreadable_file_is_named_and_does_not_stop_the_run(
     [error] = report.errors
     assert (error.path, store.index(root).errors) == ("broken.ipynb", report.errors)
     assert "notebook" in error.reason or "JSON" in error.reason
-    [workspace] = store.workspaces()
+    [workspace] = store.workspaces.list()
     assert (workspace.files, workspace.failed) == (3, 1)
 
 
@@ -256,7 +256,7 @@ def test_a_file_that_is_deleted_after_it_was_seen_is_gone_and_no_error(
 
     monkeypatch.setattr("byheart.workspace.indexing.read_file", delete_first)
     assert counts(store.index(root)) == (0, 2, 1, 0)
-    assert store.workspaces()[0].failed == 0
+    assert store.workspaces.list()[0].failed == 0
     assert found(store, "irrigation") == []
 
 
@@ -275,7 +275,7 @@ def test_a_root_that_goes_away_while_its_files_are_read_loses_nothing(
     with pytest.raises(Unreadable, match="became another folder"):
         store.index(root)
     assert found(store, "irrigation turbine pump") != []
-    assert store.workspaces()[0].files == 3
+    assert store.workspaces.list()[0].files == 3
 
 
 def test_an_unreadable_file_is_tried_again_and_keeps_its_last_text(
@@ -378,7 +378,7 @@ def test_a_file_that_another_process_found_again_is_not_hidden(
     store: MemoryStore, root: Path
 ) -> None:
     store.index(root)
-    [workspace] = store.workspaces()
+    [workspace] = store.workspaces.list()
     known = store._storage.workspaces.files(workspace.workspace_no, "docs/setup.md")
     stamp = known["docs/setup.md"].stamp
     hide = store._storage.workspaces.hide
@@ -452,11 +452,11 @@ def test_status_counts_what_could_not_be_looked_at_until_it_is_gone(
         pytest.skip("this file system takes UTF-8 only")
     (root / "broken.ipynb").write_text("no notebook")
     for _ in range(2):
-        assert len(store.index(root).errors) == store.workspaces()[0].failed == 2
+        assert len(store.index(root).errors) == store.workspaces.list()[0].failed == 2
     os.unlink(odd)  # noqa: PTH108 - a name that is no text
     report = store.index(root)
     assert (len(report.errors), report.files_removed) == (1, 0)
-    assert store.workspaces()[0].failed == 1
+    assert store.workspaces.list()[0].failed == 1
 
 
 def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
@@ -475,9 +475,9 @@ def test_files_in_a_folder_that_cannot_be_looked_at_are_not_removed(
         report = store.index(root)
     assert (report.files_removed, [error.path for error in report.errors]) == (0, ["docs"])
     assert found(store, "turbine") == ["setup.md"]
-    assert store.workspaces()[0].failed == 1
+    assert store.workspaces.list()[0].failed == 1
     assert counts(store.index(root)) == (0, 3, 0, 0)
-    assert store.workspaces()[0].failed == 0
+    assert store.workspaces.list()[0].failed == 0
 
 
 # --- What was forgotten -----------------------------------------------------------------------
@@ -557,15 +557,15 @@ def test_two_workspaces_never_touch_each_other(
     other.mkdir()
     store.index(other, prune=True)
     assert sorted(files_of(store)) == ["README.md", "app.py", "setup.md"]
-    assert [each.files for each in store.workspaces()] == [0, 3]
+    assert [each.files for each in store.workspaces.list()] == [0, 3]
 
 
 def test_a_workspace_belongs_to_one_space(store: MemoryStore, root: Path) -> None:
     store.index(root, space="work")
     assert found(store, "turbine") == []
     assert found(store, "turbine", space="work") == ["setup.md"]
-    assert store.workspaces() == ()
-    assert [each.root for each in store.workspaces("work")] == [str(root)]
+    assert store.workspaces.list() == ()
+    assert [each.root for each in store.workspaces.list("work")] == [str(root)]
 
 
 def test_a_folder_within_a_workspace_is_a_part_of_it(store: MemoryStore, root: Path) -> None:
@@ -574,7 +574,7 @@ def test_a_folder_within_a_workspace_is_a_part_of_it(store: MemoryStore, root: P
     write(root, "src/new.py", "pumps = 1\n")
     assert counts(store.index(root / "docs")) == (1, 1, 0, 0)
     assert counts(store.index(root / "src/new.py")) == (1, 0, 0, 0)
-    assert len(store.workspaces()) == 1
+    assert len(store.workspaces.list()) == 1
 
 
 def test_a_workspace_around_another_leaves_that_one_alone(
@@ -583,14 +583,14 @@ def test_a_workspace_around_another_leaves_that_one_alone(
     store.index(root / "docs")
     assert counts(store.index(root)) == (2, 0, 0, 0)
     assert found(store, "turbine") == ["setup.md"]
-    assert [(each.root, each.files) for each in store.workspaces()] == [
+    assert [(each.root, each.files) for each in store.workspaces.list()] == [
         (str(root), 2),
         (str(root / "docs"), 1),
     ]
     write(root, "docs/new.md", "A new page on pumps.\n")
     assert counts(store.index(root)) == (0, 2, 0, 0)
     assert counts(store.index(root / "docs")) == (1, 1, 0, 0)
-    assert store.drop_workspace(root / "docs") == 2
+    assert store.workspaces.drop(root / "docs") == 2
 
 
 def test_a_dropped_workspace_is_forgotten_and_can_be_indexed_again(
@@ -598,15 +598,15 @@ def test_a_dropped_workspace_is_forgotten_and_can_be_indexed_again(
 ) -> None:
     store.index(root)
     before = files_of(store)
-    assert store.drop_workspace(root) == 3
-    assert (store.workspaces(), found(store, "turbine")) == ((), [])
+    assert store.workspaces.drop(root) == 3
+    assert (store.workspaces.list(), found(store, "turbine")) == ((), [])
     store.index(root)
     assert found(store, "turbine") == ["setup.md"]
     assert files_of(store) == before
     with pytest.raises(InvalidInput, match="part of the workspace"):
-        store.drop_workspace(root / "docs")
+        store.workspaces.drop(root / "docs")
     with pytest.raises(NotFound, match="in no workspace"):
-        store.drop_workspace(root.parent)
+        store.workspaces.drop(root.parent)
 
 
 def test_the_number_of_a_dropped_workspace_is_not_used_again(
@@ -614,12 +614,12 @@ def test_the_number_of_a_dropped_workspace_is_not_used_again(
 ) -> None:
     """Whoever still works on the dropped one would work on the other."""
     store.index(root)
-    [first] = store.workspaces()
-    store.drop_workspace(root)
+    [first] = store.workspaces.list()
+    store.workspaces.drop(root)
     other = tmp_path / "other"
     write(other, "elephant.md", "The elephant drinks.\n")
     store.index(other)
-    assert store.workspaces()[0].workspace_no != first.workspace_no
+    assert store.workspaces.list()[0].workspace_no != first.workspace_no
     with pytest.raises(NotFound, match="dropped"):
         store._storage.workspaces.claim(first.workspace_no, "here/1/1", 20)
 
@@ -700,7 +700,7 @@ def test_two_processes_may_index_the_same_root_at_once(
     assert [each.wait(120) for each in both] == [0, 0]
     assert counts(store.index(root)) == (0, 153, 0, 0)
     assert store.list(kind="file", limit=1).total == 153
-    assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+    assert all(finding.ok for finding in store.admin.doctor() if finding.check != "model")
 
 
 KILLED = """
@@ -719,7 +719,7 @@ def test_a_run_that_was_killed_leaves_what_it_wrote_and_the_next_one_goes_on(
     kept = store.list(kind="file").total
     assert 0 < kept < 153
     assert counts(store.index(root)) == (153 - kept, kept, 0, 0)
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(
@@ -757,7 +757,7 @@ def test_a_store_inside_the_workspace_is_left_alone(root: Path) -> None:
     with byheart.open(root / "memory.db", embedding_provider="hash") as store:
         report = store.index(root)
         assert counts(report) == (3, 0, 0, 0)
-        assert all(finding.ok for finding in store.doctor() if finding.check != "model")
+        assert all(finding.ok for finding in store.admin.doctor() if finding.check != "model")
 
 
 def test_an_index_never_writes_into_the_workspace(store: MemoryStore, root: Path) -> None:
@@ -803,7 +803,7 @@ def test_a_part_of_a_workspace_that_is_not_there_or_left_out_is_told(
 def test_what_is_no_name_of_a_folder_is_refused(store: MemoryStore, name: Any) -> None:
     with pytest.raises(InvalidInput, match=r"names no file or folder|nobody here is called so"):
         store.index(name)
-    assert store.workspaces() == ()
+    assert store.workspaces.list() == ()
 
 
 def test_a_folder_whose_name_is_not_utf8_is_refused_readably(
@@ -813,7 +813,7 @@ def test_a_folder_whose_name_is_not_utf8_is_refused_readably(
     os.mkdir(folder)  # noqa: PTH102 - bytes
     with pytest.raises(InvalidInput, match=r"caf\\xe9 is not UTF-8"):
         store.index(os.fsdecode(folder))
-    assert store.workspaces() == ()
+    assert store.workspaces.list() == ()
 
 
 @pytest.mark.parametrize(
@@ -830,7 +830,7 @@ def test_what_is_no_folder_cannot_become_a_workspace(
 ) -> None:
     with pytest.raises(InvalidInput, match=words):
         store.index(root / name)
-    assert store.workspaces() == ()
+    assert store.workspaces.list() == ()
 
 
 # --- Finding files ----------------------------------------------------------------------------

@@ -39,14 +39,16 @@ def watching(store: MemoryStore, root: Path) -> Iterator[list[Indexed]]:
 
     def run() -> None:
         try:
-            store.watch(root, stop, told.append)
+            store.workspaces.watch(root, stop, told.append)
         except BaseException as error:  # noqa: BLE001 - raised again below
             failures.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert soon(lambda: bool(failures) or any(each.indexed_at for each in store.workspaces()))
+        assert soon(
+            lambda: bool(failures) or any(each.indexed_at for each in store.workspaces.list())
+        )
         yield told
     finally:
         stop.set()
@@ -180,7 +182,7 @@ def test_what_happened_while_nobody_watched_is_caught_up(store: MemoryStore, roo
     (root / "first.md").unlink()
     (root / "later.md").write_text("Gulls follow the plough.\n")
     stop = threading.Event()
-    thread = threading.Thread(target=store.watch, args=(root, stop))
+    thread = threading.Thread(target=store.workspaces.watch, args=(root, stop))
     thread.start()
     try:
         assert soon(
@@ -199,7 +201,7 @@ def test_a_root_that_vanishes_and_comes_back_loses_nothing(
     with watching(store, root):
         root.rename(tmp_path / "away")
         (tmp_path / "away/new.md").write_text("Terns nest in the dunes.\n")
-        assert soon(lambda: "is not there" in (store.workspaces()[0].trouble or ""))
+        assert soon(lambda: "is not there" in (store.workspaces.list()[0].trouble or ""))
         assert found(store, "lighthouse") == ["first.md"]
         (tmp_path / "away").rename(root)
         assert soon(lambda: found(store, "terns") == ["new.md"])
@@ -214,14 +216,14 @@ def test_an_empty_folder_in_the_place_of_the_root_is_told_and_loses_nothing(
         root.rename(tmp_path / "away")
         root.mkdir()
         assert soon(
-            lambda: "is empty: nothing was removed" in (store.workspaces()[0].trouble or "")
+            lambda: "is empty: nothing was removed" in (store.workspaces.list()[0].trouble or "")
         )
         assert found(store, "lighthouse") == ["first.md"]
         root.rmdir()
         (tmp_path / "away").rename(root)
         (root / "new.md").write_text("Terns nest in the dunes.\n")
         assert soon(lambda: found(store, "terns") == ["new.md"])
-        assert soon(lambda: store.workspaces()[0].trouble is None)
+        assert soon(lambda: store.workspaces.list()[0].trouble is None)
         assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
 
 
@@ -236,13 +238,13 @@ def test_a_root_that_is_emptied_while_it_is_watched_loses_nothing_until_a_file_i
         for name in ("first.md", "second.md", "deep"):
             (root / name).rename(away / name)
         assert soon(
-            lambda: "is empty: nothing was removed" in (store.workspaces()[0].trouble or "")
+            lambda: "is empty: nothing was removed" in (store.workspaces.list()[0].trouble or "")
         )
         assert found(store, "lighthouse harbour") == ["first.md", "second.md"]
         assert sum(each.files_removed for each in told) == 0
         (away / "first.md").rename(root / "first.md")
         assert soon(lambda: found(store, "harbour") == [])
-        assert soon(lambda: store.workspaces()[0].trouble is None)
+        assert soon(lambda: store.workspaces.list()[0].trouble is None)
         assert found(store, "lighthouse") == ["first.md"]
 
 
@@ -254,12 +256,12 @@ def test_a_first_look_ends_when_it_is_told_to_stop_and_goes_on_the_next_time(
 
     class SomethingIsThere(threading.Event):
         def is_set(self) -> bool:
-            return store.workspaces()[0].files > 0
+            return store.workspaces.list()[0].files > 0
 
-    store.watch(root, SomethingIsThere())
-    assert 0 < store.workspaces()[0].files < 202
+    store.workspaces.watch(root, SomethingIsThere())
+    assert 0 < store.workspaces.list()[0].files < 202
     with watching(store, root):
-        assert store.workspaces()[0].files == 202
+        assert store.workspaces.list()[0].files == 202
 
 
 def test_a_heartbeat_shows_who_watches(store: MemoryStore, root: Path) -> None:
@@ -279,17 +281,17 @@ def test_of_two_watchers_one_works_and_the_other_takes_over(
     first, second = open_store(), open_store()
     stop, turns = threading.Event(), list[str | None]()
     standing_by = threading.Thread(
-        target=second.watch, args=(root, stop), kwargs={"on_turn": turns.append}
+        target=second.workspaces.watch, args=(root, stop), kwargs={"on_turn": turns.append}
     )
     with watching(first, root):
-        [before] = first.workspaces()
+        [before] = first.workspaces.list()
         standing_by.start()
-        beats = {first.workspaces()[0].beat_at}
-        assert soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces()[0].beat_at)))
-        assert first.workspaces()[0].watched_by == before.watched_by
+        beats = {first.workspaces.list()[0].beat_at}
+        assert soon(lambda: len(beats) > 5 or bool(beats.add(first.workspaces.list()[0].beat_at)))
+        assert first.workspaces.list()[0].watched_by == before.watched_by
         assert turns == [before.watched_by]
     try:
-        assert soon(lambda: first.workspaces()[0].watched_by not in (None, before.watched_by))
+        assert soon(lambda: first.workspaces.list()[0].watched_by not in (None, before.watched_by))
         (root / "new.md").write_text("Puffins dig burrows.\n")
         assert soon(lambda: found(first, "puffins") == ["new.md"])
         assert turns == [before.watched_by, None]
@@ -305,7 +307,7 @@ def test_a_watcher_that_died_is_replaced(
 ) -> None:
     store = open_store()
     store.index(root)
-    number = store.workspaces()[0].workspace_no
+    number = store.workspaces.list()[0].workspace_no
     # As a process leaves it that was killed: claimed, and no heartbeat any more.
     storage = store._storage
     assert storage.workspaces.claim(number, dead, 20)
@@ -313,7 +315,7 @@ def test_a_watcher_that_died_is_replaced(
     if dead.startswith("elsewhere"):
         monkeypatch.setattr("byheart.workspace.watcher.STALE_SECONDS", 0.0)
     with watching(store, root):
-        assert soon(lambda: store.workspaces()[0].watched_by not in (None, dead))
+        assert soon(lambda: store.workspaces.list()[0].watched_by not in (None, dead))
         (root / "new.md").write_text("Puffins dig burrows.\n")
         assert soon(lambda: found(store, "puffins") == ["new.md"])
 
@@ -339,11 +341,11 @@ def test_servers_index_their_workspaces_whether_they_watch_them_or_not(
     try:
         assert soon(lambda: found(store, "lighthouse") == ["first.md"])
         if auto_reindex:
-            assert soon(lambda: store.workspaces()[0].watched_by is not None)
+            assert soon(lambda: store.workspaces.list()[0].watched_by is not None)
             (root / "new.md").write_text("Pelicans nest on the pier.\n")
             assert soon(lambda: found(store, "pelicans") == ["new.md"])
         else:
-            assert store.workspaces()[0].watched_by is None
+            assert store.workspaces.list()[0].watched_by is None
     finally:
         ended.set()
         for thread in threading.enumerate():
@@ -359,18 +361,20 @@ def test_a_workspace_that_cannot_be_watched_does_not_stop_a_server(
     keep_workspaces(store, settings, ended)
     assert soon(lambda: "nowhere" in caplog.text)
     ended.set()
-    assert store.workspaces() == ()
+    assert store.workspaces.list() == ()
 
 
 def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Path) -> None:
     stop = threading.Event()
-    thread = threading.Thread(target=store.watch, args=(root, stop))
+    thread = threading.Thread(target=store.workspaces.watch, args=(root, stop))
     thread.start()
     try:
         assert soon(
-            lambda: bool(store.workspaces()) and store.workspaces()[0].indexed_at is not None
+            lambda: (
+                bool(store.workspaces.list()) and store.workspaces.list()[0].indexed_at is not None
+            )
         )
-        store.drop_workspace(root)
+        store.workspaces.drop(root)
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
         thread.join(PATIENCE_SECONDS)
         assert not thread.is_alive()
@@ -382,13 +386,15 @@ def test_a_watch_ends_when_its_workspace_is_dropped(store: MemoryStore, root: Pa
 
 def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, path: Path) -> None:
     store = open_store()
-    thread = threading.Thread(target=store.watch, args=(root,))
+    thread = threading.Thread(target=store.workspaces.watch, args=(root,))
     thread.start()
-    assert soon(lambda: bool(store.workspaces()) and store.workspaces()[0].watched_by is not None)
+    assert soon(
+        lambda: bool(store.workspaces.list()) and store.workspaces.list()[0].watched_by is not None
+    )
     store.close()
     thread.join(PATIENCE_SECONDS)
     assert not thread.is_alive()
-    assert open_store().workspaces()[0].watched_by is None
+    assert open_store().workspaces.list()[0].watched_by is None
 
 
 def test_a_workspace_that_is_not_there_yet_is_tried_again(
@@ -413,13 +419,13 @@ def test_a_watcher_that_was_taken_over_stops(
 ) -> None:
     monkeypatch.setattr("byheart.workspace.watcher.BEAT_SECONDS", 0.05)
     with watching(store, root):
-        [workspace] = store.workspaces()
+        [workspace] = store.workspaces.list()
         assert store._storage.workspaces.claim(workspace.workspace_no, "elsewhere/1/1", -1)
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
-        beat = store.workspaces()[0].beat_at
+        beat = store.workspaces.list()[0].beat_at
         time.sleep(0.5)
-        assert store.workspaces()[0].watched_by == "elsewhere/1/1"
-        assert store.workspaces()[0].beat_at == beat
+        assert store.workspaces.list()[0].watched_by == "elsewhere/1/1"
+        assert store.workspaces.list()[0].beat_at == beat
 
 
 def test_everything_is_looked_at_again_now_and_then(

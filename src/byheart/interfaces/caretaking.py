@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 def prepare(give_store: Callable[[], MemoryStore]) -> None:
     """Open a store and load its model; whoever asks first is told what went wrong, not we."""
     try:
-        give_store().prepare()
+        give_store().admin.prepare()
     except Exception as error:  # noqa: BLE001 - nobody waits for this thread
         _log.info("preparing failed: %s", error)
 
@@ -37,7 +37,7 @@ def unload_when_idle(store: MemoryStore, idle_seconds: float, ended: Event) -> N
     """Let go of the model whenever nobody needed it for so long, until the end."""
     while not ended.wait(idle_seconds / 4):
         try:
-            store.unload(idle_seconds)
+            store.admin.unload(idle_seconds)
         except Exception as error:  # noqa: BLE001 - it is tried again
             _log.info("unloading failed: %s", error)
 
@@ -59,11 +59,11 @@ def make_missing_vectors(
     # Not all at once: many servers may look after one store.
     while not ended.wait(pause_seconds * random.uniform(0.75, 1.25)):
         try:
-            waiting = store.count_pending()
+            waiting = store.admin.count_pending()
             # If they became fewer, or more, somebody is at work who makes them too.
             if waiting and waiting == before:
-                store.embed_pending(go_on, _EMBEDDED_AT_A_TIME)
-                waiting = store.count_pending()
+                store.admin.embed_pending(go_on, _EMBEDDED_AT_A_TIME)
+                waiting = store.admin.count_pending()
             before, pause_seconds = waiting, every_seconds
         except (_Ended, StoreReadOnly):
             return
@@ -92,7 +92,7 @@ def _keep_workspace(store: MemoryStore, path: str, watching: bool, ended: Event)
     while not ended.is_set():
         try:
             if watching:
-                store.watch(path, ended)
+                store.workspaces.watch(path, ended)
             else:
                 store.index(path)
             return

@@ -199,7 +199,7 @@ def held(store: MemoryStore) -> MemoryStore:
     store.log("s1", "user", f"tea? {everything}")
     store.log("s1", "assistant", f"tea! {everything}")
     store.log("s1", "tool", f"tea: {everything}")
-    store.summarize("s1", f"tea {everything}")
+    store.sessions.summarize("s1", f"tea {everything}")
     return store
 
 

@@ -21,7 +21,7 @@ def test_bench_as_json_is_what_the_library_answers(
     run: Run, library: byheart.MemoryStore, report: str
 ) -> None:
     answer = run("bench", "--questions", "4", "--seed", "2", "--json").json
-    expected = to_wire(library.bench(questions=4, seed=2))
+    expected = to_wire(library.admin.bench(questions=4, seed=2))
     assert set(answer) == set(expected)
     assert expected["before"] == answer["run"]
     for theirs, ours in zip(answer["run"]["figures"], expected["run"]["figures"], strict=True):

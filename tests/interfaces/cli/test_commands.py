@@ -18,6 +18,7 @@ from byheart.interfaces.cli.commands import byheart as program
 from byheart.interfaces.cli.reference import render_reference
 from byheart.interfaces.cli.verb import Verb, VerbGroup
 from byheart.store import MemoryStore
+from byheart.verbs.admin import AdminVerbs
 from tests.interfaces.cli.conftest import PROGRAM, REPORT, Run
 from tests.transfer.foreign import samples
 
@@ -103,7 +104,7 @@ def test_the_examples_in_the_help_work(run: Run, home: Path, report: str, exampl
         make_workspaces(run, home)
     if "--rollback" in example:
         with byheart.open(embedding_model="hash-64") as other:
-            other.reembed()
+            other.admin.reembed()
     if example.startswith("byheart context"):
         run("log", "s1", "user", "What did we decide?")
     if "token revoke" in example:
@@ -161,11 +162,11 @@ def test_help_needs_neither_numpy_nor_rich_nor_the_store(home: Path) -> None:
 
 # The others are those of every door: tests/interfaces/test_operations.py.
 METHODS = {
-    "doctor": MemoryStore.doctor,
+    "doctor": AdminVerbs.doctor,
     "export": MemoryStore.export,
     "import": MemoryStore.import_,
-    "backup": MemoryStore.backup,
-    "reembed": MemoryStore.reembed,
+    "backup": AdminVerbs.backup,
+    "reembed": AdminVerbs.reembed,
 }
 NOT_FLAGS = {"self", "space", "on_progress"}
 

@@ -26,7 +26,7 @@ def test_every_flag_of_log_is_the_parameter_of_its_name(
 ) -> None:
     ran = run("log", "s1", "tool", "Everything", "went", "well.", *flags, "--json")
     assert ran.json["status"] == "created"
-    [turn] = library.transcript("s1").turns
+    [turn] = library.sessions.transcript("s1").turns
     assert turn.content == "Everything went well."
     assert expected.items() <= to_wire(turn).items()
 
@@ -42,7 +42,7 @@ def test_other_flags_of_log_reach_the_memory(run: Run, library: MemoryStore) -> 
 
 def test_a_pipe_is_logged_as_it_is(run: Run, library: MemoryStore) -> None:
     run("log", "s1", "tool", stdin="line one\r\n\tline two\n")
-    assert library.transcript("s1").turns[0].content == "line one\r\n\tline two\n"
+    assert library.sessions.transcript("s1").turns[0].content == "line one\r\n\tline two\n"
 
 
 def test_a_pipe_that_brings_nothing_is_refused(run: Run, library: MemoryStore) -> None:
@@ -50,7 +50,7 @@ def test_a_pipe_that_brings_nothing_is_refused(run: Run, library: MemoryStore) -
     assert (ran.code, ran.out) == (2, "")
     assert "nothing came from stdin" in ran.err
     assert 'hint: give the text: byheart log s1 user TEXT; "" logs a turn without' in ran.err
-    assert library.transcript("s1").total == 0
+    assert library.sessions.transcript("s1").total == 0
 
 
 @pytest.mark.parametrize("text", ["", "-"])
@@ -58,7 +58,7 @@ def test_a_turn_without_words_is_logged_for_whoever_says_so(
     run: Run, library: MemoryStore, text: str
 ) -> None:
     assert run("log", "s1", "tool", text, stdin="").code == 0
-    assert [turn.content for turn in library.transcript("s1").turns] == [""]
+    assert [turn.content for turn in library.sessions.transcript("s1").turns] == [""]
 
 
 def test_lines_are_logged_in_order_and_a_bad_one_is_named(
@@ -71,7 +71,7 @@ def test_lines_are_logged_in_order_and_a_bad_one_is_named(
     (home / "turns.jsonl").write_text("\n".join(map(json.dumps, lines)))
     ran = run("log", "s1", "--jsonl", "turns.jsonl")
     assert (ran.code, ran.out) == (0, "logged 2 turns\n")
-    assert [library.transcript(session).total for session in ("s1", "s2")] == [1, 1]
+    assert [library.sessions.transcript(session).total for session in ("s1", "s2")] == [1, 1]
     bad = run("log", "s1", "--jsonl", "-", stdin='{"role": "user", "content": "x"}\n{"role": 1}')
     assert bad.code == 2
     assert "stdin line 2: " in bad.err
@@ -91,7 +91,7 @@ def test_the_line_whose_client_id_has_another_text_is_named(run: Run, library: M
     assert ran.code != 0
     assert "stdin line 3: client_id 'a' was logged before with another text" in ran.err
     assert "1 turn before it kept" in ran.err
-    assert [turn.client_id for turn in library.transcript("s1").turns] == ["a", "b"]
+    assert [turn.client_id for turn in library.sessions.transcript("s1").turns] == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_a_transcript_in_json_is_the_library_s(
     library.log("s1", "user", "Run the tests, please.")
     library.log("s1", "tool", "3 passed in 2 s", kind="tool_output")
     ran = run("transcript", "s1", *flags, "--json")
-    assert ran.json == to_wire(library.transcript("s1", **parameters))
+    assert ran.json == to_wire(library.sessions.transcript("s1", **parameters))
 
 
 def test_a_summary_is_set_and_made(run: Run, library: MemoryStore) -> None:

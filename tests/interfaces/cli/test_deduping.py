@@ -60,7 +60,7 @@ def test_applied_they_are_merged(run: Run, doubled: tuple[str, str]) -> None:
 def test_json_is_the_answer_of_the_library(
     run: Run, library: byheart.MemoryStore, doubled: tuple[str, str]
 ) -> None:
-    wanted = byheart.to_wire(library.dedupe(threshold=0.9))
+    wanted = byheart.to_wire(library.admin.dedupe(threshold=0.9))
     assert run("dedupe", "--threshold", "0.9", "--json").json == wanted
 
 

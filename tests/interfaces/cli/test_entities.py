@@ -32,7 +32,7 @@ def test_the_next_page_is_named(run: Run) -> None:
 
 
 def test_json_is_the_page_of_the_library(run: Run, library: byheart.MemoryStore) -> None:
-    assert run("entities", "--json").json == byheart.to_wire(library.entities())
+    assert run("entities", "--json").json == byheart.to_wire(library.entities.list())
 
 
 def test_an_entity_is_renamed(run: Run) -> None:

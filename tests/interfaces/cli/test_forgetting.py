@@ -138,7 +138,7 @@ def test_forget_in_a_terminal_asks_before_it_removes_for_good(
 def test_cleanup_counts_first_and_needs_a_yes(
     run: Run, library: byheart.MemoryStore, ids: dict[str, str], home: Path
 ) -> None:
-    assert run("cleanup", "--json").json == to_wire(library.cleanup())
+    assert run("cleanup", "--json").json == to_wire(library.admin.cleanup())
     age(home / "memory.db", 100)
     fresh = library.save("fresh").memory_id
     expired = library.save("expired", ttl_days=0).memory_id

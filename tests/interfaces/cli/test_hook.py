@@ -41,7 +41,9 @@ def test_a_prompt_is_answered_in_the_form_of_claude_code(
     said = ran.json["hookSpecificOutput"]
     assert said["hookEventName"] == "UserPromptSubmit"
     assert "in the vault" in said["additionalContext"]
-    assert [turn.content for turn in library.transcript("s1").turns] == ["where is the deploy key?"]
+    assert [turn.content for turn in library.sessions.transcript("s1").turns] == [
+        "where is the deploy key?"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -110,11 +112,13 @@ def test_each_event_has_the_time_that_its_own_setting_gives_it(
     asked = event(prompt="where is the deploy key?", session_id="s2")
     no_waiting = {"BYHEART_HOOK_TIMEOUT_SECONDS": "0"}
     process("hook", "PostToolUse", stdin=event(**OUTPUT), **no_waiting)
-    assert [turn.content for turn in library.transcript("s1").turns] == ["an output to keep"]
+    assert [turn.content for turn in library.sessions.transcript("s1").turns] == [
+        "an output to keep"
+    ]
     assert process("hook", "UserPromptSubmit", stdin=asked, **no_waiting).out == ""
     no_capture = {"BYHEART_HOOK_CAPTURE_SECONDS": "0"}
     process("hook", "PostToolUse", stdin=event(**OUTPUT, session_id="s3"), **no_capture)
-    assert library.transcript("s3").total == 0
+    assert library.sessions.transcript("s3").total == 0
     assert "in the vault" in process("hook", "UserPromptSubmit", stdin=asked, **no_capture).out
 
 
@@ -171,7 +175,7 @@ def test_an_event_without_a_name_is_known_by_what_it_says_of_itself(
 ) -> None:
     ran = process("hook", stdin=event(**OUTPUT, hook_event_name="PostToolUse"))
     assert (ran.code, ran.out, ran.err) == (0, "", "")
-    assert library.transcript("s1").total == 1
+    assert library.sessions.transcript("s1").total == 1
 
 
 def test_a_person_is_told_what_it_is_for(run: Run, terminal: Run) -> None:

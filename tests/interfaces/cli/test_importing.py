@@ -122,7 +122,7 @@ def test_ctrl_c_keeps_what_is_saved_and_running_it_again_goes_on(
     ran = run("save", "--jsonl", "-", stdin="".join(lines))
     assert ran.out == "saved 24 memories, 576 were there already\n"
     assert library.list().total == 600
-    assert all(finding.ok for finding in library.doctor())
+    assert all(finding.ok for finding in library.admin.doctor())
 
 
 @pytest.mark.parametrize("delay_seconds", [0, 0.05, 0.4])
@@ -147,7 +147,7 @@ def test_ctrl_c_at_any_moment_ends_quietly_with_a_sound_store(
     assert (running.returncode, out) == (130, b"")
     assert b"Traceback" not in err
     with byheart.open("new.db") as store:
-        assert all(finding.ok for finding in store.doctor())
+        assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_on_a_terminal_a_bar_shows_the_rate_and_the_time_left(terminal: Run, home: Path) -> None:

@@ -74,10 +74,10 @@ def test_an_empty_list_says_so(run: Run, stocked: byheart.MemoryStore) -> None:
 def test_sessions_as_json_is_what_the_library_answers(
     run: Run, stocked: byheart.MemoryStore
 ) -> None:
-    assert run("sessions", "--json").json == to_wire(stocked.sessions())
-    assert run("sessions", "-a", "coder", "--json").json == to_wire(stocked.sessions("coder"))
+    assert run("sessions", "--json").json == to_wire(stocked.sessions.list())
+    assert run("sessions", "-a", "coder", "--json").json == to_wire(stocked.sessions.list("coder"))
     assert run("sessions", "-n", "1", "--offset", "1", "--json").json == to_wire(
-        stocked.sessions(limit=1, offset=1)
+        stocked.sessions.list(limit=1, offset=1)
     )
 
 

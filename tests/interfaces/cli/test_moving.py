@@ -32,7 +32,7 @@ def test_an_export_goes_to_a_file_and_from_there_into_another_store(
     )
     with byheart.open("other.db") as store, byheart.open() as first:
         assert store.get(report).content == first.get(report).content
-        assert all(finding.ok for finding in store.doctor())
+        assert all(finding.ok for finding in store.admin.doctor())
 
 
 def test_an_export_goes_through_a_pipe(process: Run, report: str) -> None:

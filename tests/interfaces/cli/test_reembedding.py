@@ -95,8 +95,8 @@ def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
     assert "byheart reembed goes on from here" in err.decode()
     with byheart.open(embedding_model="hash-64") as store:
         assert store.search("note", mode="vector").index.model == "hash-384"
-        assert store.reembed().made < 700
-        assert all(finding.ok for finding in store.doctor())
+        assert store.admin.reembed().made < 700
+        assert all(finding.ok for finding in store.admin.doctor())
 
 
 def _vectors_beside() -> int:

@@ -239,7 +239,7 @@ def test_ctrl_c_while_a_long_text_is_embedded_keeps_it_and_saving_it_again_goes_
     again = run("save", *arguments, "--json", stdin=stdin).json
     assert (again["status"], again["pending_vectors"]) == ("unchanged", 0)
     assert library.status().vectors == 6000
-    assert all(finding.ok for finding in library.doctor())
+    assert all(finding.ok for finding in library.admin.doctor())
 
 
 def test_on_a_terminal_a_bar_shows_how_far_the_vectors_of_a_long_text_are(

@@ -15,13 +15,13 @@ def worked(library: byheart.MemoryStore) -> byheart.MemoryStore:
     library.save("All cranes are painted.", kind="report", session_id="s1", task_code="T1")
     library.save("The ferry is late.", kind="report", session_id="s1", task_code="T2")
     library.log("s1", "user", "How much does a crane lift?")
-    library.summarize("s1", "A harbour with cranes.")
+    library.sessions.summarize("s1", "A harbour with cranes.")
     return library
 
 
 def test_stats_are_those_of_the_library(run: Run, worked: byheart.MemoryStore) -> None:
-    assert run("sessions", "stats", "s1", "--json").json == to_wire(worked.session_stats("s1"))
-    assert run("sessions", "stats", "--json").json == to_wire(worked.session_stats())
+    assert run("sessions", "stats", "s1", "--json").json == to_wire(worked.sessions.stats("s1"))
+    assert run("sessions", "stats", "--json").json == to_wire(worked.sessions.stats())
     shown = run("sessions", "stats", "s1").out
     assert "1 fact, 1 message, 2 report, 1 session_summary" in shown
     assert "5, 1 turn" in shown
@@ -32,7 +32,7 @@ def test_the_verbs_beside_the_listing_leave_it_as_it_was(
     run: Run, worked: byheart.MemoryStore
 ) -> None:
     listed = run("sessions", "--json").json
-    assert listed == run("sessions", "list", "--json").json == to_wire(worked.sessions())
+    assert listed == run("sessions", "list", "--json").json == to_wire(worked.sessions.list())
 
 
 def test_a_session_is_resumed_for_a_task(run: Run, worked: byheart.MemoryStore) -> None:
@@ -40,7 +40,7 @@ def test_a_session_is_resumed_for_a_task(run: Run, worked: byheart.MemoryStore) 
     assert "A harbour with cranes." in shown
     assert "All cranes are painted." in shown
     assert "ferry" not in shown
-    assert run("resume", "s1", "--json").json == to_wire(worked.resume("s1"))
+    assert run("resume", "s1", "--json").json == to_wire(worked.sessions.resume("s1"))
     assert "There is no session s9" in run("resume", "s9").out
 
 
@@ -51,7 +51,7 @@ def test_promoting_tells_what_is_copied(run: Run, worked: byheart.MemoryStore) -
     again = run("promote", "s1").out
     assert "promoted 2 memories" in again
     assert "(1 there already)" in again
-    turn = worked.transcript("s1").turns[0].memory_id
+    turn = worked.sessions.transcript("s1").turns[0].memory_id
     [note] = run("promote", "--memory-id", turn, "--json").json["promotions"]
     assert note["kind"] == "note"
     assert "There is no session nobodys" in run("promote", "nobodys").out
@@ -66,9 +66,9 @@ def test_a_session_is_forgotten_after_a_yes_and_comes_back(
     counted = run("sessions", "forget", "s1")
     assert "would forget 5 memories" in counted.out
     assert "--yes" in counted.err
-    assert worked.session_stats("s1").total_memories == 5
+    assert worked.sessions.stats("s1").total_memories == 5
     assert "forgot 5 memories" in run("sessions", "forget", "s1", "--yes").out
-    assert worked.session_stats("s1").total_memories == 0
+    assert worked.sessions.stats("s1").total_memories == 0
     assert "There is no session s1" in run("sessions", "forget", "s1", "--yes").out
     assert "restored 5 memories of s1\n" in run("sessions", "restore", "s1").out
     assert "Nothing is forgotten of s1" in run("sessions", "restore", "s1").out

@@ -7,6 +7,7 @@ import re
 
 import byheart
 from byheart.interfaces.cli.token import create_token
+from byheart.verbs.api_keys import ApiKeyVerbs
 from tests.interfaces.cli.conftest import Run
 
 MOMENT_DAYS = 1e-9  # over before the next line
@@ -15,7 +16,7 @@ MOMENT_DAYS = 1e-9  # over before the next line
 def test_a_pipe_gets_the_secret_alone(run: Run, library: byheart.MemoryStore) -> None:
     ran = run("token", "create", "laptop")
     assert (ran.code, ran.err) == (0, "")
-    token = library.check_token(ran.out.removesuffix("\n"))
+    token = library.api_keys.check(ran.out.removesuffix("\n"))
     assert token is not None
     assert (token.name, token.access, token.space) == ("laptop", "write", "default")
 
@@ -24,19 +25,19 @@ def test_json_is_what_the_library_returns(run: Run, library: byheart.MemoryStore
     flags = ("--access", "read", "--session-id", "s1", "--ttl-days", "30", "--space", "work")
     created = run("token", "create", "helper", *flags, "--json").json
     assert set(created) == {"token", "secret"}
-    [token] = library.tokens()
+    [token] = library.api_keys.list()
     assert created["token"] == byheart.to_wire(token)
     assert (token.access, token.session_id, token.space) == ("read", "s1", "work")
     assert token.expires_at is not None
-    assert run("token", "list", "--json").json == byheart.to_wire(library.tokens())
+    assert run("token", "list", "--json").json == byheart.to_wire(library.api_keys.list())
     revoked = run("token", "revoke", "helper", "--json").json
     assert revoked == byheart.to_wire(token)
-    assert library.tokens() == ()
+    assert library.api_keys.list() == ()
 
 
 def test_every_parameter_has_a_flag_of_its_name_and_default() -> None:
     given = create_token.make_context("create", ["laptop"]).params
-    parameters = inspect.signature(byheart.MemoryStore.create_token).parameters
+    parameters = inspect.signature(ApiKeyVerbs.create).parameters
     defaults = {name: each.default for name, each in parameters.items()}
     del defaults["self"], defaults["space"]  # a flag of every command
     assert given == {**defaults, "name": "laptop"}
@@ -52,8 +53,8 @@ def test_a_terminal_says_what_the_token_may_do(terminal: Run) -> None:
 
 def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStore) -> None:
     assert run("token", "list").out.startswith("No tokens here.")
-    secret = library.create_token("laptop").secret
-    library.create_token("late", space="work", ttl_days=MOMENT_DAYS)
+    secret = library.api_keys.create("laptop").secret
+    library.api_keys.create("late", space="work", ttl_days=MOMENT_DAYS)
     lines = run("token", "list").out.splitlines()
     assert lines[0].split() == [
         *("NAME", "ACCESS", "SPACE", "SESSION", "MADE", "USED", "EXPIRES", "ID"),
@@ -66,11 +67,11 @@ def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStor
 
 
 def test_a_token_is_revoked_by_name(run: Run, library: byheart.MemoryStore) -> None:
-    secret = library.create_token("laptop").secret
+    secret = library.api_keys.create("laptop").secret
     ran = run("token", "revoke", "laptop")
     assert ran.code == 0
     assert ran.out.startswith("✓  revoked  laptop  tok_")
-    assert library.check_token(secret) is None
+    assert library.api_keys.check(secret) is None
 
 
 def test_what_goes_wrong_is_said_with_a_hint(run: Run) -> None:

@@ -82,7 +82,7 @@ def test_doctor_finds_a_sound_store_sound(
     assert ran.code == 0
     assert all(line.startswith("✓  ") for line in ran.out.splitlines())
     checks = [each["check"] for each in run("doctor", "--json").json]
-    assert checks == [finding.check for finding in library.doctor()]
+    assert checks == [finding.check for finding in library.admin.doctor()]
 
 
 def test_doctor_fails_with_hints_and_mends_what_it_can(

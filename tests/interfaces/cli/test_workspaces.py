@@ -257,7 +257,7 @@ def test_watch_keeps_a_folder_fresh_until_ctrl_c(
 def test_a_second_watch_says_that_it_stands_by(home: Path, run: Run, notes: Path) -> None:
     run("index", "notes")
     with byheart.open() as store:
-        number = store.workspaces()[0].workspace_no
+        number = store.workspaces.list()[0].workspace_no
         assert store._storage.workspaces.claim(number, "elsewhere/4711/1", 20)
     watcher = start_program("watch", "notes", stderr=subprocess.PIPE, env=dict(os.environ))
     try:

@@ -53,7 +53,7 @@ def transcript(tmp_path: Path) -> Path:
 
 def kept(path: Path, session_id: str = SESSION) -> list[tuple[str, str]]:
     with byheart.open(path, embedding_provider="hash") as store:
-        return [(turn.role, turn.content) for turn in store.transcript(session_id).turns]
+        return [(turn.role, turn.content) for turn in store.sessions.transcript(session_id).turns]
 
 
 def save(path: Path, *texts: str, **about: Any) -> list[str]:
@@ -83,7 +83,7 @@ def test_control_marks_are_broken_in_what_goes_into_a_prompt(react: React, path:
     with byheart.open(path, embedding_provider="hash") as store:
         store.pin(pinned)
         store.log("earlier", "user", "the deploy key", task_code=project_of(CWD))
-        store.summarize("earlier", f"The deploy key was moved {marks}")
+        store.sessions.summarize("earlier", f"The deploy key was moved {marks}")
     started = react("SessionStart", source="startup")
     answered = react("UserPromptSubmit", prompt="where is the deploy key of the shop?")
     for text, least in ((started, 2), (answered, 1)):
@@ -234,7 +234,7 @@ def test_one_long_session_does_not_hide_the_others(react: React, path: Path) -> 
     about = {"agent_id": "claude-code", "task_code": project_of(CWD)}
     with byheart.open(path, embedding_provider="hash") as store:
         store.log("old", "user", "where does the basket live?", **about)
-        store.summarize("old", "The basket lives in the session.")
+        store.sessions.summarize("old", "The basket lives in the session.")
         store.log_many(
             [
                 {"session_id": "long", "role": "user", "content": f"step {n}", **about}
@@ -399,7 +399,7 @@ def test_a_secret_that_reaches_beyond_the_title_is_no_part_of_it(react: React, p
         tool_response="some output",
     )
     with byheart.open(path, embedding_provider="hash") as store:
-        [turn] = store.transcript(SESSION).turns
+        [turn] = store.sessions.transcript(SESSION).turns
     assert turn.title is not None
     assert KEY[:12] not in turn.title
     assert len(turn.title) <= 201
@@ -439,7 +439,7 @@ def test_what_is_told_of_earlier_sessions_is_not_learned_again(react: React, pat
     fact = "The turbine firmware ships on the ninth of June with a new bootloader."
     with byheart.open(path, embedding_provider="hash") as store:
         store.log("old", "user", "when does the turbine ship?", task_code=project_of(CWD))
-        store.summarize("old", fact)
+        store.sessions.summarize("old", fact)
     assert fact in (react("SessionStart", source="startup") or "")
     react("Stop", last_assistant_message=fact)
     assert kept(path) == [("assistant", fact)]
@@ -452,7 +452,7 @@ def test_a_summary_that_an_agent_wrote_stays(react: React, path: Path, transcrip
     with byheart.open(path, embedding_provider="hash") as store:
         [made] = store.list(kind="session_summary").memories
         assert "basket" in made.content
-        store.summarize(SESSION, "The basket is fixed.", who="agent")
+        store.sessions.summarize(SESSION, "The basket is fixed.", who="agent")
     react("SessionEnd", transcript_path=str(transcript))
     with byheart.open(path, embedding_provider="hash") as store:
         assert store.get(made.memory_id).content == "The basket is fixed."

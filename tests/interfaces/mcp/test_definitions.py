@@ -11,14 +11,13 @@ from byheart.interfaces.mcp.definitions import make_definitions
 from byheart.interfaces.mcp.reference import tools_json
 from byheart.interfaces.mcp.tools import INSTRUCTIONS, TOOLS, load_definitions
 from byheart.interfaces.operations import OPERATIONS
+from byheart.model.compat_names import COMPAT_NAMES
 
 # What a tool does not offer of its verb, and why.
 LEFT_OUT = {
     "space": "the server is bound to one, so that no text can talk a model into another",
     "who": "the client's own name is written down",
-    "topK": "another name of limit",
-    "source": "another name of mode",
-    "similarity_threshold": "drops nothing",
+    **{each.name: each.note for names in COMPAT_NAMES.values() for each in names},
     "fusion": "the default is the better one",
     "include_task": "for hooks, which know the task; a model searches by task_code",
 }

@@ -38,7 +38,7 @@ class Served:
     process: subprocess.Popen[bytes]
 
     def token(self, name: str, **given: Any) -> str:
-        return self.store.create_token(f"{name}-{uuid.uuid4().hex}", **given).secret
+        return self.store.api_keys.create(f"{name}-{uuid.uuid4().hex}", **given).secret
 
     @asynccontextmanager
     async def connect(self, secret: str) -> AsyncIterator[ClientSession]:

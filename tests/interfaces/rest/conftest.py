@@ -123,7 +123,7 @@ def serve(open_store: OpenStore, tmp_path: Path) -> Iterator[Serve]:
             url = stack.enter_context(running(opened, settings, mounts))
 
             def client(name: str = "tester", **token: Any) -> httpx2.Client:
-                secret = opened.create_token(name, **token).secret
+                secret = opened.api_keys.create(name, **token).secret
                 headers = {"Authorization": f"Bearer {secret}"}
                 return stack.enter_context(make_client(url, headers=headers))
 
@@ -150,7 +150,7 @@ def shared_client(
     folder = tmp_path_factory.mktemp("served")
     given = {"files_dir": folder / "files", "max_requests_per_minute": 0}
     settings = load_settings(given, environ={}, config_path=folder / "none")
-    headers = {"Authorization": f"Bearer {shared_store.create_token('tester').secret}"}
+    headers = {"Authorization": f"Bearer {shared_store.api_keys.create('tester').secret}"}
     with (
         running(shared_store, settings) as url,
         make_client(url, headers=headers) as client,

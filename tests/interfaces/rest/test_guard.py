@@ -73,7 +73,7 @@ def test_a_wrong_token_is_401(stranger: httpx2.Client, authorization: str) -> No
 def test_a_revoked_token_is_refused_at_once(server: Server) -> None:
     client = server.client("brief")
     assert client.get("/status").status_code == 200
-    server.store.revoke_token("brief")
+    server.store.api_keys.revoke("brief")
     assert client.get("/status").status_code == 401
 
 
@@ -180,7 +180,7 @@ def test_a_token_cannot_name_another_space(server: Server, secret: str) -> None:
 def test_requests_of_another_space_are_not_in_the_metrics(server: Server) -> None:
     for _ in range(3):
         server.client("o", space="other").post("/recall", json={"query": "x"})
-        server.store.revoke_token("o")
+        server.store.api_keys.revoke("o")
     assert 'route="/recall"' not in server.client().get("/metrics").text
 
 

@@ -77,7 +77,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, requ
     )
     with byheart.open(settings=chosen) as store:
         store.save(REPORT, session_id="s1", entities=["March"])
-        secret = store.create_token("schemathesis").secret
+        secret = store.api_keys.create("schemathesis").secret
         with running(store, chosen) as url, requests.Session() as session:
             session.trust_env = False  # no proxy is asked for on the way to this machine
             session.headers["Authorization"] = f"Bearer {secret}"

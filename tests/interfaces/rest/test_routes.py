@@ -254,7 +254,7 @@ def test_turns_are_logged_one_or_several_at_a_time_and_read_again(
     logged = client.post("/sessions/chat%2F7/log", json=several).json()
     assert [each["status"] for each in logged] == ["created", "created"]
     transcript = client.get("/sessions/chat%2F7/transcript?limit=2&latest=true").json()
-    assert transcript == to_wire(server.store.transcript("chat/7", limit=2, latest=True))
+    assert transcript == to_wire(server.store.sessions.transcript("chat/7", limit=2, latest=True))
     assert [each["content"] for each in transcript["turns"]] == ["Hi", "?"]
     assert len(client.get("/sessions/chat%2F7/transcript?role=user").json()["turns"]) == 2
     elsewhere = {"items": [{"role": "user", "content": "a", "session_id": "other"}]}
@@ -287,15 +287,15 @@ def test_sessions_entities_status_and_stats_answer_what_the_library_answers(
 ) -> None:
     server.store.save("PostgreSQL is down.", entities=["PG"])
     store = server.store
-    assert client.get("/sessions?limit=5").json() == to_wire(store.sessions(limit=5))
-    assert client.get("/entities?prefix=P").json() == to_wire(store.entities(prefix="P"))
+    assert client.get("/sessions?limit=5").json() == to_wire(store.sessions.list(limit=5))
+    assert client.get("/entities?prefix=P").json() == to_wire(store.entities.list(prefix="P"))
     # Where the store lies, and what it takes with all its spaces, is not told to a token of one.
     status = to_wire(store.status())
     for withheld in ("store", "spaces", "size_bytes", "index_bytes"):
         del status[withheld]
     assert client.get("/status").json() == status
     stats = client.get("/stats").json()
-    assert set(stats) == set(to_wire(store.stats())) - {"store", "sizes"}
+    assert set(stats) == set(to_wire(store.admin.stats())) - {"store", "sizes"}
     assert str(server.settings.db_path) not in str(stats)
     renamed = client.post("/entities/rename", json={"name": "PG", "new_name": "PostgreSQL"})
     assert (renamed.json()["name"], renamed.json()["aliases"]) == ("PostgreSQL", ["PG"])
@@ -319,7 +319,7 @@ def test_cleanup_and_dedupe_only_propose_unless_told(
 ) -> None:
     proposed = client.post("/cleanup", json={"days_old": 0}).json()
     assert (proposed["dry_run"], proposed["count"]) == (True, 1)
-    assert client.post("/dedupe").json() == to_wire(server.store.dedupe())
+    assert client.post("/dedupe").json() == to_wire(server.store.admin.dedupe())
     assert server.store.status().index.memories == 1
 
 

@@ -36,7 +36,7 @@ class Process:
     def client(self) -> httpx2.Client:
         """Make a token and ask with it."""
         with byheart.open(self.store, embedding_provider="hash") as store:
-            secret = store.create_token(os.urandom(4).hex()).secret
+            secret = store.api_keys.create(os.urandom(4).hex()).secret
         headers = {"Authorization": f"Bearer {secret}"}
         return make_client(self.url, headers=headers)
 

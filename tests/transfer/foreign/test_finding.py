@@ -369,7 +369,10 @@ def test_a_line_without_end_does_not_fill_the_memory(
         ],
     )
     imported = store.import_(path, on_error="skip")
-    assert [turn.content for turn in store.transcript(SESSION).turns] == ["before it", "behind it"]
+    assert [turn.content for turn in store.sessions.transcript(SESSION).turns] == [
+        "before it",
+        "behind it",
+    ]
     assert [each.place for each in imported.skipped] == [f"{path} line 2"]
     assert "too long" in imported.skipped[0].reason
 
@@ -492,7 +495,7 @@ def test_what_a_conversation_with_chatgpt_holds_besides_texts_is_counted(
     for dry_run in (True, False):
         imported = store.import_(path, dry_run=dry_run)
         assert imported.left_out == {"image": 2, "audio": 1, "attachment": 1}
-    assert [turn.content for turn in store.transcript("conv-2").turns] == ["what I said"]
+    assert [turn.content for turn in store.sessions.transcript("conv-2").turns] == ["what I said"]
 
 
 PICTURE_AND_WORDS = [{"type": "image", "source": {}}, {"type": "text", "text": "see?"}]
@@ -519,7 +522,7 @@ def test_what_an_agent_wrote_at_a_compaction_is_context_and_no_running_summary(
     store: MemoryStore, tmp_path: Path
 ) -> None:
     store.import_(samples.write_claude_code(tmp_path))
-    left = store.resume(SESSION)
+    left = store.sessions.resume(SESSION)
     assert left.context is not None
     assert left.context.content.startswith("The conversation so far")
     assert left.summary is None

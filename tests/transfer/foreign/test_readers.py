@@ -28,7 +28,7 @@ OpenStore = Callable[..., MemoryStore]
 
 
 def said(store: MemoryStore, session_id: str) -> list[tuple[str, str]]:
-    return [(turn.role, turn.content) for turn in store.transcript(session_id).turns]
+    return [(turn.role, turn.content) for turn in store.sessions.transcript(session_id).turns]
 
 
 def elements(stream: BinaryIO, head: bytes = b"[", *lists: str) -> Iterator[Element]:
@@ -48,7 +48,7 @@ def test_a_transcript_of_claude_code_is_a_session_in_order(
     imported = store.import_(samples.write_claude_code(tmp_path))
     roles = [role for role, _ in said(store, SESSION)]
     assert roles == ["user", "assistant", "tool", "user", "assistant", "user", "user"]
-    turns = store.transcript(SESSION).turns
+    turns = store.sessions.transcript(SESSION).turns
     assert turns[0].content == "Why does the basket lose items when two tabs are open?"
     assert turns[0].created_at == datetime(2026, 3, 1, 9, 1, tzinfo=UTC)
     assert [turn.title for turn in turns[:2]] == ["Why the basket loses items", None]
@@ -135,7 +135,7 @@ def test_a_rollout_of_codex_holds_each_message_once(store: MemoryStore, tmp_path
         ("tool", "port = 7411 # [redacted: github]\n"),
         ("assistant", "The mill listens on port 7411."),
     ]
-    assert store.transcript(ROLLOUT).turns[1].title == "exec_command: grep port mill.toml"
+    assert store.sessions.transcript(ROLLOUT).turns[1].title == "exec_command: grep port mill.toml"
     assert imported.left_out == {"meta": 2, "record": 3, "thinking": 1}
 
 
@@ -154,7 +154,9 @@ def test_a_rollout_of_an_early_codex_is_read_too(store: MemoryStore, tmp_path: P
     )
     assert store.import_(path).format == "codex"
     assert said(store, "early") == [("user", "Which port is it?")]
-    assert store.transcript("early").turns[0].created_at == datetime(2025, 6, 1, tzinfo=UTC)
+    assert store.sessions.transcript("early").turns[0].created_at == datetime(
+        2025, 6, 1, tzinfo=UTC
+    )
 
 
 # --- ChatGPT and Claude ---------------------------------------------------------------------------
@@ -169,7 +171,7 @@ def test_of_a_conversation_with_chatgpt_the_branch_that_is_shown_comes(
         ("tool", "12 hours"),
         ("assistant", "Let it rise 12 hours."),
     ]
-    first, output, _ = store.transcript("conv-1").turns
+    first, output, _ = store.sessions.transcript("conv-1").turns
     assert first.created_at == datetime.fromtimestamp(1_750_000_001.5, UTC)
     assert (first.title, output.title) == ("Sourdough", "python")
     assert output.created_at == first.created_at  # it has no time of its own

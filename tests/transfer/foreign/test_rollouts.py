@@ -36,7 +36,7 @@ def test_a_rollout_that_goes_on_from_another_is_a_session_of_its_own(
     store.import_(lines(tmp_path / "rollout.jsonl", [*begins, said]), format="codex", embed=False)
     [turn] = store.list(session_id=OWN, include_global=False).memories
     assert (turn.content, turn.task_code) == ("Which port does the mill listen on?", project)
-    assert store.transcript(EARLIER).total == 0
+    assert store.sessions.transcript(EARLIER).total == 0
 
 
 def test_a_rollout_that_does_not_say_so_is_named_by_its_file(
@@ -46,4 +46,4 @@ def test_a_rollout_that_does_not_say_so_is_named_by_its_file(
     said = codex_message("user", 1, "Which port does the mill listen on?")
     for name in (f"rollout-2026-04-02T10-00-00-{uuid}.jsonl", "notes.jsonl"):
         store.import_(lines(tmp_path / name, [said]), format="codex", embed=False)
-    assert {each.session_id for each in store.sessions()} == {uuid, "notes"}
+    assert {each.session_id for each in store.sessions.list()} == {uuid, "notes"}

@@ -46,7 +46,7 @@ def test_turns_behind_one_that_is_there_in_other_words_are_kept(
         ],
     )
     imported = store.import_(path)
-    texts = [turn.content for turn in store.transcript(SESSION).turns]
+    texts = [turn.content for turn in store.sessions.transcript(SESSION).turns]
     assert texts == ["asked before it", "what was put out", "asked behind it"]
     assert (imported.imported, imported.unchanged) == (3, 1)
 
@@ -81,7 +81,7 @@ def test_a_secret_of_a_command_is_not_kept_in_a_title(store: MemoryStore, tmp_pa
         [claude_line("assistant", 1, [call]), claude_line("user", 2, [tool_result(1, "put out")])],
     )
     store.import_(path)
-    [turn] = store.transcript(SESSION).turns
+    [turn] = store.sessions.transcript(SESSION).turns
     assert turn.title is not None
     assert turn.title.startswith("Bash: echo x")
     assert samples.KEY[:10] not in turn.title
@@ -139,7 +139,7 @@ def test_outputs_of_a_message_of_claude_are_told_apart_though_they_have_no_ids(
     talk = {"uuid": "c", "name": "Rows", "chat_messages": [message]}
     path = document(tmp_path / "conversations.json", [talk])
     first, second = store.import_(path), store.import_(path)
-    assert [turn.content for turn in store.transcript("c").turns] == ["12 rows", "34 rows"]
+    assert [turn.content for turn in store.sessions.transcript("c").turns] == ["12 rows", "34 rows"]
     assert (first.imported, second.unchanged) == (2, 2)
 
 

@@ -30,7 +30,7 @@ def bench_command(ctx: click.Context, questions: int, k: int, seed: int) -> None
     """
     invocation: Invocation = ctx.obj
     with open_store(invocation) as store:
-        bench = store.bench(questions, k, seed)
+        bench = store.admin.bench(questions, k, seed)
     if invocation.json:
         print_json(bench)
     else:

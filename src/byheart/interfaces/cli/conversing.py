@@ -139,7 +139,7 @@ def _read_turn(invocation: Invocation, text: Sequence[str]) -> str:
 def transcript_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
     """Print what was said in a session, in order."""
     with open_store(invocation) as store:
-        found = store.transcript(session_id, **given)
+        found = store.sessions.transcript(session_id, **given)
         known = bool(found.total) or _is_known(store, session_id)
     if invocation.json:
         print_json(found)
@@ -205,7 +205,7 @@ def summarize_command(
     """
     given = read_content(invocation, text) if text else None
     with open_embedding_store(invocation) as store:
-        summary = store.summarize(session_id, given, who)
+        summary = store.sessions.summarize(session_id, given, who)
     if invocation.json:
         print_json(summary)
         return

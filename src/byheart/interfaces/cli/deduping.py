@@ -52,7 +52,7 @@ def dedupe_command(invocation: Invocation, /, **given: Any) -> None:
     or a "not" are left out. Read before you --apply: two texts can be near and yet contradict.
     """
     with open_store(invocation) as store:
-        answer = store.dedupe(**given)
+        answer = store.admin.dedupe(**given)
     if invocation.json:
         print_json(answer)
         return
@@ -113,7 +113,7 @@ def merge_command(
     byheart restore.
     """
     with open_store(invocation) as store:
-        merged = store.merge(keep, others, reason=reason, who=who)
+        merged = store.admin.merge(keep, others, reason=reason, who=who)
     if invocation.json:
         print_json(merged)
         return

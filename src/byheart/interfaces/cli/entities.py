@@ -53,7 +53,7 @@ def list_entities(invocation: Invocation, /, **given: Any) -> None:
 def rename_entity(invocation: Invocation, /, name: str, new_name: str) -> None:
     """Give an entity another name; the old spelling goes on meaning it."""
     with open_store(invocation) as store:
-        _show(invocation, store.rename_entity(name, new_name))
+        _show(invocation, store.entities.rename(name, new_name))
 
 
 @entities_command.command(
@@ -68,12 +68,12 @@ def merge_entities(invocation: Invocation, /, names: tuple[str, ...], into: str)
     What is saved later under an old spelling counts as the same entity too.
     """
     with open_store(invocation) as store:
-        _show(invocation, store.merge_entities(names, into))
+        _show(invocation, store.entities.merge(names, into))
 
 
 def _list(invocation: Invocation, given: dict[str, Any]) -> None:
     with open_store(invocation) as store:
-        found = store.entities(**given)
+        found = store.entities.list(**given)
     if invocation.json:
         print_json(found)
         return

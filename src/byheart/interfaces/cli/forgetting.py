@@ -118,11 +118,11 @@ def cleanup_command(
     invocation: Invocation = ctx.obj
     about = {"hard": hard, "who": who, **_given_filters(ctx, given)}
     with open_store(invocation) as store:
-        done = store.cleanup(days_old, **about)
+        done = store.admin.cleanup(days_old, **about)
         if done.count and not dry_run:
             if not agreed(invocation, store, done, yes):
                 return
-            done = store.cleanup(days_old, dry_run=False, **about)
+            done = store.admin.cleanup(days_old, dry_run=False, **about)
     show_end(ctx, done)
 
 

@@ -27,7 +27,7 @@ def open_embedding_store(invocation: Invocation, *, create: bool = False) -> Mem
     settings = settings_of(invocation)
     check_store(settings, create=create)
     store = byheart.open(settings=settings)
-    if not store.uses_earlier_model():  # otherwise only reembed needs the configured model
+    if not store.admin.uses_earlier_model():  # otherwise only reembed needs the configured model
         get_missing_model(invocation, settings)
     return store
 

@@ -269,7 +269,7 @@ def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
     The copy is a store like any other: look at it with --db PATH, or put it in the store's place.
     """
     with _spelled(), open_store(invocation) as store:
-        backup = store.backup(path, overwrite=overwrite)
+        backup = store.admin.backup(path, overwrite=overwrite)
     if invocation.json:
         print_json(backup)
     else:

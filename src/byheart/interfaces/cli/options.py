@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
+from byheart.model.compat_names import other_flags
 from byheart.model.field_types import Flag as Described
 from byheart.model.fields import BY_NAME, FILTERS, KINDS, arrange
 from byheart.transfer.decoding import decode
@@ -120,7 +121,7 @@ def page(limit: int) -> Decorator[Any]:
     """Add `--limit` and `--offset` to a verb."""
     return together(
         flag(
-            *("--limit", "-n", "--top-k", "limit"),
+            *("--limit", "-n", *other_flags("limit"), "limit"),
             type=int,
             default=limit,
             show_default=True,

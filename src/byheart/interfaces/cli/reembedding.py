@@ -38,7 +38,7 @@ def reembed_command(invocation: Invocation, rollback: bool, keep_old: bool) -> N
     with open_store(invocation) as store, Bar("embedding") as bar:
         watch = _Watch(bar)
         try:
-            done = store.reembed(on_progress=watch.show, rollback=rollback, keep_old=keep_old)
+            done = store.admin.reembed(on_progress=watch.show, rollback=rollback, keep_old=keep_old)
         except KeyboardInterrupt:
             bar.close()
             remark(

@@ -35,6 +35,7 @@ from byheart.model import (
     SearchAnswer,
     SectionHit,
 )
+from byheart.model.compat_names import other_flags
 
 
 @click.command(
@@ -52,7 +53,7 @@ from byheart.model import (
 @click.argument("query", nargs=-1)
 @page(limit=10)
 @flag(
-    *("--mode", "-m", "--source", "mode"),
+    *("--mode", "-m", *other_flags("mode"), "mode"),
     type=click.Choice(MODES),
     default="hybrid",
     show_default=True,
@@ -75,7 +76,7 @@ from byheart.model import (
     show_default=True,
     help="How hybrid unites its legs.",
 )
-@flag("--similarity-threshold", type=float, metavar="0-1", help="Accepted; drops no result.")
+@flag(*other_flags(None), type=float, metavar="0-1", help="Accepted; drops no result.")
 @filters
 @click.pass_obj
 def search_command(

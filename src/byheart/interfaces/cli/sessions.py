@@ -57,7 +57,7 @@ def list_sessions(invocation: Invocation, /, **given: Any) -> None:
 
 def _list(invocation: Invocation, given: dict[str, Any]) -> None:
     with open_store(invocation) as store:
-        sessions = store.sessions(**given)
+        sessions = store.sessions.list(**given)
     if invocation.json:
         print_json(sessions)
         return
@@ -98,7 +98,7 @@ def _list(invocation: Invocation, given: dict[str, Any]) -> None:
 def session_stats(invocation: Invocation, /, session_id: str | None) -> None:
     """Count what a session holds, or all sessions together."""
     with open_store(invocation) as store:
-        stats = store.session_stats(session_id)
+        stats = store.sessions.stats(session_id)
     if invocation.json:
         print_json(stats)
     elif not stats.total_memories:
@@ -154,14 +154,14 @@ def forget_session(
     """
     invocation: Invocation = ctx.obj
     with open_store(invocation) as store:
-        done = store.forget_session(session_id, hard, **given)
+        done = store.sessions.forget(session_id, hard, **given)
         if not done.count and not invocation.json:
             click.echo(unknown_session(session_id))
             return
         if done.count and not dry_run:
             if not agreed(invocation, store, done, yes):
                 return
-            done = store.forget_session(session_id, hard, dry_run=False, **given)
+            done = store.sessions.forget(session_id, hard, dry_run=False, **given)
     show_end(ctx, done)
 
 
@@ -172,7 +172,7 @@ def forget_session(
 def restore_session(invocation: Invocation, /, session_id: str, who: str) -> None:
     """Show again what was forgotten last of a session, all that went at one time."""
     with open_store(invocation) as store:
-        restored = store.restore_session(session_id, who)
+        restored = store.sessions.restore(session_id, who)
     if invocation.json:
         print_json(restored)
     elif not restored.count:
@@ -206,7 +206,7 @@ def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> 
     input_prompt, report and working_memory.
     """
     with open_store(invocation) as store:
-        resumed = store.resume(session_id, **given)
+        resumed = store.sessions.resume(session_id, **given)
     if invocation.json:
         print_json(resumed)
     elif not resumed.found:
@@ -256,9 +256,9 @@ def promote_command(invocation: Invocation, /, **given: Any) -> None:
     says in its metadata where it is from.
     """
     with open_embedding_store(invocation) as store:
-        promoted = store.promote(**given)
+        promoted = store.sessions.promote(**given)
         name = promoted.session_id
-        unknown = name is not None and not store.session_stats(name).total_memories
+        unknown = name is not None and not store.sessions.stats(name).total_memories
     if invocation.json:
         print_json(promoted)
     elif unknown and name is not None:

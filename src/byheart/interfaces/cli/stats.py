@@ -37,7 +37,7 @@ def stats_command(invocation: Invocation, reset: bool) -> None:
     Queries, saves and index work are counted over all processes that use the store.
     """
     with open_store(invocation) as store:
-        stats = store.stats(reset=reset)
+        stats = store.admin.stats(reset=reset)
     if invocation.json:
         print_json(stats)
         return

@@ -49,7 +49,7 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
     Only a hash of the secret is kept.
     """
     with byheart.open(settings=settings_of(invocation)) as store:
-        created = store.create_token(**given)
+        created = store.api_keys.create(**given)
     if invocation.json:
         print_json(created)
     elif sys.stdout.isatty():
@@ -65,7 +65,7 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
 def list_tokens(invocation: Invocation) -> None:
     """List the tokens of all spaces, or of --space, oldest first."""
     with open_store(invocation) as store:
-        tokens = store.tokens(invocation.space)
+        tokens = store.api_keys.list(invocation.space)
     if invocation.json:
         print_json(tokens)
         return
@@ -109,7 +109,7 @@ def revoke_token(invocation: Invocation, /, token: str) -> None:
     Every server notices at once. A secret that got about can be given instead of a name.
     """
     with open_store(invocation) as store:
-        revoked = store.revoke_token(token)
+        revoked = store.api_keys.revoke(token)
     if invocation.json:
         print_json(revoked)
     else:

@@ -103,7 +103,7 @@ def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool)
     with open_store(invocation) as store:
         if fix:
             _embed_pending(invocation, store)
-        findings = store.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
+        findings = store.admin.doctor(fix=fix, rebuild=rebuild, optimize=optimize)
     # The interface checks the clients, because they belong to the machine, not to the store.
     findings += tuple(examine_clients(this_machine()))
     if invocation.json:
@@ -123,7 +123,7 @@ def _embed_pending(invocation: Invocation, store: MemoryStore) -> None:
         get_missing_model(invocation, settings_of(invocation))
     try:
         with Bar("embedding") as bar:
-            store.embed_pending(
+            store.admin.embed_pending(
                 lambda made: bar.show(made, max(made, total), f"{made:,} of {total:,} chunks")
             )
     except ByheartError:

@@ -78,7 +78,7 @@ def _index(invocation: Invocation, path: str | None, prune: bool, embed: bool) -
     reports: list[Indexed] = []
     whole = True
     with open_embedding_store(invocation, create=path is not None) as store:
-        paths = [path] if path is not None else [each.root for each in store.workspaces()]
+        paths = [path] if path is not None else [each.root for each in store.workspaces.list()]
         if not paths:
             raise InvalidInput("no folder was indexed yet", "name one: byheart index PATH")
         for each in paths:
@@ -229,7 +229,7 @@ def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
     meant = folder if path is None else whole_path(named)
     try:
         with open_store(invocation) as store:
-            around = innermost(store.workspaces(), meant)
+            around = innermost(store.workspaces.list(), meant)
     except StoreUnreachable:  # nothing is indexed yet, but the question is still valid
         return named
     return named if around is None else Path(around.root)
@@ -239,7 +239,7 @@ def _drop(invocation: Invocation, path: str | None) -> None:
     if path is None:
         raise click.UsageError("name the folder to let go of: byheart index PATH --drop")
     with open_store(invocation) as store:
-        forgotten = store.drop_workspace(path)
+        forgotten = store.workspaces.drop(path)
     if invocation.json:
         print_json({"forgotten": forgotten})
     else:
@@ -260,7 +260,7 @@ def watch_command(invocation: Invocation, paths: Sequence[str]) -> None:
     another process watches a folder already, this one stands by.
     """
     with open_embedding_store(invocation, create=bool(paths)) as store:
-        chosen = list(paths) or [each.root for each in store.workspaces()]
+        chosen = list(paths) or [each.root for each in store.workspaces.list()]
         if not chosen:
             raise InvalidInput("no folder was indexed yet", "name one: byheart watch PATH")
         _watch(invocation, store, chosen)
@@ -272,7 +272,7 @@ def _watch(invocation: Invocation, store: MemoryStore, paths: Sequence[str]) -> 
 
     def watch(path: str) -> None:
         try:
-            store.watch(
+            store.workspaces.watch(
                 path,
                 stop,
                 lambda report: _tell(invocation, report),

@@ -38,7 +38,7 @@ def start_session(situation: Situation) -> None:
             told = quote_summary(summary)
             if len(text) + len(told) <= LONGEST_ANSWER_CHARS:
                 text = (text or PREAMBLE) + told
-                store.note_shown(summary.memory_id, event.session_id)
+                store.sessions.note_shown(summary.memory_id, event.session_id)
         situation.answer.say(text)
 
 
@@ -55,14 +55,14 @@ def _what_stays(store: MemoryStore, event: Event, budget: int) -> str:
 def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
     if event.project is None:
         return
-    latest = (each.session_id for each in store.sessions(limit=_LOOKED_AT))
+    latest = (each.session_id for each in store.sessions.list(limit=_LOOKED_AT))
     others = (name for name in dict.fromkeys(latest) if name and name != event.session_id)
     of_project = (name for name in others if _is_of(store, name, event.project))
     for session_id in islice(of_project, _EARLIER_SESSIONS):
         summary = summary_of(store, session_id)
         if summary is None:  # an imported session has no summary yet
             with contextlib.suppress(ByheartError):
-                store.summarize(session_id, who="byheart")
+                store.sessions.summarize(session_id, who="byheart")
                 summary = summary_of(store, session_id)
         if summary is not None:
             yield summary
@@ -96,7 +96,7 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
         else:
             situation.answer.say("")
         # The prompt may be saved already, if the transcript that contains it was read before.
-        last = store.transcript(event.session_id, limit=1, latest=True).turns
+        last = store.sessions.transcript(event.session_id, limit=1, latest=True).turns
         is_there = bool(last) and (last[0].role, last[0].content) == ("user", prompt)
         if embedding and not is_there:
             keep_said(store, event, "user", prompt)
@@ -105,8 +105,10 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
 def _retrieved(store: MemoryStore, situation: Situation, prompt: str, *, embedding: bool) -> str:
     """Retrieve passages that answer a prompt and are not yet in the model's context."""
     event, settings = situation.event, situation.settings
-    compacted = store.transcript(event.session_id, limit=1, latest=True, kind=_COMPACTION).turns
-    began = compacted or store.transcript(event.session_id, limit=1).turns
+    compacted = store.sessions.transcript(
+        event.session_id, limit=1, latest=True, kind=_COMPACTION
+    ).turns
+    began = compacted or store.sessions.transcript(event.session_id, limit=1).turns
     answer = store.remind(
         event.session_id,
         prompt[:_LONGEST_QUESTION],

@@ -55,21 +55,23 @@ def sum_up(situation: Situation) -> None:
         # A summary that an agent wrote stays until an agent writes a new one.
         if held is None or held.metadata.get("extracted"):
             with contextlib.suppress(NotFound):
-                store.summarize(event.session_id, who="byheart")
+                store.sessions.summarize(event.session_id, who="byheart")
     _make_vectors(situation)
 
 
 def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
     event = situation.event
     if event.transcript is not None and event.transcript.is_file():
-        store.follow(event.transcript, format=CLAUDE_CODE)
+        store.sessions.follow(event.transcript, format=CLAUDE_CODE)
     elif event.transcript is not None:
         note(event.name, f"there is no transcript {event.transcript}")
     # The last message may not be in the transcript yet.
     message = event.text("last_assistant_message").strip()
     if message:
         text = capture(message, situation.settings).text
-        last = store.transcript(event.session_id, limit=1, latest=True, role="assistant").turns
+        last = store.sessions.transcript(
+            event.session_id, limit=1, latest=True, role="assistant"
+        ).turns
         if not last or last[0].content != text:
             keep_said(store, event, "assistant", text)
 
@@ -87,4 +89,4 @@ def _make_vectors(situation: Situation) -> None:
         situation.store(embedding=True) as store,
     ):
         go_on(0)
-        store.embed_pending(go_on, _EMBEDDED_AT_ONCE)
+        store.admin.embed_pending(go_on, _EMBEDDED_AT_ONCE)

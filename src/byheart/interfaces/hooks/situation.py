@@ -50,7 +50,9 @@ Reaction = Callable[[Situation], None]
 
 def keep_said(store: MemoryStore, event: Event, role: str, text: str) -> None:
     """Log a turn under the name that it will have when the transcript is read."""
-    said = store.transcript(event.session_id, limit=_MOST_TURNS, latest=True, role=role).turns
+    said = store.sessions.transcript(
+        event.session_id, limit=_MOST_TURNS, latest=True, role=role
+    ).turns
     taken = {turn.client_id for turn in said}
     names = (name_turn(role, text, number) for number in range(_MOST_REPETITIONS))
     for name in filterfalse(taken.__contains__, names):

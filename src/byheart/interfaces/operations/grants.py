@@ -102,7 +102,7 @@ def _put_ids_for_paths(
     """Replace paths by ids: a path may name another memory after it was checked."""
     for name in ("memory_id", "chunk_id"):
         if name in given:
-            found = store.identify(given[name], allowed, given.get("space"))
+            found = store.sessions.identify(given[name], allowed, given.get("space"))
             if found is None:
                 raise _not_in_session(given[name])
             given[name] = found
@@ -113,7 +113,7 @@ def _check_memories(
 ) -> None:
     """Refuse ids of memories outside the session, as if they did not exist."""
     named = [each for name in _NAMES_OF_MEMORIES for each in check_ids(name, given.get(name))]
-    sessions = store.sessions_of(named, given.get("space"))
+    sessions = store.sessions.of(named, given.get("space"))
     for memory_id in named:
         if memory_id not in sessions or sessions[memory_id] not in allowed:
             raise _not_in_session(memory_id)

@@ -8,6 +8,7 @@ from byheart.conversation.context import LARGEST_TOP_K
 from byheart.model import FUSIONS, GRANULARITIES, MODES
 from byheart.model import checks as check
 from byheart.model import schemas as schema
+from byheart.model.compat_names import COMPAT_NAMES, COSINES, CompatName
 from byheart.model.fields import BY_NAME, FIELDS, FILTERS
 from byheart.model.schemas import Schema as Schema
 
@@ -30,7 +31,6 @@ _OF_VERBS: Mapping[str, Schema] = {
         "What to look for: a question or keywords.", maxLength=check.LONGEST_QUERY
     ),
     "limit": schema.whole("How many at most.", 1, check.LARGEST_LIMIT),
-    "topK": schema.whole("Another name of limit.", 1, check.LARGEST_LIMIT),
     "offset": schema.whole("How many to skip first.", 0, check.LARGEST_OFFSET),
     "mode": schema.text("By meaning and keyword, by meaning, or by keyword.", enum=list(MODES)),
     "granularity": schema.text("Passages, sections or whole memories.", enum=list(GRANULARITIES)),
@@ -39,7 +39,6 @@ _OF_VERBS: Mapping[str, Schema] = {
     ),
     "raw": schema.flag("Take the query as SQLite FTS5 syntax."),
     "explain": schema.flag("Tell why each hit stands where it does."),
-    "similarity_threshold": schema.number("Accepted; drops nothing.", -1, 1),
     "fusion": schema.text("How rankings are merged.", enum=list(FUSIONS)),
     "max_tokens": schema.whole("The budget of the answer in tokens.", 1, check.MOST_TOKENS),
     "memory_id": schema.label("The id of a memory, as answers give it."),
@@ -91,10 +90,21 @@ _OWN_FILTERS: Mapping[str, Schema] = {
     name: asked.schema for name, (asked, _) in FILTERS.items() if asked.schema and name in BY_NAME
 }
 
+
+def _describe_compat_name(compat: CompatName) -> Schema:
+    if compat.means is None:
+        return schema.number(compat.note, *COSINES)
+    return {**_OF_VERBS[compat.means], "description": compat.note}
+
+
 # Parameters that accept more or less in one verb than in the others.
 SPECIAL: Mapping[tuple[str, str], Schema] = {
     **{(verb, name): own for verb in _FILTERING_VERBS for name, own in _OWN_FILTERS.items()},
-    ("search", "source"): schema.text("Another name of mode.", enum=list(MODES)),
+    **{
+        (verb, each.name): _describe_compat_name(each)
+        for verb, names in COMPAT_NAMES.items()
+        for each in names
+    },
     ("transcript", "role"): schema.one_or_more(
         "Only of these roles.", {"type": "string", "pattern": schema.SLUG}
     ),

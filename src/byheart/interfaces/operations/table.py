@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
 from byheart.errors import ByheartError, InvalidInput
@@ -36,6 +37,8 @@ class Operation:
     name: str
     needs: Access
     reach: Reach
+    # The place of the verb in `MemoryStore`: `group.verb`, if it is not this operation's name.
+    verb: str = ""
     # The flag that makes this verb write; without it, the verb only reads.
     writes_if: str | None = None
     # The verb that does the same for a list of items.
@@ -65,9 +68,18 @@ class Operation:
         """Return the first line of the verb's docstring."""
         return (inspect.getdoc(self._method) or "").partition("\n")[0]
 
-    @property
+    def bind(self, store: MemoryStore) -> Callable[..., Any]:
+        """Return the verb of a store."""
+        bound: Callable[..., Any] = attrgetter(self.verb or self.name)(store)
+        return bound
+
+    @cached_property
     def _method(self) -> Any:
-        return getattr(MemoryStore, self.name)
+        *groups, name = (self.verb or self.name).split(".")
+        owner: type = MemoryStore
+        for group in groups:
+            owner = get_type_hints(owner)[group]
+        return getattr(owner, name)
 
     @cached_property
     def _hints(self) -> dict[str, Any]:
@@ -85,7 +97,7 @@ class Operation:
     def _parameter(self, name: str, kind: Any, default: Any) -> Parameter:
         return Parameter(
             name,
-            SPECIAL.get((self.name, name), PARAMETERS[name]),
+            SPECIAL.get((self.name, name)) or PARAMETERS[name],
             required=default is _NOT_GIVEN,
             nullable=type(None) in get_args(kind),
             default=None if default is _NOT_GIVEN else default,
@@ -111,32 +123,34 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("supersede", "write", "memory"),
         Operation("forget", "write", "filter"),
         Operation("restore", "write", "memory"),
-        Operation("merge", "write", "memory"),
-        Operation("cleanup", "write", "filter"),
-        Operation("dedupe", "read", "filter", writes_if="apply"),
+        Operation("merge", "write", "memory", "admin.merge"),
+        Operation("cleanup", "write", "filter", "admin.cleanup"),
+        Operation("dedupe", "read", "filter", "admin.dedupe", writes_if="apply"),
         Operation("log", "write", "filter", several="log_many"),
-        Operation("transcript", "read", "filter"),
-        Operation("summarize", "write", "filter"),
+        Operation("transcript", "read", "filter", "sessions.transcript"),
+        Operation("summarize", "write", "filter", "sessions.summarize"),
         Operation("context", "read", "filter"),
         Operation("pin", "write", "memory"),
         Operation("unpin", "write", "memory"),
-        Operation("sessions", "read", "space"),
-        Operation("session_stats", "read", "filter"),
-        Operation("resume", "read", "filter"),
+        Operation("sessions", "read", "space", "sessions.list"),
+        Operation("session_stats", "read", "filter", "sessions.stats"),
+        Operation("resume", "read", "filter", "sessions.resume"),
         # A key for one session may not promote: global memories belong to no session.
-        Operation("promote", "write", "space"),
-        Operation("forget_session", "write", "filter"),
-        Operation("restore_session", "write", "filter"),
-        Operation("entities", "read", "space"),
-        Operation("rename_entity", "write", "space"),
-        Operation("merge_entities", "write", "space"),
+        Operation("promote", "write", "space", "sessions.promote"),
+        Operation("forget_session", "write", "filter", "sessions.forget"),
+        Operation("restore_session", "write", "filter", "sessions.restore"),
+        Operation("entities", "read", "space", "entities.list"),
+        Operation("rename_entity", "write", "space", "entities.rename"),
+        Operation("merge_entities", "write", "space", "entities.merge"),
         Operation(
             "status",
             "read",
             "space",
             withheld=("store", "spaces", "size_bytes", "index_bytes"),
         ),
-        Operation("stats", "read", "space", writes_if="reset", withheld=("store", "sizes")),
+        Operation(
+            "stats", "read", "space", "admin.stats", writes_if="reset", withheld=("store", "sizes")
+        ),
     )
 }
 
@@ -175,7 +189,7 @@ def carry_out(
     store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
 ) -> Any:
     """Call a verb within the grant, for the interface's own use: no field is withheld."""
-    answer = getattr(store, operation.name)(**narrow(store, operation, given, grant))
+    answer = operation.bind(store)(**narrow(store, operation, given, grant))
     return grant.visible(answer) if operation.name == "history" else answer
 
 

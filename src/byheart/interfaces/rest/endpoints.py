@@ -26,6 +26,7 @@ from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
+from byheart.model.compat_names import COMPAT_FIELDS
 from byheart.store import MemoryStore
 
 # Verbs whose answer names the search mode; the metrics count each mode separately.
@@ -95,9 +96,8 @@ class Desk:
         if operation is WRITE_TO_FILE:
             return Outcome(write_json(self._write_file(given, grant)))
         answer = perform(self._store, operation, given, grant)
-        if operation.name == "search":
-            # An alias that callers know from other systems, as `source` is an alias of `mode`.
-            answer["count"] = answer["total_results"]
+        for name, means in COMPAT_FIELDS.get(operation.name, {}).items():
+            answer[name] = answer[means]
         return Outcome(write_json(answer), mode=answer["mode"] if operation.name in _MODES else "")
 
     def _keep(self, entry: RouteEntry, given: Given, grant: Grant) -> Outcome:

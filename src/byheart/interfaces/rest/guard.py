@@ -119,7 +119,7 @@ class TokenGuard:
     def _grant(self, authorization: str, scope: Scope) -> Grant | None:
         # This runs in the event loop: the check takes less time than waking up a thread.
         scheme, _, secret = authorization.partition(" ")
-        token = self._store.check_token(secret.strip()) if scheme.lower() == "bearer" else None
+        token = self._store.api_keys.check(secret.strip()) if scheme.lower() == "bearer" else None
         if token is None:
             return None
         scope["state"]["token"] = token.token_id

@@ -12,6 +12,7 @@ from byheart.interfaces.rest.examples import ANSWERS, BODIES
 from byheart.interfaces.rest.health import Health, Readiness
 from byheart.interfaces.rest.problems import MEDIA_TYPE
 from byheart.interfaces.rest.routes import ROUTES, RouteEntry
+from byheart.model.compat_names import COMPAT_FIELDS
 
 Schema = dict[str, Any]
 _PLACE = "#/components/schemas/"
@@ -203,8 +204,8 @@ def _results(entry: RouteEntry, nouns: dict[str, Schema]) -> Schema:
     schema = describe(verb.result, nouns, _PLACE)
     if verb.withheld:
         _leave_out(verb.withheld, nouns[verb.result.__name__])
-    if verb.name == "search":
-        schema = {"allOf": [schema, _COUNT]}
+    if others := COMPAT_FIELDS.get(verb.name):
+        schema = {"allOf": [schema, _describe_compat_fields(others, nouns[verb.result.__name__])]}
     if verb.name in _SEVERAL_OF:
         several = {"type": "array", "items": schema}
         return {
@@ -231,13 +232,13 @@ def _leave_out(withheld: tuple[str, ...], noun: Schema) -> None:
     noun["required"] = list(noun["properties"])
 
 
-_COUNT: Schema = {
-    "type": "object",
-    "properties": {
-        "count": {"type": "integer", "description": "Another name of total_results."},
-    },
-    "required": ["count"],
-}
+def _describe_compat_fields(others: Mapping[str, str], noun: Schema) -> Schema:
+    """Describe the other names that this interface adds for fields of an answer."""
+    properties = {
+        name: {**noun["properties"][field], "description": f"Another name of {field}."}
+        for name, field in others.items()
+    }
+    return {"type": "object", "properties": properties, "required": list(others)}
 
 
 def _result(description: str, schema: Schema, example: Any = None) -> Schema:

@@ -230,7 +230,7 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
             "network unencrypted: put a proxy with TLS in front, or listen on 127.0.0.1"
         )
     return Listening(
-        f"http://{shown}:{port}", host, port, os.getpid(), len(store.tokens()), warning
+        f"http://{shown}:{port}", host, port, os.getpid(), len(store.api_keys.list()), warning
     )
 
 

@@ -1,0 +1,226 @@
+"""Define the verbs that look after a store: `store.admin`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+from byheart.embedding.reembedding import Reembedder
+from byheart.errors import InvalidInput
+from byheart.memory import duplicates, transactions
+from byheart.model import (
+    Backup,
+    Bench,
+    Dedupe,
+    Finding,
+    Forgotten,
+    Merged,
+    Reembedding,
+    Stats,
+)
+from byheart.model import checks as check
+from byheart.model.requests import FilterFields
+from byheart.upkeep import doctor
+from byheart.verbs import moving
+from byheart.verbs.engine import CHUNKS_PER_BATCH, Engine
+
+Text = str | None
+
+
+class AdminVerbs:
+    """Measure, check, repair, clean up and copy a store."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._storage = engine.storage
+        self._vectorizer = engine.vectorizer
+
+    def stats(self, space: Text = None, reset: bool = False) -> Stats:
+        """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""
+        name, observer = self._engine.space(space), self._engine.observer
+        check.check_bool("reset", reset)
+        stats = observer.stats(self._storage.location, name, self._storage.inventory(name))
+        if reset:
+            observer.reset(name)
+        return stats
+
+    def doctor(
+        self, fix: bool = False, rebuild: bool = False, optimize: bool = False
+    ) -> tuple[Finding, ...]:
+        """Check the store and what it needs; mend what can be derived when asked to."""
+        check.check_bool("fix", fix)
+        if check.check_bool("rebuild", rebuild):
+            self._storage.rebuild()
+        if check.check_bool("optimize", optimize):
+            self._storage.optimize()
+        return doctor.examine(
+            self._storage,
+            self._vectorizer.unavailable,
+            self._vectorizer.remark,
+            self._embed_refused_too if fix else None,
+            self._engine.saver.refused,
+            partial(self._examine_model, fix),
+        )
+
+    def _embed_refused_too(self) -> int:
+        self._engine.saver.ask_again()
+        return self._engine.embed_pending()
+
+    def _examine_model(self, fix: bool) -> Finding | None:
+        # Imported here, because saving and searching do not need to download models.
+        from byheart.embedding.model_library import examine_model
+        from byheart.embedding.model_sources import ModelSources
+
+        settings = self._engine.settings
+        if settings.embedding_provider not in ("auto", "onnx"):
+            return None
+        sources = ModelSources(settings.model_sources, offline=settings.offline)
+        named = (settings.embedding_model, settings.model_path, settings.cache_dir)
+        finding = examine_model(*named, sources, fix=fix)
+        if finding.fixed:
+            self._vectorizer.forget_failures()
+        return finding
+
+    def bench(self, questions: int = 50, k: int = 10, seed: int = 0, space: Text = None) -> Bench:
+        """Ask the store questions made of its own passages, and say whether anything is wrong.
+
+        The same seed makes the same questions while the store does not change. The questions are
+        not counted, and the memories they find do not count as used. The figures are kept, and
+        compared the next time.
+        """
+        # Imported here, because saving and searching do not need the benchmark.
+        from byheart.upkeep.bench import MOST_QUESTIONS, Bencher
+
+        ask = partial(self._engine.asking, remember=False)
+        keeps = self._engine.settings.collect_stats
+        return Bencher(self._storage, self._vectorizer, ask, keeps).run(
+            self._engine.space(space),
+            check.check_int("questions", questions, 1, MOST_QUESTIONS),
+            check.check_int("k", k, 1, check.LARGEST_LIMIT),
+            check.check_int("seed", seed, 0, check.LARGEST_SEED),
+        )
+
+    def cleanup(
+        self,
+        days_old: float = 90,
+        dry_run: bool = True,
+        hard: bool = False,
+        who: str = "cleanup",
+        **filters: Unpack[FilterFields],
+    ) -> Forgotten:
+        """Forget what was neither changed nor recalled for so many days, and what has expired."""
+        return self._engine.forgetter.cleanup(
+            days_old,
+            filters,
+            hard=check.check_bool("hard", hard),
+            dry_run=check.check_bool("dry_run", dry_run),
+            who=check.check_label("who", who),
+        )
+
+    def dedupe(
+        self,
+        threshold: float = 0.95,
+        limit: int = 20,
+        apply: bool = False,
+        who: str = "dedupe",
+        **filters: Unpack[FilterFields],
+    ) -> Dedupe:
+        """Propose which memories of the same kind and session to merge; with `apply`, merge them.
+
+        Pairs whose names, numbers or negations differ are left out, however near they are.
+        """
+        where = self._engine.filter(filters)
+        if where.as_of is not None:
+            raise InvalidInput("as_of is not allowed: what was cannot be merged")
+        return duplicates.dedupe(
+            self._storage,
+            replace(where, superseded=False),
+            check.check_number("threshold", threshold, check.LEAST_THRESHOLD, 1),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            apply=check.check_bool("apply", apply),
+            who=check.check_label("who", who),
+        )
+
+    def merge(
+        self,
+        keep: str,
+        others: str | Sequence[str],
+        reason: Text = None,
+        who: str = "manual",
+        space: Text = None,
+    ) -> Merged:
+        """Keep one memory for several: it gets their tags, entities and accesses, they are hidden.
+
+        `restore` brings back each of the others.
+        """
+        name = check.check_label("keep", keep)
+        ids = check.check_labels("others", [others] if isinstance(others, str) else others)
+        if not ids or name in ids:
+            raise InvalidInput(
+                "others are missing" if not ids else f"{name} cannot be merged into itself",
+                "name the memory to keep, then those to be merged into it",
+            )
+        return transactions.merge(
+            self._storage,
+            name,
+            ids,
+            self._engine.space(space),
+            check.check_label("who", who),
+            check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+        )
+
+    def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
+        """Copy the whole store to one file, as it is at this moment, while it is in use."""
+        return moving.back_up(self._engine, path, overwrite)
+
+    def embed_pending(
+        self,
+        on_progress: Callable[[int], None] | None = None,
+        at_once: int = CHUNKS_PER_BATCH,
+    ) -> int:
+        """Make every vector that is still missing; each batch is kept, so it can be interrupted.
+
+        Texts that the embedder refused are skipped; `doctor(fix=True)` tries them again and lists
+        the refused ones.
+        """
+        show = check.check_callback("on_progress", on_progress)
+        count = check.check_int("at_once", at_once, 1, check.LARGEST_LIMIT)
+        return self._engine.embed_pending(show, count)
+
+    def count_pending(self) -> int:
+        """Count the chunks that wait for their vectors, in all spaces."""
+        return self._storage.count_pending()
+
+    def reembed(
+        self,
+        on_progress: Callable[[int, int], None] | None = None,
+        rollback: bool = False,
+        keep_old: bool = True,
+    ) -> Reembedding:
+        """Make vectors of the model that the settings name beside the old ones, then switch.
+
+        Searches and saves use the old model until then. After an interruption, the next call
+        continues. `rollback` returns to the previous model, as long as its vectors are kept.
+        """
+        check.check_bool("keep_old", keep_old)
+        check.check_callback("on_progress", on_progress)
+        reembedder = Reembedder(self._storage, self._vectorizer)
+        if check.check_bool("rollback", rollback):
+            return reembedder.roll_back(keep_old=keep_old)
+        return reembedder.reembed(on_progress, keep_old=keep_old)
+
+    def uses_earlier_model(self) -> bool:
+        """Say whether the store is searched by another model than the settings name."""
+        return self._vectorizer.remark() is not None
+
+    def prepare(self) -> None:
+        """Load the model and the index, so that the first question does not wait for them."""
+        with self._vectorizer.asking("prepare"):
+            pass
+
+    def unload(self, idle_seconds: float = 0.0) -> None:
+        """Release the model's memory until it is needed again, unless it was used lately."""
+        self._vectorizer.unload(idle_seconds)

@@ -1,0 +1,43 @@
+"""Define the verbs about keys for network access: `store.api_keys`."""
+
+from __future__ import annotations
+
+from byheart.model import CreatedToken, Token
+from byheart.model import checks as check
+from byheart.upkeep.api_keys import Doorkeeper
+from byheart.verbs.engine import Engine
+
+Text = str | None
+
+
+class ApiKeyVerbs:
+    """Create, list, check and revoke API keys."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._doorkeeper = Doorkeeper(engine.storage.tokens)
+
+    def create(
+        self,
+        name: str,
+        access: str = "write",
+        session_id: Text = None,
+        ttl_days: float | None = None,
+        space: Text = None,
+    ) -> CreatedToken:
+        """Create an API key for network access to one space; its secret is shown only this once."""
+        where = self._engine.space(space)
+        return self._doorkeeper.create(name, access, where, session_id, ttl_days)
+
+    def list(self, space: Text = None) -> tuple[Token, ...]:
+        """List the API keys of all spaces, or of one, oldest first, including expired ones."""
+        chosen = check.check_optional_label("space", space)
+        return tuple(self._engine.storage.tokens.list(chosen))
+
+    def revoke(self, key: str) -> Token:
+        """Revoke an API key by its id, name or secret; every process refuses it from now on."""
+        return self._doorkeeper.revoke(key)
+
+    def check(self, secret: str) -> Token | None:
+        """Find the API key of a secret; give `None` if it is unknown, revoked or expired."""
+        return self._doorkeeper.check(secret)

@@ -1,0 +1,192 @@
+"""Answer questions: search, recall, context and reminders."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from byheart.contracts import Reader
+from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
+from byheart.errors import InvalidInput
+from byheart.model import (
+    FUSIONS,
+    GRANULARITIES,
+    MODES,
+    ChunkHit,
+    ContextAnswer,
+    Filter,
+    IndexState,
+    Mode,
+    RecallAnswer,
+    SearchAnswer,
+)
+from byheart.model import checks as check
+from byheart.model.compat_names import translate
+from byheart.model.filters import make_filter
+from byheart.model.requests import ContextFilters
+from byheart.search import RecallRequest, SearchRequest, Weights, find
+from byheart.search import recall as recall_memories
+from byheart.system import clock
+from byheart.verbs.engine import Engine
+
+Given = Mapping[str, Any]
+
+
+def search(engine: Engine, given: Given) -> SearchAnswer:
+    """Find the hits of a query."""
+    started = time.perf_counter()
+    # Check also values that a compatibility name overrules.
+    check.check_choice("mode", given["mode"], MODES)
+    check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
+    request = _search_request(engine, translate("search", given))
+    with engine.asking(request) as (request, asked):
+        hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
+        state = _state(asked.reader, request.where)
+    if request.query:
+        given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
+        engine.storage.note_emitted(given_out, request.where.space, request.where.session_id)
+    elapsed_ms = (time.perf_counter() - started) * 1000
+    looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
+    engine.observer.searched(request.where.space, looked, request.query, elapsed_ms)
+    # A listing needs no vectors.
+    used: Mode = request.mode if request.query else "fts"
+    return SearchAnswer(
+        query=request.query,
+        mode=request.mode,
+        granularity=request.granularity,
+        results=tuple(hits),
+        total_results=len(hits),
+        has_more=more,
+        degraded=engine.degraded(asked.degraded, used, state),
+        index=state,
+        elapsed_ms=round(elapsed_ms, 3),
+        verdict=judgement.verdict,
+        confidence=judgement.confidence,
+        remark=asked.remark,
+        grounds=judgement.grounds if request.explain else None,
+    )
+
+
+def _search_request(engine: Engine, given: Given) -> SearchRequest:
+    granularity = check.check_choice("granularity", given["granularity"], GRANULARITIES)
+    text = check.check_query(given["query"])
+    if not text and granularity != "coarse":
+        raise InvalidInput(
+            "the query is empty",
+            "ask for something, or list memories with granularity=coarse or byheart list",
+        )
+    mode = given["mode"]
+    return SearchRequest(
+        query=text,
+        where=engine.filter(given),
+        limit=check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT),
+        offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
+        mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
+        fusion=check.check_choice("fusion", given["fusion"], FUSIONS),
+        granularity=granularity,
+        raw=check.check_bool("raw", given["raw"]),
+        explain=check.check_bool("explain", given["explain"]),
+        snippet_chars=engine.settings.snippet_chars,
+    )
+
+
+def _raw_mode(mode: object) -> Mode:
+    if check.check_choice("mode", mode, MODES) == "vector":
+        raise InvalidInput("raw queries have no meaning for vectors", "use mode=fts")
+    return "fts"
+
+
+def _state(reader: Reader, where: Filter) -> IndexState:
+    return reader.index.state(where.space, where.session_id, include_global=where.include_global)
+
+
+def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
+    """Bring the memories that matter most for a query."""
+    started = time.perf_counter()
+    question = SearchRequest(
+        query=check.check_query(given["query"]),
+        where=make_filter(filters, engine.settings.space),
+        limit=check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT),
+        offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
+        mode=check.check_choice("mode", given["mode"], MODES),
+        explain=check.check_bool("explain", given["explain"]),
+    )
+    if not question.query:
+        raise InvalidInput("the query is empty", "say what is to be recalled")
+    max_tokens = check.check_int("max_tokens", given["max_tokens"], 1, check.MOST_TOKENS)
+    request = RecallRequest(question, max_tokens, Weights(*engine.settings.recall_weights))
+    # Load the token counter before the view is opened.
+    tokens = engine.vectorizer.tokens()
+    tokens.token_starts(question.query)
+    with engine.asking(question) as (question, asked):
+        request = replace(request, question=question)
+        now = clock.now()
+        answer = recall_memories(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
+        state = _state(asked.reader, question.where)
+    where = question.where
+    if where.as_of is None and answer.details:
+        ids = [each.id for each in answer.details]
+        engine.storage.count_accesses(ids, where.space)
+        engine.storage.note_emitted(ids, where.space, where.session_id)
+    elapsed_ms = (time.perf_counter() - started) * 1000
+    engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
+    degraded = engine.degraded(asked.degraded, question.mode, state)
+    remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+    return replace(answer, degraded=degraded, remark=remark)
+
+
+def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
+    """Put together the context that a session asks for."""
+    started = time.perf_counter()
+    where = _of_session(engine, given, filters, include_global=given["include_global"])
+    query = given["query"]
+    request = _prompt_request(
+        given,
+        where,
+        query=None if query is None else check.check_query(query) or None,
+        recent=check.check_int("recent", given["recent"], 0, check.LARGEST_LIMIT),
+    )
+    return _prompted(engine, request, started)
+
+
+def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
+    """Put together a context that nobody asked for."""
+    started = time.perf_counter()
+    where = _of_session(engine, given, filters)
+    engine.storage.settle_emitted()
+    request = _prompt_request(given, where, query=check.check_query(given["query"]), recent=0)
+    reminder = Reminder(
+        since=check.check_moment("since", given["since"]),
+        least_similarity=check.check_number("min_similarity", given["min_similarity"], 0, 1),
+        max_chars=check.check_int("max_chars", given["max_chars"], 1, check.MOST_TOKENS),
+    )
+    return _prompted(engine, replace(request, reminder=reminder), started)
+
+
+def _of_session(engine: Engine, given: Given, filters: Given, **more: object) -> Filter:
+    check.check_names(filters, tuple(ContextFilters.__annotations__), "filter")
+    session = check.check_label("session_id", given["session_id"])
+    return make_filter({**filters, "session_id": session, **more}, engine.settings.space)
+
+
+def _prompt_request(given: Given, where: Filter, query: str | None, recent: int) -> PromptRequest:
+    task = check.check_optional_label("include_task", given["include_task"])
+    return PromptRequest(
+        where=where,
+        also=None if task is None else replace(where, session_id=None, task_code=task),
+        query=query,
+        mode=check.check_choice("mode", given["mode"], MODES),
+        max_tokens=check.check_int("max_tokens", given["max_tokens"], 1, check.MOST_TOKENS),
+        recent=recent,
+        top_k=check.check_int("top_k", given["top_k"], 0, LARGEST_TOP_K),
+    )
+
+
+def _prompted(engine: Engine, request: PromptRequest, started: float) -> ContextAnswer:
+    answer, state = engine.prompter.context(request)
+    elapsed_ms = (time.perf_counter() - started) * 1000
+    engine.observer.searched(request.where.space, "context", answer.query, elapsed_ms)
+    degraded = engine.degraded(answer.degraded, answer.mode, state)
+    return replace(answer, degraded=degraded, elapsed_ms=round(elapsed_ms, 3))

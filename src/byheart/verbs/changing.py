@@ -1,0 +1,78 @@
+"""Change, replace, pin, forget and restore single memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from byheart.memory import transactions
+from byheart.model import Forgotten, Memory, SaveResult
+from byheart.model import checks as check
+from byheart.verbs.engine import Engine
+from byheart.verbs.reading import get_any
+
+Text = str | None
+
+
+def update(
+    engine: Engine,
+    memory_id: str,
+    space: Text,
+    fields: Mapping[str, Any],
+    expected_version: int | None,
+    who: str,
+) -> SaveResult:
+    """Change the fields given of a memory."""
+    if expected_version is not None:
+        check.check_int("expected_version", expected_version, 1, check.LARGEST_VERSION)
+    name = check.check_label("memory_id", memory_id)
+    author, where = check.check_label("who", who), engine.space(space)
+    result = engine.changer.update(name, where, fields, expected_version, author)
+    engine.observer.saved(where, result.status)
+    return result
+
+
+def supersede(
+    engine: Engine, memory_id: str, by: Text, reason: Text, who: str, space: Text
+) -> Memory:
+    """Say that another memory is valid instead of this one."""
+    name = check.check_label("memory_id", memory_id)
+    transactions.supersede(
+        engine.storage,
+        name,
+        check.check_optional_label("by", by),
+        engine.space(space),
+        check.check_label("who", who),
+        check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
+    )
+    return get_any(engine, name, space)
+
+
+def pin(engine: Engine, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:
+    """Pin a memory, or unpin it."""
+    name = check.check_label("memory_id", memory_id)
+    transactions.pin(
+        engine.storage, name, engine.space(space), check.check_label("who", who), pinned=pinned
+    )
+    return get_any(engine, name, space)
+
+
+def forget(engine: Engine, given: Mapping[str, Any], filters: Mapping[str, Any]) -> Forgotten:
+    """Hide or erase the memories that are named, or that the filters leave."""
+    dry_run = given["dry_run"]
+    return engine.forgetter.forget(
+        check.check_ids("memory_id", given.get("memory_id")),
+        filters,
+        given.get("older_than"),
+        hard=check.check_bool("hard", given["hard"]),
+        dry_run=None if dry_run is None else check.check_bool("dry_run", dry_run),
+        who=check.check_label("who", given["who"]),
+        reason=check.check_optional_text("reason", given["reason"], check.LONGEST_SUMMARY),
+    )
+
+
+def restore(engine: Engine, memory_id: str, who: str, space: Text) -> Memory:
+    """Show a forgotten memory again."""
+    name = check.check_label("memory_id", memory_id)
+    transactions.restore(engine.storage, name, engine.space(space), check.check_label("who", who))
+    return get_any(engine, name, space)

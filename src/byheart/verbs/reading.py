@@ -1,0 +1,133 @@
+"""Read memories by their names, and list them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from byheart.contracts import Listing
+from byheart.contracts.reader import Order
+from byheart.errors import NotFound, StoreDamaged
+from byheart.memory.references import find_passage, locate
+from byheart.model import ChunkWindow, HistoryEntry, Memory, MemoryPage, WrittenFile
+from byheart.model import checks as check
+from byheart.model.ids import parse_chunk_id, parse_text_id
+from byheart.transfer.documents import write_document
+from byheart.verbs.engine import Engine
+
+
+def get(engine: Engine, memory_id: str, space: str | None) -> Memory:
+    """Fetch a memory whole; refuse a damaged one."""
+    memory = get_any(engine, memory_id, space)
+    if memory.damaged:
+        raise _damaged(memory.memory_id)
+    return memory
+
+
+def write_to_file(
+    engine: Engine,
+    memory_id: str,
+    output_path: str | Path,
+    include_metadata: bool,
+    overwrite: bool,
+    space: str | None,
+) -> WrittenFile:
+    """Write a memory to a file."""
+    check.check_bool("include_metadata", include_metadata)
+    check.check_bool("overwrite", overwrite)
+    path = check.check_path("output_path", output_path)
+    return write_document(get(engine, memory_id, space), path, include_metadata, overwrite)
+
+
+def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
+    """Fetch a memory whole, damaged or not."""
+    name, where = check.check_name("memory_id", memory_id), engine.space(space)
+    with engine.storage.reading() as reader:
+        located = locate(reader, name, where)
+        if located is not None:
+            name = located.memory_id
+            if located.line is not None:
+                find_passage(reader.chunks_of(name, where), located)
+        owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
+        memory = reader.memory(owner, where)
+        current = parse_text_id(owner)[0]
+        fate = reader.fates([current], where).get(current)
+    if fate is not None and fate.forgotten_at is not None:
+        raise NotFound(
+            f"{current} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
+            f"bring it back with: byheart restore {current}",
+        )
+    if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
+        raise _not_found(name)
+    return memory
+
+
+def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> ChunkWindow:
+    """Fetch a chunk with its neighbours."""
+    check.check_int("around", around, 0, check.LARGEST_LIMIT)
+    name, where = check.check_name("chunk_id", chunk_id), engine.space(space)
+    with engine.storage.reading() as reader:
+        located = locate(reader, name, where)
+        if located is None and "#" not in name and ":" in name:
+            raise NotFound(
+                f"no file {name} is in this space", "look with: byheart list --kind file"
+            )
+        if located is not None:
+            memory_id = located.memory_id
+            index = find_passage(reader.chunks_of(memory_id, where), located)
+            chunk_id = f"{memory_id}#{index}"
+        else:
+            memory_id, index = parse_chunk_id(name)
+        part = range(index - around, index + around + 1)
+        found = reader.chunks_of(memory_id, where, part)
+    near = tuple(each.chunk for each in found)
+    if all(chunk.index != index for chunk in near):
+        raise _not_found(chunk_id)
+    if any(each.memory.damaged for each in found):
+        raise _damaged(memory_id)
+    return ChunkWindow(
+        memory_id=memory_id,
+        chunk_id=chunk_id,
+        target_chunk_index=index,
+        context_window=around,
+        chunks_returned=len(near),
+        expanded_content="".join(chunk.content for chunk in near),
+        chunks=near,
+    )
+
+
+def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
+    """List the memories that the filters leave."""
+    where = engine.filter(given)
+    where = replace(where, forgotten=check.check_bool("forgotten", given["forgotten"]))
+    limit = check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
+    offset = check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET)
+    with engine.storage.reading() as reader:
+        order: Order = "newest" if where.session_id is None else "iteration"
+        listing = Listing(where, order, limit, offset)
+        memories, total = reader.memories(listing), reader.count(listing)
+    return MemoryPage(tuple(memories), total, offset + len(memories) < total)
+
+
+def history(engine: Engine, memory_id: str, space: str | None) -> tuple[HistoryEntry, ...]:
+    """List what happened to a memory, oldest first."""
+    name = check.check_label("memory_id", memory_id)
+    with engine.storage.reading() as reader:
+        entries = reader.history(name, engine.space(space))
+    if not entries:
+        raise _not_found(name)
+    return tuple(entries)
+
+
+def _damaged(name: str) -> StoreDamaged:
+    return StoreDamaged(
+        f"the text of {name} is not the one that was saved: the store's file has changed",
+        "put a backup in the store's place; or look at what is left with a search, forget it, and "
+        "save the text again",
+    )
+
+
+def _not_found(name: str) -> NotFound:
+    return NotFound(f"there is no {name} in this space", "look for it with: byheart search QUERY")

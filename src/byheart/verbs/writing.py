@@ -1,0 +1,76 @@
+"""Save texts and record turns, one or many."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from byheart.conversation.turns import check_logged
+from byheart.errors import StoreError
+from byheart.memory import duplicates
+from byheart.memory.batches import Progress
+from byheart.memory.saving import check_saved
+from byheart.model import SaveResult
+from byheart.model import checks as check
+from byheart.model.fields import SAVE_FIELDS
+from byheart.verbs.engine import Engine
+
+Show = Callable[[Progress], None] | None
+
+# The number of similar memories that a save names.
+_MOST_SIMILAR = 5
+
+
+def save(engine: Engine, given: Mapping[str, Any]) -> SaveResult:
+    """Save one text, and name the memories that say almost the same."""
+    fields = {name: value for name, value in given.items() if name in SAVE_FIELDS}
+    request = check_saved(fields, engine.settings)
+    show = check.check_callback("on_progress", given["on_progress"])
+    [result] = engine.saver.save([request], Progress().while_embedding(show))
+    engine.observer.saved(request.space, result.status)
+    # The memory is already saved: an error in older memories must not look like its failure.
+    with contextlib.suppress(StoreError):
+        if result.status == "created" and not result.pending_vectors:
+            result = _with_similar(engine, result, request.space)
+        engine.saver.prune()
+    return result
+
+
+def _with_similar(engine: Engine, result: SaveResult, space: str) -> SaveResult:
+    """Add the stored memories that say almost the same to the result."""
+    if not engine.settings.notice_similar:
+        return result
+    least = engine.settings.similar_threshold
+    with engine.storage.searching() as reader:
+        similar = duplicates.find_similar(reader, result.memory_id, space, least, _MOST_SIMILAR)
+    return replace(result, similar=tuple(similar))
+
+
+def save_many(
+    engine: Engine, items: Iterable[Mapping[str, Any]], on_progress: Show, check_first: bool
+) -> list[SaveResult]:
+    """Save many texts in batches."""
+    batches = engine.batcher.check(items, check_saved, check_first)
+    show = check.check_callback("on_progress", on_progress)
+    return engine.batcher.keep(batches, engine.saver.save, show)
+
+
+def log(engine: Engine, given: Mapping[str, Any]) -> SaveResult:
+    """Record a turn of a session."""
+    turn = check_logged(given, engine.settings)
+    [result] = engine.recorder.keep([turn])
+    engine.observer.saved(turn.space, result.status)
+    return result
+
+
+def log_many(
+    engine: Engine, items: Iterable[Mapping[str, Any]], on_progress: Show, check_first: bool
+) -> list[SaveResult]:
+    """Record many turns in batches."""
+    show = check.check_callback("on_progress", on_progress)
+    batches = engine.batcher.check(items, check_logged, check_first)
+    kept = engine.recorder.until_other_words(batches)
+    sound = list(kept) if check_first else kept
+    return engine.batcher.keep(sound, engine.recorder.keep, show)
