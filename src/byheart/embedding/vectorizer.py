@@ -295,11 +295,6 @@ class Vectorizer:
                 stack.close()  # the model was switched meanwhile, and vectors of two models differ
             yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
-    def query_vector(self, text: str) -> tuple[Vectors | None, str | None]:
-        """Embed a question, or return the reason why that is impossible."""
-        vector, _, reason, _ = self._embed_question(text, True, None)
-        return vector, reason
-
     def _embed_question(
         self, text: str | None, remember: bool, held: Model | None
     ) -> tuple[Vectors | None, Model | None, str | None, str | None]:

@@ -40,11 +40,6 @@ class Format:
     # Captured agent output may contain secrets that nobody would have written down.
     is_captured: bool = False
 
-    @property
-    def is_vault(self) -> bool:
-        """Check whether the format is a folder of notes."""
-        return self.is_record is None
-
 
 FORMATS: Mapping[str, Format] = {
     each.name: each
