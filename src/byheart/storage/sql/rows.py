@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, StoredText
