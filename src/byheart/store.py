@@ -86,6 +86,7 @@ from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
 from byheart.system import clock
+from byheart.system.forks import RefusedInChild, allow_in_child, refuse_in_child
 from byheart.transfer.documents import write_document
 from byheart.upkeep import doctor, duplicates
 from byheart.upkeep.api_keys import Doorkeeper
@@ -106,7 +107,7 @@ Text = str | None
 Moment = datetime | str | None
 
 
-class MemoryStore:
+class MemoryStore(RefusedInChild):
     """Save texts and get the right passages back. Safe to use from several threads."""
 
     def __init__(
@@ -139,6 +140,7 @@ class MemoryStore:
         self._doorkeeper = Doorkeeper(storage.tokens)
         self._watches: dict[threading.Event, threading.Event] = {}
         self.space = settings.space
+        refuse_in_child(self, storage.location)
 
     # --- Saving -------------------------------------------------------------------------------
 
@@ -1391,11 +1393,14 @@ class MemoryStore:
 
     def close(self) -> None:
         """Release files and memory, and stop all watches."""
+        if self.inherited:
+            return  # the parent closes it
         for stop, ended in list(self._watches.items()):
             stop.set()
             ended.wait(_LAST_LOOK_SECONDS)
         self._observer.flush()
         self._storage.close()
+        allow_in_child(self)
 
     def __enter__(self) -> MemoryStore:
         return self
