@@ -5,9 +5,7 @@ import inspect
 import itertools
 import json
 import math
-import os
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -1315,19 +1313,6 @@ def test_the_figures_of_a_status_are_of_one_moment_also_beside_a_writer(
         done.set()
         writer.join()
     assert [each.vectors for each in found] == [each.index.chunks for each in found]
-
-
-def test_a_forked_child_can_search_and_save(store: MemoryStore) -> None:
-    for _ in range(3):
-        store.save("known before the fork")
-        store.search("fork")
-    child = os.fork()
-    if child == 0:
-        signal.alarm(20)
-        store.save("written by the child")
-        os._exit(0 if store.search("child").results else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert store.search("written child", limit=1).results[0].snippet.count("**") == 4
 
 
 @pytest.mark.parametrize("name", ["include_global", "include_expired", "raw", "explain"])

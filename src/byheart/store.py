@@ -31,6 +31,7 @@ from byheart.model import (
 )
 from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
 from byheart.settings import Settings
+from byheart.system.forks import RefusedInChild, allow_in_child, refuse_in_child
 from byheart.verbs import asking, changing, moving, reading, workspaces, writing
 from byheart.verbs.admin import AdminVerbs
 from byheart.verbs.api_keys import ApiKeyVerbs
@@ -43,7 +44,7 @@ Text = str | None
 Moment = datetime | str | None
 
 
-class MemoryStore:
+class MemoryStore(RefusedInChild):
     """Save texts and get the right passages back. Safe to use from several threads."""
 
     sessions: SessionVerbs
@@ -63,6 +64,7 @@ class MemoryStore:
         self.entities = EntityVerbs(engine)
         self.api_keys = ApiKeyVerbs(engine)
         self.admin = AdminVerbs(engine)
+        refuse_in_child(self, storage.location)
 
     def save(
         self,
@@ -390,7 +392,9 @@ class MemoryStore:
 
     def close(self) -> None:
         """Release files and memory, and stop all watches."""
-        self._engine.close()
+        if not self.inherited:  # the parent process closes it
+            self._engine.close()
+            allow_in_child(self)
 
     def __enter__(self) -> MemoryStore:
         return self

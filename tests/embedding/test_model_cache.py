@@ -227,3 +227,19 @@ def test_the_manifest_can_be_read_by_people(tiny, cache):
     folder = get_model(str(tiny), cache, NOWHERE, silent).folder
     manifest = json.loads((folder / "manifest.json").read_text())
     assert set(manifest["files"]) == {"model.onnx", "tokenizer.json"}
+
+
+def test_marks_that_cannot_be_written_leave_no_partial_file(tiny, cache):
+    get_model(str(tiny), cache, NOWHERE, silent)
+    [folder] = (cache / "models").iterdir()
+    (folder / "verified.json").unlink()
+    (folder / "verified.json").mkdir()
+    (folder / "verified.json/in the way").touch()
+    model_cache._verified_here.clear()
+    assert find_model(str(tiny), cache)
+    assert sorted(each.name for each in folder.iterdir()) == [
+        "manifest.json",
+        "model.onnx",
+        "tokenizer.json",
+        "verified.json",
+    ]

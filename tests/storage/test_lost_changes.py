@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import apsw
 import pytest
 
-from byheart.errors import StoreUnreachable
+from byheart.errors import StoreBusy, StoreUnreachable
 from byheart.model import Finding
+from byheart.storage.sqlite.database import Database
 from byheart.store import MemoryStore
 
 OpenStore = Callable[..., MemoryStore]
@@ -192,6 +196,33 @@ def test_a_replaced_log_is_refused_too(open_store: OpenStore, path: Path) -> Non
     log.write_bytes(content)
     with pytest.raises(StoreUnreachable, match="may be lost"):
         store.save("second")
+
+
+def test_a_log_that_goes_with_the_last_connection_of_a_thread_is_no_loss(
+    store: MemoryStore, path: Path
+) -> None:
+    store.close()
+    database = Database(path, busy_timeout_seconds=30)
+    until, lost = time.monotonic() + 1, []
+
+    def read() -> None:
+        # A failed statement closes its connection, which may be the last one at the moment.
+        while time.monotonic() < until and not lost:
+            try:
+                with database.reading() as connection:
+                    connection.execute("SELECT count(*) FROM changes").fetchall()
+                with contextlib.suppress(StoreBusy), database.reading():
+                    raise apsw.BusyError
+            except StoreUnreachable as error:
+                lost.append(error)
+
+    threads = [threading.Thread(target=read) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    database.close()
+    assert not lost
 
 
 def test_a_log_that_comes_and_goes_between_processes_is_no_loss(

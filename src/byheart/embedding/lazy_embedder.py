@@ -11,7 +11,6 @@ from typing import TypeVar
 from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
-from byheart.system.forking import renew_after_fork
 
 Opener = Callable[[], Embedder]
 Made = TypeVar("Made")
@@ -41,7 +40,6 @@ class LazyEmbedder:
         self._check_at_hand = check_at_hand
         self._clock = clock
         self._lock = threading.Lock()
-        renew_after_fork(self._renew)
         self._embedder: Embedder | None = None
         self._found_by = 0
         self._failure: tuple[str, str] | None = None
@@ -168,6 +166,3 @@ class LazyEmbedder:
     def _remember(self, failure: EmbeddingError) -> None:
         self._failure = (failure.message, failure.hint)
         self._failed_at = self._clock()
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()

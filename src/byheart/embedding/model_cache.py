@@ -159,10 +159,14 @@ def _read_marks(folder: Path) -> dict[str, Any]:
 def _write_marks(folder: Path, marks: dict[str, list[int]]) -> None:
     # The marks only save time: if they cannot be written, each process hashes the files once.
     with suppress(OSError):
-        handle, temporary = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(marks, file)
-        Path(temporary).replace(folder / VERIFIED)
+        handle, name = tempfile.mkstemp(prefix=PARTIAL_PREFIX, dir=folder)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(marks, file)
+            temporary.replace(folder / VERIFIED)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 def get_model(

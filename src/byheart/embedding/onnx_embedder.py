@@ -27,7 +27,6 @@ from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
 from byheart.embedding.sharing import share
 from byheart.errors import ModelFilesError
-from byheart.system.forking import renew_after_fork
 
 # At most this many threads embed at once, each one text, because other programs need cores too.
 MOST_THREADS = 4
@@ -55,15 +54,11 @@ class OnnxEmbedder:
         self._sources = sources or ModelSources()
         self._threads = threads or min(os.cpu_count() or 1, MOST_THREADS)
         self._progress = progress or (lambda _done, _total: None)
-        self._renew()
-        renew_after_fork(self._renew)
+        self._lock = threading.RLock()
         self._cached: CachedModel | None = None
         self._tokens: ModelTokens | None = None
         self._onnx: OnnxModel | None = None
         self._used_at = time.monotonic()
-
-    def _renew(self) -> None:
-        self._lock = threading.RLock()
 
     @property
     def name(self) -> str:

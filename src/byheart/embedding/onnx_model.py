@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import threading
 import time
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from byheart.contracts import Vectors
 from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
-from byheart.system.forking import renew_after_fork
+from byheart.system.forks import never_free, tell_after_fork
 
 # Two threads need a second session, which takes 36 MB, and the time of about ten questions to open.
 # That pays off only for a process with many questions. So both ways are tried after FIRST_TRIAL
@@ -45,11 +44,11 @@ class OnnxModel:
         self._single = _open_session(graph, threads=1)
         self._may_pair = may_pair
         self._pair: Any = None
-        self._renew()
-        renew_after_fork(self._renew)
+        self._begin()
+        tell_after_fork(self)
         _models.add(self)
 
-    def _renew(self) -> None:
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._running = 0
         self._paired = False
@@ -57,11 +56,12 @@ class OnnxModel:
         # The time of two threads divided by the time of one, for each text of a trial.
         self._shares: list[float] = []
         self._losses = 0
-        if self._pair is not None:
-            # After a fork, the session's second thread exists only in the parent process.
-            # Freeing the session here would wait for that thread forever, so leak it.
-            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._pair))
-            self._pair = None
+
+    def leave_to_parent(self) -> None:
+        """Begin again in a forked child: the second thread of the pair is only in the parent."""
+        never_free(self._pair)  # freeing it would wait for that thread forever
+        self._pair = None
+        self._begin()
 
     def run(self, ids: NDArray[np.int32], *, alone: bool) -> Vectors:
         """Return the vector of one row of token ids; `alone` says that it is the only text."""

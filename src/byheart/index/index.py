@@ -51,7 +51,6 @@ from byheart.index.session_order import (
 from byheart.index.terms import chunk_terms
 from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow, only_sound_rows
-from byheart.system.forking import renew_after_fork, wait_before_fork
 
 # The number of chunks that are read and inverted at a time; it bounds the memory of a rebuild.
 _BATCH = 2000
@@ -69,18 +68,13 @@ class Index:
     def __init__(self, path: Path, database: IndexedDatabase) -> None:
         self.path = path
         self._database = database
-        self._renew()
-        renew_after_fork(self._renew)
-        wait_before_fork(self._while_publishing)
+        self._lock = threading.Lock()
+        self._publishing = threading.Lock()
         self._contents: _Contents | None = None
         self._view: View | None = None
         self._pause_seconds = 0.0
         self._pause_until = 0.0
         self.on_work: Callable[[str, float], None] = lambda _work, _seconds: None
-
-    def _renew(self) -> None:
-        self._lock = threading.Lock()
-        self._publishing = threading.Lock()
 
     def view(self, source: IndexSource) -> View | None:
         """Give the view at the moment of the transaction; `None` if the index is ahead of it."""
@@ -124,9 +118,6 @@ class Index:
             return False
         least = max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, contents.published // 5))
         return contents.unpublished >= least
-
-    def _while_publishing(self) -> threading.Lock:
-        return self._publishing
 
     def publish(self) -> None:
         """Write the index to its file without removed rows, and continue from that file.

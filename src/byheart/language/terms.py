@@ -12,12 +12,14 @@ letters, so spaces separate them from the words beside them. Raw queries do not 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import apsw
+
+from byheart.system.forks import never_free, working
 
 # Scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
 _UNSPACED = (
@@ -55,34 +57,43 @@ m
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 
-_local = threading.local()
+_idle_tokenizers: list[apsw.FTS5Tokenizer] = []
 
 
-def _tokenizer() -> apsw.FTS5Tokenizer:
-    tokenizer: apsw.FTS5Tokenizer | None = getattr(_local, "tokenizer", None)
-    if tokenizer is None:
-        _local.connection = apsw.Connection(":memory:")
-        tokenizer = _local.connection.fts5_tokenizer(
+def _make_tokenizer() -> apsw.FTS5Tokenizer:
+    with working(Path(":memory:")):
+        made = apsw.Connection(":memory:").fts5_tokenizer(
             "porter", ["unicode61", "remove_diacritics", "2"]
         )
-        _local.tokenizer = tokenizer
-    return tokenizer
+    # There are never more than threads at a time. A forked child must not free those of its parent.
+    never_free(made)
+    return made
+
+
+def _tokenize(encoded: bytes, *, include_offsets: bool) -> list[Any]:
+    try:
+        tokenizer = _idle_tokenizers.pop()
+    except IndexError:  # checking first would race with other threads
+        tokenizer = _make_tokenizer()
+    try:
+        tokens: Any = tokenizer(
+            encoded,
+            apsw.FTS5_TOKENIZE_DOCUMENT,
+            None,
+            include_offsets=include_offsets,
+            include_colocated=False,
+        )
+        return list(tokens)
+    finally:
+        _idle_tokenizers.append(tokenizer)
 
 
 def _tokens(text: str) -> list[str]:
-    tokens: Any = _tokenizer()(
-        text.encode(),
-        apsw.FTS5_TOKENIZE_DOCUMENT,
-        None,
-        include_offsets=False,
-        include_colocated=False,
-    )
-    return list(tokens)
+    return _tokenize(text.encode(), include_offsets=False)
 
 
 def _placed_tokens(encoded: bytes) -> list[tuple[int, int, str]]:
-    tokens: Any = _tokenizer()(encoded, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
-    return list(tokens)
+    return _tokenize(encoded, include_offsets=True)
 
 
 def _compound_parts(text: str) -> Iterator[tuple[str, int, int]]:

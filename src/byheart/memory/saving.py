@@ -35,7 +35,6 @@ from byheart.model.fields import BY_NAME, LOG_FIELDS, NOTICED, SAVE_FIELDS
 from byheart.model.ids import new_memory_id
 from byheart.settings import Settings
 from byheart.system import clock
-from byheart.system.forking import renew_after_fork
 
 # A text of up to so many chunks is embedded before it is written, which takes seconds. The vectors
 # of a longer text are made afterwards, in batches of a few seconds; each finished batch is kept.
@@ -238,10 +237,6 @@ class Saver:
         self._settings = settings
         # By the number of the chunk: what was refused once is not asked for with every save.
         self._refused: dict[int, Refused] = {}
-        self._renew()
-        renew_after_fork(self._renew)
-
-    def _renew(self) -> None:
         self._making_up = threading.Lock()
 
     def save(

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import heapq
 import math
+import os
 import threading
 import time
 import weakref
@@ -29,7 +30,6 @@ from byheart.model import (
     Stats,
     WorkStats,
 )
-from byheart.system.forking import renew_after_fork, wait_before_fork
 
 SLOWEST_KEPT = 10
 _FLUSH_SECONDS = 5.0
@@ -95,22 +95,13 @@ class Observer:
         self._query_cache: Callable[[], tuple[int, int]] = (
             embedder.query_cache if isinstance(embedder, RemembersQueries) else lambda: (0, 0)
         )
-        self._renew()
-        renew_after_fork(self._renew)
-        wait_before_fork(self._while_flushing)
-        _open_observers.add(self)
-
-    def _renew(self) -> None:
-        # A forked child starts from zero: the parent writes the earlier counts.
         self._lock = threading.Lock()
         self._flushing = threading.RLock()
         self._counted = Tally()
         self._queries: dict[tuple[str, str], _Queries] = {}
         self._waiting = False
         self._cache_seen = self._query_cache()
-
-    def _while_flushing(self) -> threading.RLock:
-        return self._flushing
+        _open_observers.add(self)
 
     # --- Counting -----------------------------------------------------------------------------
 
@@ -269,6 +260,11 @@ class Observer:
 
 
 _open_observers: weakref.WeakSet[Observer] = weakref.WeakSet()
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked child writes no counts at its end: its parent does.
+    os.register_at_fork(after_in_child=_open_observers.clear)
 
 
 @atexit.register

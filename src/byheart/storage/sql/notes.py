@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 
 from byheart.errors import StoreError
 from byheart.storage.sql.connection import Connection, Database
-from byheart.system.forking import renew_after_fork
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -30,10 +29,6 @@ class Notes(Generic[Key, Value]):
     ) -> None:
         self._database = database
         self._write = write
-        self._renew()
-        renew_after_fork(self._renew)
-
-    def _renew(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[Key, Value] = {}
 

@@ -25,8 +25,15 @@ from byheart.errors import (
 from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
 from byheart.storage.sqlite.connection import SqliteConnection
-from byheart.storage.sqlite.uses import close_before_fork, has_crossed, keep_inherited, using
-from byheart.system.forking import renew_after_fork
+from byheart.system.forks import (
+    FileIdentity,
+    explain_refusal,
+    inherit,
+    never_free,
+    refuse_inherited,
+    tell_after_fork,
+    working,
+)
 from byheart.system.private_files import FILE_MODE, make_private_folder
 
 _PRAGMAS = (
@@ -50,13 +57,13 @@ def _create_private(path: Path) -> None:
 
     Only one thread at a time may do so: closing a file that SQLite has open drops SQLite's locks.
     """
-    with using(path), _creating, contextlib.suppress(OSError):
+    with _creating, contextlib.suppress(OSError):
         # If the system refuses, SQLite reports the reason.
         if not path.exists():
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, FILE_MODE))
 
 
-def _look_at(path: str) -> tuple[int, int] | None:
+def _look_at(path: str) -> FileIdentity | None:
     """Identify the file at a path without opening it, which would drop SQLite's locks."""
     try:
         found = os.stat(path)  # noqa: PTH116 (twice as fast, and every search begins here)
@@ -78,25 +85,28 @@ class Database:
 
     def __init__(self, path: Path, busy_timeout_seconds: float) -> None:
         self.path = path
+        self._file = str(path)
+        refuse_inherited(path, _look_at(self._file))
         self._busy_timeout_seconds = busy_timeout_seconds
         self._writing = threading.RLock()
         self._writer: SqliteConnection | None = None
         self._idle: list[SqliteConnection] = []
         self._closed = False
-        self._identity: tuple[int, int] | None = None
+        self._is_inherited = False
+        self._identity: FileIdentity | None = None
         self._log_path = path.with_name(path.name + "-wal")
-        self._file, self._log_file = str(path), str(self._log_path)
+        self._log_file = str(self._log_path)
         # While any connection is open, SQLite keeps its log, which must stay the same file.
-        self._log_identity: tuple[int, int] | None = None
+        self._log_identity: FileIdentity | None = None
         self._log_lost: str | None = None
-        self._open_count = 0
+        # The connections that have the log open, so that closing another one keeps it.
+        self._connections: set[SqliteConnection] = set()
         self._counting = threading.Lock()
         self.change_mark = ChangeMark(path.with_name(path.name + "-last"))
         # The schema that this program can write; `None` until the migration has determined it.
         self.schema_version: int | None = None
-        close_before_fork(self._close_unused)
-        renew_after_fork(self._renew)
         self.writable = self._prepare_folder()
+        tell_after_fork(self)
 
     def _prepare_folder(self) -> bool:
         try:
@@ -120,7 +130,7 @@ class Database:
     def connected(self) -> Iterator[SqliteConnection]:
         """Hold a separate connection."""
         self._check_in()
-        with using(self.path):
+        with working(self.path):
             connection = self._connect()
             try:
                 yield connection
@@ -140,15 +150,15 @@ class Database:
                 _create_private(self.path)
             connection = SqliteConnection(self._address(), flags=self._flags())
             self._identity = self._identity or _look_at(self._file)
-            with self._counting:
-                self._open_count += 1
             try:
                 connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
                 for pragma in _PRAGMAS:
-                    connection.execute(pragma)
+                    connection.execute(pragma)  # the first one that reads the file opens the log
             except BaseException:
-                self._shut(connection)
+                self._close(connection)
                 raise
+            with self._counting:
+                self._connections.add(connection)
             return connection
 
     def _address(self) -> str:
@@ -169,7 +179,7 @@ class Database:
     def reading(self) -> Iterator[SqliteConnection]:
         """Hold one snapshot of everything committed before; later writes do not change it."""
         self._check_in()
-        with using(self.path), self.translated():
+        with working(self.path), self.translated():
             connection = self._take_idle() or self._open_reader()
             try:
                 connection.execute("BEGIN")
@@ -179,7 +189,8 @@ class Database:
                     self._suspect(connection, error)
                     raise
                 finally:
-                    connection.execute("ROLLBACK")
+                    if not self._is_inherited:
+                        connection.execute("ROLLBACK")
             except apsw.Error:
                 self._close(connection)
                 raise
@@ -196,7 +207,7 @@ class Database:
         by another connection would make the cache invalid.
         """
         self._check_in()
-        with using(self.path), self.translated():
+        with working(self.path), self.translated():
             connection = self._take_idle() or self._open_reader()
             try:
                 connection.set_busy_timeout(wait_ms)
@@ -224,6 +235,8 @@ class Database:
             return None
 
     def _give_back(self, connection: SqliteConnection) -> None:
+        if self._is_inherited:
+            return
         # A reader without write access may have opened the file as immutable before a writer
         # came, so it opens a new connection each time. An interrupt can leave a transaction open.
         if self._closed or not self.writable or connection.in_transaction:
@@ -234,19 +247,16 @@ class Database:
             self._idle.append(connection)
 
     def _close(self, connection: SqliteConnection) -> None:
-        if has_crossed(self.path):
-            keep_inherited(self.path, connection)
-        else:
-            self._shut(connection)
-
-    def _shut(self, connection: SqliteConnection) -> None:
+        if self._is_inherited:
+            return
+        with self._counting:
+            self._connections.discard(connection)
+            if not self._connections:
+                # SQLite deletes the log with the last connection; forget it before that.
+                self._log_identity = None
         # All commits are in the log: a checkpoint that fails here loses nothing.
         with contextlib.suppress(apsw.Error):
             connection.close()
-        with self._counting:
-            self._open_count -= 1
-            if not self._open_count:
-                self._log_identity = None
 
     @contextmanager
     def writing(self) -> Iterator[SqliteConnection]:
@@ -268,10 +278,11 @@ class Database:
                 except UNEXPECTED as error:
                     self._suspect(self._writer, error)
                     raise
+                self._refuse_inherited()
                 change = self.change_mark.last(self._writer)
                 self._writer.execute("COMMIT")
             except BaseException:
-                if self._writer.in_transaction:
+                if not self._is_inherited and self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
             # If the log was deleted in the meantime, this commit is lost with it.
@@ -293,7 +304,7 @@ class Database:
 
     @contextmanager
     def _taking_turns(self) -> Iterator[None]:
-        with using(self.path):
+        with working(self.path):
             if not self._writing.acquire(timeout=self._busy_timeout_seconds):
                 raise self._busy()
             try:
@@ -326,8 +337,8 @@ class Database:
 
         Reading the whole file takes seconds, but only after the program has failed already.
         """
-        if isinstance(error, _DAMAGED):
-            return  # already known as damage
+        if self._is_inherited or isinstance(error, _DAMAGED):
+            return  # not to be read here, or already known as damage
         if (said := _find_damage(connection)) is not None:
             raise self._damaged(DamagedRow(said)) from error
 
@@ -381,12 +392,7 @@ class Database:
     def _check_in(self) -> None:
         if self._closed:
             raise StoreError(f"the store {self.path} is closed", "open it again")
-        if has_crossed(self.path):
-            raise StoreUnreachable(
-                f"{self.path} was in use when this process was forked, and cannot be used in it",
-                "fork while no thread is at work on the store, or start a new process instead "
-                '(multiprocessing: the start method "spawn")',
-            )
+        self._refuse_inherited()
         # SQLite would continue with a file that nobody else sees, and all saves would be lost. A
         # process that may only read opens the file again each time.
         known = self._identity if self.writable else None
@@ -399,22 +405,28 @@ class Database:
 
     def _note_log(self) -> None:
         with self._counting:
-            if self._open_count and self.writable:
+            if self._connections and self.writable:
                 self._log_identity = _look_at(self._log_file)
 
     def _check_log(self) -> None:
         """Refuse to continue with a log that others do not see: all saves would be lost."""
         known = self._log_identity
-        if known is not None and self._log_lost is None:
-            found = _look_at(self._log_file)
-            if found != known and self._log_identity == known:
-                self._log_lost = self._rescue(replaced=found is not None)
+        if known is not None and self._log_lost is None and _look_at(self._log_file) != known:
+            self._log_lost = self._confirm_loss()
         if self._log_lost is not None:
             raise StoreUnreachable(
                 f"{self._log_path} was deleted or replaced while the store was open; "
                 f"{self._log_lost}",
                 "stop all programs that use the store, then start them again",
             )
+
+    def _confirm_loss(self) -> str | None:
+        """Look at the log again while no connection can be closed as the last one."""
+        with self._counting:
+            found = _look_at(self._log_file)
+            if self._log_identity in (None, found):
+                return None
+        return self._rescue(replaced=found is not None)
 
     def _rescue(self, *, replaced: bool) -> str:
         """Write the deleted log, which only this process can still read, into the database file.
@@ -440,27 +452,26 @@ class Database:
         finally:
             self._writing.release()
 
-    def _renew(self) -> None:
-        # Connections are closed before the fork. If the fork did not wait, they belong to the
-        # parent alone.
-        keep_inherited(self.path, *self._idle, *([self._writer] if self._writer else []))
-        self._idle, self._writer = [], None
-        self._open_count, self._log_identity = 0, None
-        self._counting = threading.Lock()
-        self._writing = threading.RLock()
+    def leave_to_parent(self) -> None:
+        """Refuse every call in a forked child, and never close the parent's connections there."""
+        if not self._closed or self._connections:
+            self._is_inherited = True
+            inherit(self._identity or _look_at(self._file))
+            never_free(self)
 
-    def _close_unused(self) -> None:
-        while (idle := self._take_idle()) is not None:
-            self._shut(idle)
-        if self._writing.acquire(blocking=False):  # otherwise a fork has waited long enough
-            writer = self._writer
-            if writer is not None and not writer.in_transaction:
-                self._writer = None
-                self._shut(writer)
-            self._writing.release()
+    def _refuse_inherited(self) -> None:
+        if self._is_inherited:
+            raise explain_refusal(f"{self.path} was open")
 
     def close(self) -> None:
         """Close every connection; connections in use are closed when they are given back."""
         self._closed = True
-        with using(self.path), self._writing:
-            self._close_unused()
+        if self._is_inherited:
+            return
+        with working(self.path), self._writing:
+            while (idle := self._take_idle()) is not None:
+                self._close(idle)
+            writer = self._writer
+            if writer is not None and not writer.in_transaction:
+                self._writer = None
+                self._close(writer)

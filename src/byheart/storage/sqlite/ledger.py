@@ -20,7 +20,7 @@ import apsw
 from byheart.contracts import Count, Tally
 from byheart.model import BenchFigures, BenchRun, SlowQuery, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite.uses import has_crossed, using
+from byheart.system.forks import working
 
 _VERSION = 1
 _BUSY_MILLISECONDS = 1000
@@ -206,10 +206,8 @@ class SqliteLedger:
 
     @contextmanager
     def _connected(self, *, create: bool = False) -> Iterator[apsw.Connection | None]:
-        """Open the file for one transaction; no connection stays open, so none can cross a fork."""
-        if has_crossed(self.path):
-            raise OSError("the ledger was in use when this process was forked")
-        with using(self.path):
+        """Open the file for one transaction; no connection stays open."""
+        with working(self.path):
             if self._exists(create):
                 with self._transaction() as connection:
                     yield connection
