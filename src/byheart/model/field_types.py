@@ -80,7 +80,7 @@ class Field:
     # Whether an import runs `check` as well, and whether exports of earlier versions lack it.
     checked_in_imports: bool = False
     new_in_imports: bool = False
-    # The least whole number that an import takes.
-    least: int = 0
+    # The least whole number that an import takes; `None` allows negative numbers.
+    least: int | None = 0
     # The name in the front matter of an exported file.
     front_matter: str | None = None

@@ -489,7 +489,14 @@ FIELDS: tuple[Field, ...] = (
         front_matter="client_id",
     ),
     Field(name="pinned_at", codec="moment", nullable=True, exported="if given"),
-    Field(name="turn_no", codec="whole", owner="text", nullable=True, exported="if given"),
+    Field(
+        name="turn_no",
+        codec="whole",
+        owner="text",
+        nullable=True,
+        exported="if given",
+        least=None,
+    ),
     Field(
         name="origin",
         codec="text",
