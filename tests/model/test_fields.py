@@ -14,6 +14,7 @@ import pytest
 import byheart
 from byheart.contracts import StoredText
 from byheart.model import Filter, Memory, MemoryFields
+from byheart.model.field_types import arrange
 from byheart.model.fields import (
     BY_NAME,
     FIELDS,
@@ -21,7 +22,6 @@ from byheart.model.fields import (
     LOG_FIELDS,
     SAVE_FIELDS,
     UPDATE_FIELDS,
-    arrange,
 )
 from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
 from byheart.store import MemoryStore

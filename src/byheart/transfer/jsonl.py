@@ -41,8 +41,8 @@ from byheart.model import (
     usual_origin,
 )
 from byheart.model import checks as check
-from byheart.model.field_types import Codec, Field
-from byheart.model.fields import BY_NAME, FIELDS, arrange
+from byheart.model.field_types import Codec, Field, arrange
+from byheart.model.fields import BY_NAME, FIELDS
 
 FORMAT, VERSION = "byheart-export", 1
 # A memory's line has these besides its text, chunks and vectors, in this order. `memory_id` and
