@@ -13,6 +13,7 @@ import pytest
 
 import byheart
 from byheart.contracts import StoredText
+from byheart.memory.saving import SaveRequest
 from byheart.model import Filter, Memory, MemoryFields
 from byheart.model.field_types import arrange
 from byheart.model.fields import (
@@ -98,6 +99,13 @@ def test_verbs_that_write_have_each_field_as_a_parameter(
         assert parameters[name].default in (default, inspect.Parameter.empty), name
 
 
+def test_a_save_request_has_each_field_with_its_default() -> None:
+    defaults = {each.name: each.default for each in fields(SaveRequest)}
+    for name in {*SAVE_FIELDS, *LOG_FIELDS} - {"content", "space", "ttl_days"}:
+        if name not in ("tags", "metadata"):  # a request holds them as they are stored: empty
+            assert defaults[name] == BY_NAME[name].default, name
+
+
 def test_update_can_change_each_field_that_it_accepts() -> None:
     assert set(ChangedFields.__annotations__) == set(UPDATE_FIELDS)
 
@@ -116,9 +124,9 @@ def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
 
 
 # Modules that may name many fields at once: the table; the order of the front matter; constructors
-# of other nouns, which hold only some of the fields; examples for readers.
+# of other nouns, which hold only some of the fields.
 _MAY_LIST = {
-    *("model/fields.py", "transfer/vault.py", "interfaces/rest/examples.py"),
+    *("model/fields.py", "transfer/vault.py"),
     *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tools.py"),
     *("transfer/foreign/mem0.py", "workspace/indexing.py"),
 }

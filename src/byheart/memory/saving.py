@@ -51,22 +51,22 @@ class SaveRequest:
 
     content: str
     content_hash: str
-    kind: str
-    title: str | None
-    summary: str | None
-    source: str
-    session_id: str | None
-    agent_id: str | None
-    session_iter: int | None
-    task_code: str | None
-    path: str | None
-    tags: tuple[str, ...]
-    entities: tuple[str, ...] | None
-    importance: float | None
-    expires_at: datetime | None
-    metadata: Mapping[str, Any]
     space: str
     at: datetime
+    kind: str = "note"
+    title: str | None = None
+    summary: str | None = None
+    source: str = "manual"
+    session_id: str | None = None
+    agent_id: str | None = None
+    session_iter: int | None = None
+    task_code: str | None = None
+    path: str | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] | None = None
+    importance: float | None = None
+    expires_at: datetime | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     # A memory that comes back from an export keeps its id and its age.
     memory_id: str | None = None
     created_at: datetime | None = None
