@@ -79,10 +79,15 @@ from byheart.model import (
     WrittenFile,
 )
 from byheart.model import checks as check
-from byheart.model.fields import SAVE_FIELDS
-from byheart.model.filters import filter_fields, make_filter
+from byheart.model.filters import make_filter
 from byheart.model.ids import parse_chunk_id, parse_text_id
-from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
+from byheart.model.memories import (
+    ChangedFields,
+    ContextFilters,
+    FilterFields,
+    LoggedFields,
+    SavedFields,
+)
 from byheart.search import RecallRequest, SearchRequest, Weights, find, recall
 from byheart.settings import Settings
 from byheart.system import clock
@@ -146,48 +151,32 @@ class MemoryStore:
         self,
         content: str,
         kind: str = "note",
-        title: Text = None,
-        summary: Text = None,
-        source: str = "manual",
-        session_id: Text = None,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Iterable[str] | None = None,
-        entities: Iterable[str] | None = None,
-        importance: float | None = None,
-        ttl_days: float | None = None,
-        expires_at: Moment = None,
-        metadata: Mapping[str, Any] | None = None,
-        space: Text = None,
-        path: Text = None,
-        origin: Text = None,
         on_progress: Callable[[Progress], None] | None = None,
+        **fields: Unpack[SavedFields],
     ) -> SaveResult:
         """Save one text; the same text again in its space, session and kind changes nothing.
 
         A long text is stored, and found by its words, before its vectors are made. `on_progress` is
         called with their number; after an interruption, saving the text again makes the rest.
         """
-        given = {name: value for name, value in locals().items() if name in SAVE_FIELDS}
-        request = check_saved(given, self._settings)
+        request = check_saved({"content": content, "kind": kind, **fields}, self._settings)
         show = check.check_callback("on_progress", on_progress)
         [result] = self._saver.save([request], Progress().while_embedding(show))
         self._observer.saved(request.space, result.status)
         # The memory is already saved: an error in older memories must not look like its failure.
         with contextlib.suppress(StoreError):
             if result.status == "created" and not result.pending_vectors:
-                result = self._with_similar(result, space)
+                result = self._with_similar(result, request.space)
             self._saver.prune()
         return result
 
-    def _with_similar(self, result: SaveResult, space: Text) -> SaveResult:
+    def _with_similar(self, result: SaveResult, space: str) -> SaveResult:
         """Add the stored memories that say almost the same to the result."""
         if not self._settings.notice_similar:
             return result
         least = self._settings.similar_threshold
         with self._storage.searching() as reader:
-            similar = reader.resembling(result.memory_id, self._space(space), least, _MOST_SIMILAR)
+            similar = reader.resembling(result.memory_id, space, least, _MOST_SIMILAR)
         return replace(result, similar=tuple(similar))
 
     def save_many(
@@ -246,25 +235,14 @@ class MemoryStore:
         role: str,
         content: str,
         kind: str = "message",
-        client_id: Text = None,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        title: Text = None,
-        path: Text = None,
-        tags: Iterable[str] | None = None,
-        importance: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        created_at: Moment = None,
-        space: Text = None,
-        origin: Text = None,
+        **fields: Unpack[LoggedFields],
     ) -> SaveResult:
         """Record a turn of a session: what somebody said, what a tool put out, a file.
 
         The same words again are another turn; the same `client_id` again is the same turn.
         """
-        given = {name: value for name, value in locals().items() if name != "self"}
-        turn = check_logged(given, self._settings)
+        said = {"session_id": session_id, "role": role, "content": content, "kind": kind}
+        turn = check_logged({**said, **fields}, self._settings)
         [result] = self._recorder.keep([turn])
         self._observer.saved(turn.space, result.status)
         return result
@@ -533,7 +511,7 @@ class MemoryStore:
 
         Pairs whose names, numbers or negations differ are left out, however near they are.
         """
-        where = self._filter(filters)
+        where = make_filter(filters, self.space)
         if where.as_of is not None:
             raise InvalidInput("as_of is not allowed: what was cannot be merged")
         return duplicates.dedupe(
@@ -609,21 +587,6 @@ class MemoryStore:
         limit: int = 10,
         mode: str = "hybrid",
         granularity: str = "fine",
-        kind: str | Sequence[str] | None = None,
-        session_id: Text = None,
-        include_global: bool = True,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Sequence[str] | None = None,
-        entities: Sequence[str] | None = None,
-        match: str = "any",
-        path: Text = None,
-        min_importance: float | None = None,
-        created_after: Moment = None,
-        created_before: Moment = None,
-        as_of: Moment = None,
-        include_expired: bool = False,
         offset: int = 0,
         raw: bool = False,
         explain: bool = False,
@@ -631,8 +594,7 @@ class MemoryStore:
         fusion: str = "evidence",
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
-        space: Text = None,
-        origin: str | Sequence[str] | None = None,
+        **filters: Unpack[FilterFields],
     ) -> SearchAnswer:
         """Find the passages, sections or memories that answer a query, best first.
 
@@ -753,7 +715,7 @@ class MemoryStore:
             )
         return SearchRequest(
             query=text,
-            where=self._filter(given),
+            where=make_filter(given["filters"], self.space),
             limit=check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
             offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
             mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
@@ -763,9 +725,6 @@ class MemoryStore:
             explain=check.check_bool("explain", given["explain"]),
             snippet_chars=self._settings.snippet_chars,
         )
-
-    def _filter(self, given: Mapping[str, Any]) -> Filter:
-        return make_filter(filter_fields(given), self.space)
 
     def _find_again(self, text: str, space: str) -> list[str]:
         """Search for a removed text in every mode, as if it were still stored.
@@ -902,30 +861,14 @@ class MemoryStore:
         self,
         limit: int = 20,
         offset: int = 0,
-        kind: str | Sequence[str] | None = None,
-        session_id: Text = None,
-        include_global: bool = True,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Sequence[str] | None = None,
-        entities: Sequence[str] | None = None,
-        match: str = "any",
-        path: Text = None,
-        min_importance: float | None = None,
-        created_after: Moment = None,
-        created_before: Moment = None,
-        as_of: Moment = None,
-        include_expired: bool = False,
         forgotten: bool = False,
-        space: Text = None,
-        origin: str | Sequence[str] | None = None,
+        **filters: Unpack[FilterFields],
     ) -> MemoryPage:
         """List memories, the latest first; with `forgotten`, those to restore.
 
         Within a session, the latest iteration comes first.
         """
-        where = self._filter({name: value for name, value in locals().items() if name != "self"})
+        where = make_filter(filters, self.space)
         where = replace(where, forgotten=check.check_bool("forgotten", forgotten))
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)

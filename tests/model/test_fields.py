@@ -7,12 +7,13 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import byheart
 from byheart.contracts import StoredText
+from byheart.interfaces.operations import OPERATIONS
 from byheart.memory.saving import SaveRequest
 from byheart.model import Filter, Memory, MemoryFields
 from byheart.model.field_types import arrange
@@ -24,14 +25,8 @@ from byheart.model.fields import (
     SAVE_FIELDS,
     UPDATE_FIELDS,
 )
-from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
+from byheart.model.memories import ChangedFields, ContextFilters, FilterFields
 from byheart.store import MemoryStore
-
-# Names that verbs have besides the fields of a memory.
-_OF_SEARCH = {
-    *("self", "query", "limit", "mode", "granularity", "offset", "raw", "explain", "fusion"),
-    *("similarity_threshold", "source", "topK", "forgotten"),
-}
 
 
 def names_of(noun: Any) -> list[str]:
@@ -73,30 +68,43 @@ def test_defaults_of_a_filter_are_those_of_the_table() -> None:
 
 
 def test_typed_filters_name_each_filter() -> None:
-    assert set(FilterFields.__annotations__) == set(FILTERS)
+    assert get_type_hints(FilterFields).keys() == set(FILTERS)
     assert set(ContextFilters.__annotations__) == set(FILTERS) - {"session_id", "include_global"}
 
 
-@pytest.mark.parametrize("verb", ["search", "list"])
-def test_verbs_that_filter_have_each_filter_as_a_parameter(verb: str) -> None:
-    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
-    assert set(parameters) - _OF_SEARCH == set(FILTERS)
-    for name, (asked, _) in FILTERS.items():
-        assert parameters[name].default == asked.default, name
+def names_given_to(verb: str) -> set[str]:
+    """Name what a verb takes: the parameters of its signature and its typed keywords."""
+    method = getattr(MemoryStore, verb)
+    signature, hints = inspect.signature(method).parameters, get_type_hints(method)
+    spelled = {name for name, each in signature.items() if each.kind is not each.VAR_KEYWORD}
+    [keywords] = (hints[name] for name in signature.keys() - spelled)
+    assert not spelled & get_type_hints(get_args(keywords)[0]).keys()
+    return spelled | get_type_hints(get_args(keywords)[0]).keys()
+
+
+@pytest.mark.parametrize("verb", ["search", "list", "recall", "forget", "cleanup", "dedupe"])
+def test_verbs_that_filter_take_each_filter(verb: str) -> None:
+    assert names_given_to(verb) >= set(FILTERS)
 
 
 @pytest.mark.parametrize(
     ("verb", "accepted", "own"),
     [("save", SAVE_FIELDS, {"self", "on_progress"}), ("log", LOG_FIELDS, {"self"})],
 )
-def test_verbs_that_write_have_each_field_as_a_parameter(
+def test_verbs_that_write_take_each_field(
     verb: str, accepted: tuple[str, ...], own: set[str]
 ) -> None:
-    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
-    assert set(parameters) - own == set(accepted)
-    for name in accepted:
-        default = "message" if (verb, name) == ("log", "kind") else BY_NAME[name].default
-        assert parameters[name].default in (default, inspect.Parameter.empty), name
+    assert names_given_to(verb) - own == set(accepted)
+
+
+@pytest.mark.parametrize("verb", ["save", "log", "search", "recall", "list", "forget"])
+def test_offered_defaults_are_those_of_the_table(verb: str) -> None:
+    writes = verb in ("save", "log")
+    for name, parameter in OPERATIONS[verb].parameters.items():
+        if writes and name in BY_NAME and (verb, name) != ("log", "kind"):
+            assert parameter.default == BY_NAME[name].default, name
+        if not writes and name in FILTERS:
+            assert parameter.default == FILTERS[name][0].default, name
 
 
 def test_a_save_request_has_each_field_with_its_default() -> None:
@@ -107,7 +115,7 @@ def test_a_save_request_has_each_field_with_its_default() -> None:
 
 
 def test_update_can_change_each_field_that_it_accepts() -> None:
-    assert set(ChangedFields.__annotations__) == set(UPDATE_FIELDS)
+    assert get_type_hints(ChangedFields).keys() == set(UPDATE_FIELDS)
 
 
 def test_each_field_that_callers_give_is_checked_and_described() -> None:
