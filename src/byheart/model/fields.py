@@ -102,7 +102,7 @@ FIELDS: tuple[Field, ...] = (
         check=check.at_most(check.LONGEST_SUMMARY),
         noticed=True,
         schema=schema.text(
-            "One sentence; made from the text if not given.",
+            "One sentence; derived if not given.",
             minLength=1,
             maxLength=check.LONGEST_SUMMARY,
         ),
@@ -144,16 +144,14 @@ FIELDS: tuple[Field, ...] = (
                 check=check.check_bool,
                 seldom=True,
                 default=True,
-                schema=schema.flag("With session_id: also what belongs to no session."),
+                schema=schema.flag("Also what belongs to no session."),
                 flag=Flag(
                     "With --session-id: also what belongs to no session (the default).",
                     takes="either",
                 ),
             ),
         ),
-        schema=schema.label(
-            "A session: a search sees it and what is global, a save belongs to it."
-        ),
+        schema=schema.label("Its session; a search also sees what belongs to none."),
         flag=Flag("The session it belongs to.", "ID", "-s"),
         shown=True,
         exported="always",
@@ -203,7 +201,7 @@ FIELDS: tuple[Field, ...] = (
                 {"type": "integer", "minimum": 0, "maximum": 10**9 - 1},
                 {"type": "string", "pattern": r"^[vV]?[0-9]{1,9}$"},
             ],
-            "description": "The iteration of the session: 2 or v2.",
+            "description": "Its iteration: 2 or v2.",
         },
         flag=Flag("The iteration: 2 or v2.", "N"),
         shown=True,
@@ -273,9 +271,7 @@ FIELDS: tuple[Field, ...] = (
                 operator="modifier",
                 check=_match,
                 default="any",
-                schema=schema.text(
-                    "Whether one of the tags and entities is enough.", enum=list(MATCHES)
-                ),
+                schema=schema.text("Whether one tag or entity is enough.", enum=list(MATCHES)),
                 flag=Flag(
                     "Whether one of the tags and entities is enough.",
                     takes="choice",
@@ -283,7 +279,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.labels("What it is about: names of people, projects, things."),
+        schema=schema.labels("Names of people, projects, things."),
         flag=Flag("Whom it is about; found if not given.", short="-e", takes="names"),
         exported="always",
         front_matter="entities",
@@ -304,7 +300,7 @@ FIELDS: tuple[Field, ...] = (
                 flag=Flag("Only saved under such a path.", "GLOB"),
             ),
         ),
-        schema=schema.place("The path it has; when looking for it, a glob such as src/*.py."),
+        schema=schema.place("Its path; in a search, a glob such as src/*.py."),
         flag=Flag("Its path; a file's is its own.", "PATH", log_help="The path of a file."),
         shown=True,
         exported="always",
@@ -328,7 +324,7 @@ FIELDS: tuple[Field, ...] = (
                 flag=Flag("At least this.", "0-10", takes="number"),
             ),
         ),
-        schema=schema.number("From 0 to 10; worked out from the text if not given.", 0, 10),
+        schema=schema.number("Derived from the text if not given.", 0, 10),
         flag=Flag("How much it matters; reckoned if not given.", "0-10", "-i", "number"),
         shown=True,
         exported="always",
@@ -407,7 +403,7 @@ FIELDS: tuple[Field, ...] = (
                 operator="modifier",
                 check=check.check_moment,
                 seldom=True,
-                schema=schema.moment("With the texts that were current at this time."),
+                schema=schema.moment("With the texts of this time."),
                 flag=Flag("With the texts of this time.", "DATE"),
             ),
         ),
@@ -518,9 +514,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.text(
-            "Whose words they are; not given, told by role and kind.", enum=list(ORIGINS)
-        ),
+        schema=schema.text("Whose words; not given, told by role and kind.", enum=list(ORIGINS)),
         flag=Flag(
             "Whose words: user, agent, tool, file or import; told by role and kind if not given.",
             "ORIGIN",
