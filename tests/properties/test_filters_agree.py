@@ -36,6 +36,7 @@ _GIVEN: dict[str, list[Any]] = {
     "entities": [[], ["Anna"], ["Anna", "Bob"], ["Bob", "anna"]],
     "path": [None, "src/a.py", "/home/x/src/b.py", "draft [1].md"],
     "importance": [None, 0, 5, 7.5],
+    "language": [None, "de", "de-AT", "zh-Hant"],
     "origin": [None, "user", "agent", "tool", "file", "import"],
     "ttl_days": [None, None, 0.5, 40],
 }
@@ -49,6 +50,7 @@ _STRANGE: dict[str, Any] = {
     "tags": "green",
     "entities": "Nobody",
     "path": "nowhere/*",
+    "language": "zh",
 }
 
 

@@ -27,6 +27,7 @@ from byheart.embedding.vectorizer import (
 )
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
+from byheart.language.detection import UNDETERMINED, detect_language
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
@@ -64,6 +65,7 @@ class SaveRequest:
     path: str | None = None
     tags: tuple[str, ...] = ()
     entities: tuple[str, ...] | None = None
+    language: str | None = None
     importance: float | None = None
     expires_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -484,11 +486,15 @@ def _lacks(windows: Sequence[Window]) -> bool:
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Keep what was said about a text, derive what was not, and say which is which."""
     noticed: dict[str, Any] = {name: getattr(request, name) for name in NOTICED}
+    if request.language == UNDETERMINED:
+        noticed["language"] = None  # the caller does not know it
     derived = tuple(name for name, value in noticed.items() if value is None)
     if request.summary is None:
         noticed["summary"] = summarize(request.content)
     if request.entities is None:
         noticed["entities"] = extract_entities(request.content)
+    if noticed["language"] is None:
+        noticed["language"] = detect_language(request.content)
     if request.importance is None:
         noticed["importance"] = score_importance(
             request.content,

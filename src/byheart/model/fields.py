@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from byheart.language.detection import check_language
 from byheart.model import checks as check
 from byheart.model import schemas as schema
 from byheart.model.field_types import Asked, Field, Flag, Verb, arrange, unnamed
@@ -305,6 +306,30 @@ FIELDS: tuple[Field, ...] = (
         shown=True,
         exported="always",
         front_matter="path",
+    ),
+    Field(
+        name="language",
+        codec="text",
+        written=True,
+        array="language",
+        verbs=_ALL,
+        check=check_language,
+        noticed=True,
+        filters=(
+            Asked(
+                name="language",
+                operator="subtags",
+                check=check_language,
+                seldom=True,
+                flag=Flag("Only in this language: de finds de-AT too.", "TAG"),
+            ),
+        ),
+        schema=schema.text("BCP 47, such as de."),
+        flag=Flag("Its language: de, pt-BR; detected if not given.", "TAG"),
+        exported="always",
+        checked_in_imports=True,
+        new_in_imports=True,
+        front_matter="language",
     ),
     Field(
         name="importance",

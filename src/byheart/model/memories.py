@@ -146,6 +146,7 @@ class Memory:
     client_id: str | None = None
     pinned_at: datetime | None = None
     origin: Origin = "user"
+    language: str = "und"
     damaged: bool = False
 
     @property
@@ -170,6 +171,7 @@ class Filter:
     entities: tuple[str, ...] = ()
     match: Match = "any"
     path: str | None = None
+    language: str | None = None
     min_importance: float | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
@@ -190,6 +192,7 @@ class ContextFilters(TypedDict, total=False):
     entities: Sequence[str] | None
     match: str
     path: str | None
+    language: str | None
     min_importance: float | None
     created_after: datetime | str | None
     created_before: datetime | str | None
@@ -218,6 +221,7 @@ class GivenFields(TypedDict, total=False):
     metadata: Mapping[str, Any] | None
     path: str | None
     origin: str | None
+    language: str | None
 
 
 class _LastingFields(GivenFields, total=False):
