@@ -1,7 +1,6 @@
 """Saving and reading, rule by rule."""
 
 import hashlib
-import inspect
 import itertools
 import json
 import math
@@ -32,12 +31,12 @@ from byheart.errors import (
     SettingsError,
     StoreError,
 )
+from byheart.interfaces.operations import OPERATIONS
 from byheart.model import to_wire
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore, Progress
 from tests.conftest import ArrowEmbedder, WatchedEmbedder
-from tests.store_verbs import every_verb
 
 REPORT = """# Performance Report
 
@@ -890,7 +889,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("verb", _DEFAULTS)
 def test_what_is_not_given_is_as_promised(verb: str) -> None:
-    parameters = inspect.signature(every_verb()[verb]).parameters
+    parameters = OPERATIONS[verb].parameters
     assert {name: parameters[name].default for name in _DEFAULTS[verb]} == _DEFAULTS[verb]
 
 

@@ -29,7 +29,13 @@ from byheart.model import (
     TransferProgress,
     WrittenFile,
 )
-from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
+from byheart.model.memories import (
+    ChangedFields,
+    ContextFilters,
+    FilterFields,
+    LoggedFields,
+    SavedFields,
+)
 from byheart.settings import Settings
 from byheart.system.forks import RefusedInChild, allow_in_child, refuse_in_child
 from byheart.verbs import asking, changing, moving, reading, workspaces, writing
@@ -70,30 +76,16 @@ class MemoryStore(RefusedInChild):
         self,
         content: str,
         kind: str = "note",
-        title: Text = None,
-        summary: Text = None,
-        source: str = "manual",
-        session_id: Text = None,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Iterable[str] | None = None,
-        entities: Iterable[str] | None = None,
-        importance: float | None = None,
-        ttl_days: float | None = None,
-        expires_at: Moment = None,
-        metadata: Mapping[str, Any] | None = None,
-        space: Text = None,
-        path: Text = None,
-        origin: Text = None,
         on_progress: Callable[[Progress], None] | None = None,
+        **fields: Unpack[SavedFields],
     ) -> SaveResult:
         """Save one text; the same text again in its space, session and kind changes nothing.
 
         A long text is stored, and found by its words, before its vectors are made. `on_progress` is
         called with their number; after an interruption, saving the text again makes the rest.
         """
-        return writing.save(self._engine, _arguments(locals()))
+        given = {"content": content, "kind": kind, **fields}
+        return writing.save(self._engine, given, on_progress)
 
     def save_many(
         self,
@@ -115,24 +107,14 @@ class MemoryStore(RefusedInChild):
         role: str,
         content: str,
         kind: str = "message",
-        client_id: Text = None,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        title: Text = None,
-        path: Text = None,
-        tags: Iterable[str] | None = None,
-        importance: float | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        created_at: Moment = None,
-        space: Text = None,
-        origin: Text = None,
+        **fields: Unpack[LoggedFields],
     ) -> SaveResult:
         """Record a turn of a session: what somebody said, what a tool put out, a file.
 
         The same words again are another turn; the same `client_id` again is the same turn.
         """
-        return writing.log(self._engine, _arguments(locals()))
+        turn = {"session_id": session_id, "role": role, "content": content, "kind": kind}
+        return writing.log(self._engine, {**turn, **fields})
 
     def log_many(
         self,
@@ -153,21 +135,6 @@ class MemoryStore(RefusedInChild):
         limit: int = 10,
         mode: str = "hybrid",
         granularity: str = "fine",
-        kind: str | Sequence[str] | None = None,
-        session_id: Text = None,
-        include_global: bool = True,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Sequence[str] | None = None,
-        entities: Sequence[str] | None = None,
-        match: str = "any",
-        path: Text = None,
-        min_importance: float | None = None,
-        created_after: Moment = None,
-        created_before: Moment = None,
-        as_of: Moment = None,
-        include_expired: bool = False,
         offset: int = 0,
         raw: bool = False,
         explain: bool = False,
@@ -175,8 +142,7 @@ class MemoryStore(RefusedInChild):
         fusion: str = "evidence",
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
-        space: Text = None,
-        origin: str | Sequence[str] | None = None,
+        **filters: Unpack[FilterFields],
     ) -> SearchAnswer:
         """Find the passages, sections or memories that answer a query, best first.
 
@@ -407,24 +373,8 @@ class MemoryStore(RefusedInChild):
         self,
         limit: int = 20,
         offset: int = 0,
-        kind: str | Sequence[str] | None = None,
-        session_id: Text = None,
-        include_global: bool = True,
-        agent_id: Text = None,
-        session_iter: int | str | None = None,
-        task_code: Text = None,
-        tags: Sequence[str] | None = None,
-        entities: Sequence[str] | None = None,
-        match: str = "any",
-        path: Text = None,
-        min_importance: float | None = None,
-        created_after: Moment = None,
-        created_before: Moment = None,
-        as_of: Moment = None,
-        include_expired: bool = False,
         forgotten: bool = False,
-        space: Text = None,
-        origin: str | Sequence[str] | None = None,
+        **filters: Unpack[FilterFields],
     ) -> MemoryPage:
         """List memories, the latest first; with `forgotten`, those to restore.
 

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta, timezone
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import byheart
 from byheart import ByheartError, MemoryStore
@@ -127,14 +127,8 @@ class Caller:
         bad_share = self._chance.choice((0.0, 0.1, 0.5))
         for name, parameter in inspect.signature(method).parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
-                for extra in (
-                    "kind",
-                    "session_id",
-                    "tags",
-                    "min_importance",
-                    "created_after",
-                    "odd",
-                ):
+                [keywords] = get_args(get_type_hints(method)[name])  # Unpack[…] of a TypedDict
+                for extra in (*get_type_hints(keywords), "odd"):
                     if self._chance.random() < 0.1:
                         given[extra] = self._value(extra, bad_share)
                 continue

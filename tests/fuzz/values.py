@@ -16,6 +16,7 @@ _TEXTS: Mapping[str, Sequence[str]] = {
     "session_id": ("s1", "s-unknown"),
     "agent_id": ("agent-1",),
     "task_code": ("T-7",),
+    "language": ("de", "pt-BR"),
     "include_task": ("T-7",),
     "path": ("notes/3.md", "notes/*.md"),
     "title": ("Harbour notes",),

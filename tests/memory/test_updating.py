@@ -13,6 +13,7 @@ import pytest
 
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError, VersionConflict
 from byheart.model import GRANULARITIES, MODES, SearchAnswer, to_wire
+from byheart.model.fields import NOTICED
 from byheart.store import MemoryStore
 from tests.storage.test_processes import OPEN, finish, start
 
@@ -376,7 +377,7 @@ def test_what_was_derived_is_made_anew_with_the_text(store: MemoryStore) -> None
     before = store.get(memory_id)
     store.update(memory_id, content="We decided that Ben Amsler always prefers PostgreSQL 17.")
     after = store.get(memory_id)
-    assert before.derived == after.derived == ("summary", "entities", "importance")
+    assert before.derived == after.derived == NOTICED
     assert after.summary != before.summary
     assert "Ben Amsler" in after.entities
     assert "Anna Keller" not in after.entities
@@ -384,7 +385,7 @@ def test_what_was_derived_is_made_anew_with_the_text(store: MemoryStore) -> None
 
 
 def test_what_was_given_is_kept_with_a_new_text(store: MemoryStore) -> None:
-    about = {"summary": "Mine", "entities": ["Me"], "importance": 3.0}
+    about = {"summary": "Mine", "entities": ["Me"], "importance": 3.0, "language": "en"}
     memory_id = store.save("Anna Keller likes tea.", **about).memory_id
     store.update(memory_id, content="Ben Amsler likes beer.")
     held = store.get(memory_id)
@@ -408,7 +409,7 @@ def test_what_was_derived_and_is_then_given_alike_counts_as_given(
 @pytest.mark.parametrize("name", ["summary", "entities", "importance"])
 def test_none_has_a_given_value_derived(store: MemoryStore, name: str) -> None:
     derived = store.get(store.save("Anna Keller likes tea.").memory_id)
-    about = {"summary": "Mine", "entities": ["Me"], "importance": 3.0}
+    about = {"summary": "Mine", "entities": ["Me"], "importance": 3.0, "language": "en"}
     memory_id = store.save("Anna Keller likes tea.", kind="fact", **about).memory_id
     store.update(memory_id, kind="note", session_id="s1", **{name: None})
     assert getattr(store.get(memory_id), name) == getattr(derived, name)

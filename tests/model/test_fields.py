@@ -7,13 +7,16 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import pytest
 
 import byheart
 from byheart.contracts import StoredText
+from byheart.interfaces.operations import OPERATIONS
+from byheart.memory.saving import SaveRequest
 from byheart.model import Filter, Memory, MemoryFields
+from byheart.model.field_types import arrange
 from byheart.model.fields import (
     BY_NAME,
     FIELDS,
@@ -21,16 +24,9 @@ from byheart.model.fields import (
     LOG_FIELDS,
     SAVE_FIELDS,
     UPDATE_FIELDS,
-    arrange,
 )
-from byheart.model.requests import ChangedFields, ContextFilters, FilterFields
+from byheart.model.memories import ChangedFields, ContextFilters, FilterFields
 from byheart.store import MemoryStore
-
-# Names that verbs have besides the fields of a memory.
-_OF_SEARCH = {
-    *("self", "query", "limit", "mode", "granularity", "offset", "raw", "explain", "fusion"),
-    *("similarity_threshold", "source", "topK", "forgotten"),
-}
 
 
 def names_of(noun: Any) -> list[str]:
@@ -72,34 +68,54 @@ def test_defaults_of_a_filter_are_those_of_the_table() -> None:
 
 
 def test_typed_filters_name_each_filter() -> None:
-    assert set(FilterFields.__annotations__) == set(FILTERS)
+    assert get_type_hints(FilterFields).keys() == set(FILTERS)
     assert set(ContextFilters.__annotations__) == set(FILTERS) - {"session_id", "include_global"}
 
 
-@pytest.mark.parametrize("verb", ["search", "list"])
-def test_verbs_that_filter_have_each_filter_as_a_parameter(verb: str) -> None:
-    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
-    assert set(parameters) - _OF_SEARCH == set(FILTERS)
-    for name, (asked, _) in FILTERS.items():
-        assert parameters[name].default == asked.default, name
+def names_given_to(verb: str) -> set[str]:
+    """Name what a verb takes: the parameters of its signature and its typed keywords."""
+    method = getattr(MemoryStore, verb)
+    signature, hints = inspect.signature(method).parameters, get_type_hints(method)
+    spelled = {name for name, each in signature.items() if each.kind is not each.VAR_KEYWORD}
+    [keywords] = (hints[name] for name in signature.keys() - spelled)
+    assert not spelled & get_type_hints(get_args(keywords)[0]).keys()
+    return spelled | get_type_hints(get_args(keywords)[0]).keys()
+
+
+@pytest.mark.parametrize("verb", ["search", "list", "recall", "forget", "cleanup", "dedupe"])
+def test_verbs_that_filter_take_each_filter(verb: str) -> None:
+    assert names_given_to(verb) >= set(FILTERS)
 
 
 @pytest.mark.parametrize(
     ("verb", "accepted", "own"),
     [("save", SAVE_FIELDS, {"self", "on_progress"}), ("log", LOG_FIELDS, {"self"})],
 )
-def test_verbs_that_write_have_each_field_as_a_parameter(
+def test_verbs_that_write_take_each_field(
     verb: str, accepted: tuple[str, ...], own: set[str]
 ) -> None:
-    parameters = inspect.signature(getattr(MemoryStore, verb)).parameters
-    assert set(parameters) - own == set(accepted)
-    for name in accepted:
-        default = "message" if (verb, name) == ("log", "kind") else BY_NAME[name].default
-        assert parameters[name].default in (default, inspect.Parameter.empty), name
+    assert names_given_to(verb) - own == set(accepted)
+
+
+@pytest.mark.parametrize("verb", ["save", "log", "search", "recall", "list", "forget"])
+def test_offered_defaults_are_those_of_the_table(verb: str) -> None:
+    writes = verb in ("save", "log")
+    for name, parameter in OPERATIONS[verb].parameters.items():
+        if writes and name in BY_NAME and (verb, name) != ("log", "kind"):
+            assert parameter.default == BY_NAME[name].default, name
+        if not writes and name in FILTERS:
+            assert parameter.default == FILTERS[name][0].default, name
+
+
+def test_a_save_request_has_each_field_with_its_default() -> None:
+    defaults = {each.name: each.default for each in fields(SaveRequest)}
+    for name in {*SAVE_FIELDS, *LOG_FIELDS} - {"content", "space", "ttl_days"}:
+        if name not in ("tags", "metadata"):  # a request holds them as they are stored: empty
+            assert defaults[name] == BY_NAME[name].default, name
 
 
 def test_update_can_change_each_field_that_it_accepts() -> None:
-    assert set(ChangedFields.__annotations__) == set(UPDATE_FIELDS)
+    assert get_type_hints(ChangedFields).keys() == set(UPDATE_FIELDS)
 
 
 def test_each_field_that_callers_give_is_checked_and_described() -> None:
@@ -116,9 +132,9 @@ def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
 
 
 # Modules that may name many fields at once: the table; the order of the front matter; constructors
-# of other nouns, which hold only some of the fields; examples for readers.
+# of other nouns, which hold only some of the fields.
 _MAY_LIST = {
-    *("model/fields.py", "transfer/vault.py", "interfaces/rest/examples.py"),
+    *("model/fields.py", "transfer/vault.py"),
     *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tools.py"),
     *("transfer/foreign/mem0.py", "workspace/indexing.py"),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import fields
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from byheart.errors import InvalidInput
 from byheart.model import Filter
-from byheart.model.filters import FILTER_FIELDS, filter_fields, make_filter
-from byheart.store import MemoryStore
+from byheart.model.filters import FILTER_FIELDS, make_filter
 
 
 def test_nothing_given_restricts_nothing() -> None:
@@ -37,18 +35,4 @@ def test_every_field_of_a_filter_can_be_given_but_those_of_the_inside() -> None:
     assert {each.name for each in fields(Filter)} - set(FILTER_FIELDS) <= {
         "superseded",
         "forgotten",
-    }
-
-
-def test_search_and_list_have_every_field_as_a_parameter_with_its_default() -> None:
-    for verb in (MemoryStore.search, MemoryStore.list):
-        parameters = inspect.signature(verb).parameters
-        defaults = {name: parameters[name].default for name in FILTER_FIELDS}
-        assert make_filter(defaults, "home") == Filter(space="home")
-
-
-def test_the_fields_of_a_filter_are_picked_out_of_all_that_was_given() -> None:
-    assert filter_fields({"kind": "fact", "limit": 3, "space": None}) == {
-        "kind": "fact",
-        "space": None,
     }

@@ -9,12 +9,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
+from byheart.index import masks
+from byheart.index.columns import Codes
 from byheart.model import Filter, Memory
 from byheart.model.fields import FILTERS
 from byheart.model.filters import make_filter
+from byheart.storage.sql import filters as clauses
 from byheart.storage.sql.filters import where_clause
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
@@ -32,6 +36,7 @@ _GIVEN: dict[str, list[Any]] = {
     "entities": [[], ["Anna"], ["Anna", "Bob"], ["Bob", "anna"]],
     "path": [None, "src/a.py", "/home/x/src/b.py", "draft [1].md"],
     "importance": [None, 0, 5, 7.5],
+    "language": [None, "de", "de-AT", "zh-Hant"],
     "origin": [None, "user", "agent", "tool", "file", "import"],
     "ttl_days": [None, None, 0.5, 40],
 }
@@ -45,6 +50,7 @@ _STRANGE: dict[str, Any] = {
     "tags": "green",
     "entities": "Nobody",
     "path": "nowhere/*",
+    "language": "zh",
 }
 
 
@@ -136,3 +142,27 @@ def test_sql_and_masks_let_the_same_memories_through(store: MemoryStore, machine
                 narrowed.update(given.keys())
     # Each filter was tried, and together with others still let something through.
     assert {name for name, count in narrowed.items() if count >= 10} == set(FILTERS)
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ("de", {"de", "de-AT", "de-x-own"}),
+        ("de-AT", {"de-AT"}),
+        ("d", set()),
+        ("zh-Hant", {"zh-Hant", "zh-Hant-TW"}),
+        ("fr", set()),
+    ],
+)
+def test_subtags_are_compared_alike(given: str, found: set[str]) -> None:
+    tags = ["de", "de-AT", "den", "de-x-own", "zh", "zh-Hans", "zh-Hant", "zh-Hant-TW", None]
+    codes = Codes()
+    column = np.array([codes.encode(tag) for tag in tags], np.int32)
+    mask = masks._MASKS["subtags"](column, given, codes, Filter("home"))
+    assert {tags[at] for at in np.flatnonzero(mask)} == found
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE texts (tag TEXT)")
+    connection.executemany("INSERT INTO texts VALUES (?)", [(tag,) for tag in tags])
+    clause, values = clauses._WRITERS["subtags"]("tag", given, Filter("home"))
+    rows = connection.execute(f"SELECT tag FROM texts WHERE {clause}", values)
+    assert {row[0] for row in rows} == found

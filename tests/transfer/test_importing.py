@@ -14,7 +14,9 @@ import pytest
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import InvalidInput, StoreFull
 from byheart.model import TransferProgress
+from byheart.model.field_types import Field
 from byheart.store import MemoryStore
+from byheart.transfer.jsonl import _Fields, _take
 
 OpenStore = Callable[..., MemoryStore]
 Lines = list[dict[str, Any]]
@@ -468,3 +470,20 @@ def test_when_the_disk_is_full_it_is_said_what_is_kept_and_how_to_go_on(
         connection.execute("PRAGMA max_page_count = 1000000")
     result = store.import_(joined(lines))
     assert (result.imported, result.unchanged) == (160 - kept, kept)
+
+
+# --- Whole numbers ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("nullable", [False, True])
+def test_the_least_whole_number_is_that_of_the_table(nullable: bool) -> None:
+    field = Field(name="number", codec="whole", nullable=nullable, least=3)
+    assert _take(_Fields({"number": 3}), field) == 3
+    with pytest.raises(InvalidInput, match="number"):
+        _take(_Fields({"number": 2}), field)
+
+
+def test_a_field_without_a_least_number_can_be_negative() -> None:
+    field = Field(name="number", codec="whole", nullable=True, least=None)
+    assert _take(_Fields({"number": -7}), field) == -7
+    assert _take(_Fields({"number": None}), field) is None

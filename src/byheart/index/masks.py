@@ -37,6 +37,11 @@ def _is_any_of(column: Array, given: Sequence[str], codes: Codes, where: Filter)
     return found
 
 
+def _has_subtags(column: Array, given: str, codes: Codes, _where: Filter) -> Mask:
+    tags = [code for tag, code in codes.numbers.items() if f"{tag}-".startswith(f"{given}-")]
+    return np.isin(column, tags)
+
+
 def _equals(column: Array, given: Any, codes: Codes | None, _where: Filter) -> Mask:
     found: Mask = column == (given if codes is None else codes.find(given))
     return found
@@ -57,6 +62,7 @@ _MASKS: Mapping[str, Callable[..., Mask]] = {
     "at_least": _at_least,
     "below": _below,
     "any_of": _is_any_of,
+    "subtags": _has_subtags,
     "session": _is_session,
 }
 # The space is compared once for all searches of it.

@@ -27,6 +27,7 @@ from byheart.embedding.vectorizer import (
 )
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
+from byheart.language.detection import UNDETERMINED, detect_language
 from byheart.memory import transactions
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
@@ -51,22 +52,23 @@ class SaveRequest:
 
     content: str
     content_hash: str
-    kind: str
-    title: str | None
-    summary: str | None
-    source: str
-    session_id: str | None
-    agent_id: str | None
-    session_iter: int | None
-    task_code: str | None
-    path: str | None
-    tags: tuple[str, ...]
-    entities: tuple[str, ...] | None
-    importance: float | None
-    expires_at: datetime | None
-    metadata: Mapping[str, Any]
     space: str
     at: datetime
+    kind: str = "note"
+    title: str | None = None
+    summary: str | None = None
+    source: str = "manual"
+    session_id: str | None = None
+    agent_id: str | None = None
+    session_iter: int | None = None
+    task_code: str | None = None
+    path: str | None = None
+    tags: tuple[str, ...] = ()
+    entities: tuple[str, ...] | None = None
+    language: str | None = None
+    importance: float | None = None
+    expires_at: datetime | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     # A memory that comes back from an export keeps its id and its age.
     memory_id: str | None = None
     created_at: datetime | None = None
@@ -480,11 +482,15 @@ def _lacks(windows: Sequence[Window]) -> bool:
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Keep what was said about a text, derive what was not, and say which is which."""
     noticed: dict[str, Any] = {name: getattr(request, name) for name in NOTICED}
+    if request.language == UNDETERMINED:
+        noticed["language"] = None  # the caller does not know it
     derived = tuple(name for name, value in noticed.items() if value is None)
     if request.summary is None:
         noticed["summary"] = summarize(request.content)
     if request.entities is None:
         noticed["entities"] = extract_entities(request.content)
+    if noticed["language"] is None:
+        noticed["language"] = detect_language(request.content)
     if request.importance is None:
         noticed["importance"] = score_importance(
             request.content,

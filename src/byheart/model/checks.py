@@ -6,7 +6,7 @@ import contextlib
 import difflib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
@@ -84,6 +84,11 @@ def check_optional_text(name: str, value: object, longest: int) -> str | None:
     return None if value is None else check_text(name, value, longest=longest)
 
 
+def at_most(longest: int) -> Callable[[str, object], str | None]:
+    """Make a check for optional texts of some length."""
+    return lambda name, value: check_optional_text(name, value, longest)
+
+
 def check_label(name: str, value: object) -> str:
     """Accept a short name: an id, a tag, an agent."""
     return _check_visible(name, check_text(name, value, longest=LONGEST_LABEL))
@@ -142,6 +147,11 @@ def check_memory_id(name: str, value: object) -> str:
 def check_optional_label(name: str, value: object) -> str | None:
     """Accept a short name or none."""
     return None if value is None else check_label(name, value)
+
+
+def check_optional_labels(name: str, value: object) -> tuple[str, ...] | None:
+    """Accept labels, or `None` for labels that are to be derived."""
+    return None if value is None else check_labels(name, value)
 
 
 def check_labels(name: str, value: object) -> tuple[str, ...]:

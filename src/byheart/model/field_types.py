@@ -1,8 +1,8 @@
-"""Define the columns of the table of a memory's fields."""
+"""Define the columns of the table of a memory's fields, and help to fill and to order it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,8 +14,11 @@ Check = Callable[[str, Any], Any]
 Codec = Literal["text", "whole", "number", "moment", "json", "hash", "words", "labels"]
 # The object that has the field: a memory; one of its stored texts; or only a caller's request.
 Owner = Literal["memory", "text", "request"]
-# How a filter compares its value with the field. A modifier only changes what other filters mean.
-Operator = Literal["equals", "any_of", "at_least", "below", "session", "labels", "path", "modifier"]
+# How a filter compares its value with the field. With `subtags`, `de` finds `de-AT` as well. A
+# modifier only changes what other filters mean.
+Operator = Literal[
+    "equals", "any_of", "subtags", "at_least", "below", "session", "labels", "path", "modifier"
+]
 Verb = Literal["save", "update", "log"]
 
 
@@ -48,6 +51,8 @@ class Asked:
     default: Any = None
     # Whether a value is always compared with, even if the caller gives none.
     always: bool = False
+    # Whether few calls that change memories need it: tools for models leave it out of those.
+    seldom: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,8 @@ class Field:
     codec: Codec
     owner: Owner = "memory"
     nullable: bool = False
+    # Whether it holds any words of the caller, not a name or a value of a known form.
+    free: bool = False
     # The column of `memories`; a field without one is put together by the database.
     column: bool = True
     # Whether a save writes the column; the others change in the life of a memory.
@@ -80,7 +87,22 @@ class Field:
     # Whether an import runs `check` as well, and whether exports of earlier versions lack it.
     checked_in_imports: bool = False
     new_in_imports: bool = False
-    # The least whole number that an import takes.
-    least: int = 0
+    # The least whole number that an import takes; `None` allows negative numbers.
+    least: int | None = 0
     # The name in the front matter of an exported file.
     front_matter: str | None = None
+
+
+def unnamed(checked: Callable[[Any], Any]) -> Check:
+    """Make a check of a function that does not need the name of the field."""
+    return lambda _name, value: checked(value)
+
+
+def arrange(names: Sequence[str], behind: Mapping[str, str]) -> tuple[str, ...]:
+    """Move some names behind others; the rest keeps the order of the table."""
+    arranged = list(names)
+    for name, before in behind.items():
+        if name in arranged:
+            arranged.remove(name)
+            arranged.insert(arranged.index(before) + 1, name)
+    return tuple(arranged)

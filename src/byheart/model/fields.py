@@ -8,12 +8,13 @@ stay spelled out for readers and type checkers; `tests/model/test_fields.py` com
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from byheart.language.detection import check_language
 from byheart.model import checks as check
 from byheart.model import schemas as schema
-from byheart.model.field_types import Asked, Check, Field, Flag, Verb
+from byheart.model.field_types import Asked, Field, Flag, Verb, arrange, unnamed
 from byheart.model.memories import ORIGINS, Match
 from byheart.model.schemas import Schema
 
@@ -23,18 +24,6 @@ KINDS = (
     *("system_memory", "report", "report_observation", "working_memory", "knowledge_base"),
     *("message", "tool_output", "file", "session_summary"),
 )
-
-
-def _unnamed(checked: Callable[[Any], Any]) -> Check:
-    return lambda _name, value: checked(value)
-
-
-def _at_most(longest: int) -> Check:
-    return lambda name, value: check.check_optional_text(name, value, longest)
-
-
-def _optional_labels(name: str, value: Any) -> tuple[str, ...] | None:
-    return None if value is None else check.check_labels(name, value)
 
 
 def _match(name: str, value: Any) -> Match:
@@ -63,13 +52,13 @@ FIELDS: tuple[Field, ...] = (
         written=True,
         array="kind",
         verbs=_ALL,
-        check=_unnamed(check.check_kind),
+        check=unnamed(check.check_kind),
         default="note",
         filters=(
             Asked(
                 name="kind",
                 operator="any_of",
-                check=_unnamed(check.check_kinds),
+                check=unnamed(check.check_kinds),
                 schema=KINDS_SCHEMA,
                 flag=Flag("Only these kinds.", short="-k", takes="names", usual=KINDS),
             ),
@@ -91,9 +80,10 @@ FIELDS: tuple[Field, ...] = (
         name="title",
         codec="text",
         nullable=True,
+        free=True,
         written=True,
         verbs=_ALL,
-        check=_at_most(check.LONGEST_TITLE),
+        check=check.at_most(check.LONGEST_TITLE),
         schema=schema.text("A title.", minLength=1, maxLength=check.LONGEST_TITLE),
         flag=Flag(
             "Its title; a file's is its name.",
@@ -107,12 +97,13 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="summary",
         codec="text",
+        free=True,
         written=True,
         verbs=("save", "update"),
-        check=_at_most(check.LONGEST_SUMMARY),
+        check=check.at_most(check.LONGEST_SUMMARY),
         noticed=True,
         schema=schema.text(
-            "One sentence; made from the text if not given.",
+            "One sentence; derived if not given.",
             minLength=1,
             maxLength=check.LONGEST_SUMMARY,
         ),
@@ -152,17 +143,16 @@ FIELDS: tuple[Field, ...] = (
                 name="include_global",
                 operator="modifier",
                 check=check.check_bool,
+                seldom=True,
                 default=True,
-                schema=schema.flag("With session_id: also what belongs to no session."),
+                schema=schema.flag("Also what belongs to no session."),
                 flag=Flag(
                     "With --session-id: also what belongs to no session (the default).",
                     takes="either",
                 ),
             ),
         ),
-        schema=schema.label(
-            "A session: a search sees it and what is global, a save belongs to it."
-        ),
+        schema=schema.label("Its session; a search also sees what belongs to none."),
         flag=Flag("The session it belongs to.", "ID", "-s"),
         shown=True,
         exported="always",
@@ -197,12 +187,13 @@ FIELDS: tuple[Field, ...] = (
         written=True,
         array="iteration",
         verbs=_ALL,
-        check=_unnamed(check.check_session_iter),
+        check=unnamed(check.check_session_iter),
         filters=(
             Asked(
                 name="session_iter",
                 operator="equals",
-                check=_unnamed(check.check_session_iter),
+                check=unnamed(check.check_session_iter),
+                seldom=True,
                 flag=Flag("Only of this iteration: 2 or v2.", "N"),
             ),
         ),
@@ -211,7 +202,7 @@ FIELDS: tuple[Field, ...] = (
                 {"type": "integer", "minimum": 0, "maximum": 10**9 - 1},
                 {"type": "string", "pattern": r"^[vV]?[0-9]{1,9}$"},
             ],
-            "description": "The iteration of the session: 2 or v2.",
+            "description": "Its iteration: 2 or v2.",
         },
         flag=Flag("The iteration: 2 or v2.", "N"),
         shown=True,
@@ -232,6 +223,7 @@ FIELDS: tuple[Field, ...] = (
                 name="task_code",
                 operator="equals",
                 check=check.check_optional_label,
+                seldom=True,
                 flag=Flag("Only of this task.", "CODE"),
             ),
         ),
@@ -266,7 +258,7 @@ FIELDS: tuple[Field, ...] = (
         codec="labels",
         column=False,
         verbs=("save", "update"),
-        check=_optional_labels,
+        check=check.check_optional_labels,
         noticed=True,
         filters=(
             Asked(
@@ -280,9 +272,7 @@ FIELDS: tuple[Field, ...] = (
                 operator="modifier",
                 check=_match,
                 default="any",
-                schema=schema.text(
-                    "Whether one of the tags and entities is enough.", enum=list(MATCHES)
-                ),
+                schema=schema.text("Whether one tag or entity is enough.", enum=list(MATCHES)),
                 flag=Flag(
                     "Whether one of the tags and entities is enough.",
                     takes="choice",
@@ -290,7 +280,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.labels("What it is about: names of people, projects, things."),
+        schema=schema.labels("Names of people, projects, things."),
         flag=Flag("Whom it is about; found if not given.", short="-e", takes="names"),
         exported="always",
         front_matter="entities",
@@ -299,22 +289,47 @@ FIELDS: tuple[Field, ...] = (
         name="path",
         codec="text",
         nullable=True,
+        free=True,
         written=True,
         verbs=_ALL,
-        check=_at_most(check.LONGEST_PATH),
+        check=check.at_most(check.LONGEST_PATH),
         filters=(
             Asked(
                 name="path",
                 operator="path",
-                check=_at_most(check.LONGEST_PATH),
+                check=check.at_most(check.LONGEST_PATH),
                 flag=Flag("Only saved under such a path.", "GLOB"),
             ),
         ),
-        schema=schema.place("The path it has; when looking for it, a glob such as src/*.py."),
+        schema=schema.place("Its path; in a search, a glob such as src/*.py."),
         flag=Flag("Its path; a file's is its own.", "PATH", log_help="The path of a file."),
         shown=True,
         exported="always",
         front_matter="path",
+    ),
+    Field(
+        name="language",
+        codec="text",
+        written=True,
+        array="language",
+        verbs=_ALL,
+        check=check_language,
+        noticed=True,
+        filters=(
+            Asked(
+                name="language",
+                operator="subtags",
+                check=check_language,
+                seldom=True,
+                flag=Flag("Only in this language: de finds de-AT too.", "TAG"),
+            ),
+        ),
+        schema=schema.text("BCP 47, such as de."),
+        flag=Flag("Its language: de, pt-BR; detected if not given.", "TAG"),
+        exported="always",
+        checked_in_imports=True,
+        new_in_imports=True,
+        front_matter="language",
     ),
     Field(
         name="importance",
@@ -329,11 +344,12 @@ FIELDS: tuple[Field, ...] = (
                 name="min_importance",
                 operator="at_least",
                 check=check.check_importance,
+                seldom=True,
                 schema=schema.number("At least this important.", 0, 10),
                 flag=Flag("At least this.", "0-10", takes="number"),
             ),
         ),
-        schema=schema.number("From 0 to 10; worked out from the text if not given.", 0, 10),
+        schema=schema.number("Derived from the text if not given.", 0, 10),
         flag=Flag("How much it matters; reckoned if not given.", "0-10", "-i", "number"),
         shown=True,
         exported="always",
@@ -343,9 +359,10 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="metadata",
         codec="json",
+        free=True,
         written=True,
         verbs=_ALL,
-        check=_unnamed(check.check_metadata),
+        check=unnamed(check.check_metadata),
         schema={"type": "object", "description": "Anything else that JSON can carry."},
         flag=Flag("Anything else, as a JSON object.", "JSON"),
         exported="always",
@@ -373,6 +390,7 @@ FIELDS: tuple[Field, ...] = (
                 name="created_after",
                 operator="at_least",
                 check=check.check_moment,
+                seldom=True,
                 schema=schema.moment("Saved at or after this time."),
                 flag=Flag("Saved at or after this time.", "DATE"),
             ),
@@ -409,7 +427,8 @@ FIELDS: tuple[Field, ...] = (
                 name="as_of",
                 operator="modifier",
                 check=check.check_moment,
-                schema=schema.moment("With the texts that were current at this time."),
+                seldom=True,
+                schema=schema.moment("With the texts of this time."),
                 flag=Flag("With the texts of this time.", "DATE"),
             ),
         ),
@@ -439,6 +458,7 @@ FIELDS: tuple[Field, ...] = (
                 name="include_expired",
                 operator="modifier",
                 check=check.check_bool,
+                seldom=True,
                 default=False,
                 schema=schema.flag("Also what has expired."),
                 flag=Flag("Also what has expired.", takes="switch"),
@@ -468,7 +488,7 @@ FIELDS: tuple[Field, ...] = (
         nullable=True,
         written=True,
         verbs=("log",),
-        check=_unnamed(check.check_role),
+        check=unnamed(check.check_role),
         schema=schema.text(
             "Who said it: user, assistant, system, tool, …", pattern=schema.SLUG, maxLength=200
         ),
@@ -489,19 +509,27 @@ FIELDS: tuple[Field, ...] = (
         front_matter="client_id",
     ),
     Field(name="pinned_at", codec="moment", nullable=True, exported="if given"),
-    Field(name="turn_no", codec="whole", owner="text", nullable=True, exported="if given"),
+    Field(
+        name="turn_no",
+        codec="whole",
+        owner="text",
+        nullable=True,
+        exported="if given",
+        least=None,
+    ),
     Field(
         name="origin",
         codec="text",
         written=True,
         array="origin",
         verbs=_ALL,
-        check=_unnamed(check.check_origin),
+        check=unnamed(check.check_origin),
         filters=(
             Asked(
                 name="origin",
                 operator="any_of",
-                check=_unnamed(check.check_origins),
+                check=unnamed(check.check_origins),
+                seldom=True,
                 # The description names the origins already: an enum would name them twice.
                 schema=schema.one_or_more(
                     f"Only of these origins: {', '.join(ORIGINS)}.", {"type": "string"}
@@ -511,9 +539,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.text(
-            "Whose words they are; not given, told by role and kind.", enum=list(ORIGINS)
-        ),
+        schema=schema.text("Whose words; not given, told by role and kind.", enum=list(ORIGINS)),
         flag=Flag(
             "Whose words: user, agent, tool, file or import; told by role and kind if not given.",
             "ORIGIN",
@@ -545,16 +571,6 @@ FILTERS: Mapping[str, tuple[Asked, Field]] = {
 }
 FILTER_FIELDS: tuple[str, ...] = tuple(FILTERS)
 NOTICED: tuple[str, ...] = tuple(field.name for field in FIELDS if field.noticed)
-
-
-def arrange(names: Sequence[str], behind: Mapping[str, str]) -> tuple[str, ...]:
-    """Move some names behind others; the rest keeps the order of the table."""
-    arranged = list(names)
-    for name, before in behind.items():
-        if name in arranged:
-            arranged.remove(name)
-            arranged.insert(arranged.index(before) + 1, name)
-    return tuple(arranged)
 
 
 def accepted_by(verb: Verb) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ from typing import Any
 from byheart.model import checks as check
 from byheart.model.fields import FILTER_FIELDS as FILTER_FIELDS
 from byheart.model.fields import FILTERS
+from byheart.model.memories import ContextFilters as ContextFilters
 from byheart.model.memories import Filter
-from byheart.model.requests import ContextFilters as ContextFilters
-from byheart.model.requests import FilterFields as FilterFields
+from byheart.model.memories import FilterFields as FilterFields
 
 
 def of_session(session_id: str | None, space: str) -> Filter:
@@ -29,8 +29,3 @@ def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:
             for name, (asked, _) in FILTERS.items()
         }
     )
-
-
-def filter_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Pick the filter's fields out of all that a verb was given."""
-    return {name: value for name, value in given.items() if name in FILTER_FIELDS}

@@ -1,11 +1,16 @@
-"""Define memories, the passages they are cut into, and the entities they name."""
+"""Define memories, the passages they are cut into, and the entities they name.
+
+The fields of a memory are spelled out here for readers and type checkers, and nowhere else: in
+`Memory`, in `Filter`, and as the keywords that verbs take (`FilterFields`, `SavedFields`,
+`LoggedFields`, `ChangedFields`). They agree with the table in `model/fields.py`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
@@ -141,6 +146,7 @@ class Memory:
     client_id: str | None = None
     pinned_at: datetime | None = None
     origin: Origin = "user"
+    language: str = "und"
     damaged: bool = False
 
     @property
@@ -165,6 +171,7 @@ class Filter:
     entities: tuple[str, ...] = ()
     match: Match = "any"
     path: str | None = None
+    language: str | None = None
     min_importance: float | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
@@ -172,6 +179,79 @@ class Filter:
     include_expired: bool = False
     superseded: bool | None = None
     forgotten: bool = False
+
+
+class ContextFilters(TypedDict, total=False):
+    """List the filters for memories that a session sees; a missing one restricts nothing."""
+
+    kind: str | Sequence[str] | None
+    agent_id: str | None
+    session_iter: int | str | None
+    task_code: str | None
+    tags: Sequence[str] | None
+    entities: Sequence[str] | None
+    match: str
+    path: str | None
+    language: str | None
+    min_importance: float | None
+    created_after: datetime | str | None
+    created_before: datetime | str | None
+    as_of: datetime | str | None
+    include_expired: bool
+    space: str | None
+    origin: str | Sequence[str] | None
+
+
+class FilterFields(ContextFilters, total=False):
+    """List all filters; a missing one restricts nothing."""
+
+    session_id: str | None
+    include_global: bool
+
+
+class GivenFields(TypedDict, total=False):
+    """List the fields that `save`, `log` and `update` all take by name."""
+
+    title: str | None
+    agent_id: str | None
+    session_iter: int | str | None
+    task_code: str | None
+    tags: Iterable[str] | None
+    importance: float | None
+    metadata: Mapping[str, Any] | None
+    path: str | None
+    origin: str | None
+    language: str | None
+
+
+class _LastingFields(GivenFields, total=False):
+    summary: str | None
+    source: str
+    session_id: str | None
+    entities: Iterable[str] | None
+    ttl_days: float | None
+    expires_at: datetime | str | None
+
+
+class SavedFields(_LastingFields, total=False):
+    """List the fields that `save` takes by name."""
+
+    space: str | None
+
+
+class LoggedFields(GivenFields, total=False):
+    """List the fields that `log` takes by name."""
+
+    client_id: str | None
+    created_at: datetime | str | None
+    space: str | None
+
+
+class ChangedFields(_LastingFields, total=False):
+    """List the fields that `update` can change; a field that is not given stays as it is."""
+
+    content: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)

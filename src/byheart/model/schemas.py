@@ -54,7 +54,7 @@ def flag(description: str) -> Schema:
 
 def moment(description: str) -> Schema:
     """Describe a date or time."""
-    return text(f"{description} ISO 8601; UTC if it names no zone.")
+    return text(f"{description} ISO 8601; without a zone UTC.")
 
 
 def one_or_more(description: str, one: Schema) -> Schema:

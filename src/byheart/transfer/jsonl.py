@@ -41,8 +41,8 @@ from byheart.model import (
     usual_origin,
 )
 from byheart.model import checks as check
-from byheart.model.field_types import Codec, Field
-from byheart.model.fields import BY_NAME, FIELDS, arrange
+from byheart.model.field_types import Codec, Field, arrange
+from byheart.model.fields import BY_NAME, FIELDS
 
 FORMAT, VERSION = "byheart-export", 1
 # A memory's line has these besides its text, chunks and vectors, in this order. `memory_id` and
@@ -287,8 +287,14 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
     _check_boundaries(chunks, content, fields)
     values = {field.name: _take(fields, field) for field in _EXPORTED}
     own = {field.name: values.pop(field.name) for field in _OF_TEXT}
-    if values["origin"] is None:
-        values["origin"] = usual_origin(**{name: values[name] for name in _TELLING})
+    # An export of an earlier version lacks later fields: they get the default of `Memory`.
+    lacking = [field for field in _LATER if values[field.name] is None]
+    for field in lacking:
+        del values[field.name]
+    values.setdefault("origin", usual_origin(**{name: values[name] for name in _TELLING}))
+    values["derived"] = tuple(
+        dict.fromkeys((*values["derived"], *(field.name for field in lacking if field.noticed)))
+    )
     memory = Memory(
         memory_id=memory_id,
         space=space,
@@ -303,6 +309,7 @@ def _read_text(fields: _Fields, memory_id: str, space: str, header: Header) -> S
 # An origin that is not given follows from these.
 _TELLING = ("kind", "role", "path", "agent_id", "client_id")
 _OF_TEXT = tuple(field for field in _EXPORTED if field.owner == "text")
+_LATER = tuple(field for field in _EXPORTED if field.new_in_imports)
 
 
 def _take(fields: _Fields, field: Field) -> Any:
@@ -313,7 +320,8 @@ def _take(fields: _Fields, field: Field) -> Any:
     if field.codec in ("labels", "words"):
         return fields.texts(name)
     if field.codec == "whole" and not field.checked_in_imports:
-        return fields.optional_whole(name) if may_lack else fields.whole(name, low=field.least)
+        low = -_MOST if field.least is None else field.least
+        return fields.optional_whole(name, low) if may_lack else fields.whole(name, low)
     kinds = _JSON_KINDS[field.codec]
     value = fields.optional(name, *kinds) if may_lack else fields.take(name, *kinds)
     if field.checked_in_imports and field.check is not None and value is not None:
@@ -472,10 +480,10 @@ class _Fields:
         """Take an integer."""
         return check.check_int(self.name(field), self.take(field, int), low, _MOST)
 
-    def optional_whole(self, field: str) -> int | None:
-        """Take an integer, negative or not, or None."""
+    def optional_whole(self, field: str, low: int = 0) -> int | None:
+        """Take an integer or None."""
         value = self.optional(field, int)
-        return None if value is None else check.check_int(self.name(field), value, -_MOST, _MOST)
+        return None if value is None else check.check_int(self.name(field), value, low, _MOST)
 
     def texts(self, field: str) -> tuple[str, ...]:
         """Take a list of texts."""

@@ -20,7 +20,8 @@ from byheart.contracts import Dump, MemoryRecord, Record
 from byheart.errors import InvalidInput
 from byheart.model import ORIGINS, Memory, to_wire
 from byheart.model import checks as check
-from byheart.model.fields import BY_NAME, FIELDS, arrange
+from byheart.model.field_types import arrange
+from byheart.model.fields import BY_NAME, FIELDS
 from byheart.system import clock
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import make_private_folder, open_private

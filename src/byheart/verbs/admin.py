@@ -22,7 +22,7 @@ from byheart.model import (
     Stats,
 )
 from byheart.model import checks as check
-from byheart.model.requests import FilterFields
+from byheart.model.memories import FilterFields
 from byheart.upkeep import doctor
 from byheart.verbs import moving
 from byheart.verbs.engine import CHUNKS_PER_BATCH, Engine

@@ -25,7 +25,7 @@ from byheart.model import (
 from byheart.model import checks as check
 from byheart.model.compat_names import translate
 from byheart.model.filters import make_filter
-from byheart.model.requests import ContextFilters
+from byheart.model.memories import ContextFilters
 from byheart.search import RecallRequest, SearchRequest, Weights, find
 from byheart.search import recall as recall_memories
 from byheart.system import clock
@@ -80,7 +80,7 @@ def _search_request(engine: Engine, given: Given) -> SearchRequest:
     mode = given["mode"]
     return SearchRequest(
         query=text,
-        where=engine.filter(given),
+        where=engine.filter(given["filters"]),
         limit=check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT),
         offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
         mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),

@@ -19,7 +19,7 @@ from byheart.memory.saving import Saver
 from byheart.memory.updating import Changer
 from byheart.model import MODES, Filter, IndexState, Mode
 from byheart.model import checks as check
-from byheart.model.filters import filter_fields, make_filter
+from byheart.model.filters import make_filter
 from byheart.search import SearchRequest, find
 from byheart.settings import Settings
 from byheart.upkeep.usage_stats import Observer
@@ -63,8 +63,8 @@ class Engine:
         return self.settings.space if space is None else check.check_label("space", space)
 
     def filter(self, given: Mapping[str, Any]) -> Filter:
-        """Make a filter of the arguments that are filters."""
-        return make_filter(filter_fields(given), self.settings.space)
+        """Make a filter of the fields given."""
+        return make_filter(given, self.settings.space)
 
     def degraded(self, unavailable: str | None, mode: Mode, state: IndexState) -> str | None:
         """Name the reason why an answer may be incomplete, if there is one."""

@@ -100,7 +100,7 @@ def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> Chu
 
 def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
     """List the memories that the filters leave."""
-    where = engine.filter(given)
+    where = engine.filter(given["filters"])
     where = replace(where, forgotten=check.check_bool("forgotten", given["forgotten"]))
     limit = check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     offset = check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET)

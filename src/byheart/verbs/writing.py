@@ -14,7 +14,6 @@ from byheart.memory.batches import Progress
 from byheart.memory.saving import check_saved
 from byheart.model import SaveResult
 from byheart.model import checks as check
-from byheart.model.fields import SAVE_FIELDS
 from byheart.verbs.engine import Engine
 
 Show = Callable[[Progress], None] | None
@@ -23,11 +22,10 @@ Show = Callable[[Progress], None] | None
 _MOST_SIMILAR = 5
 
 
-def save(engine: Engine, given: Mapping[str, Any]) -> SaveResult:
+def save(engine: Engine, given: Mapping[str, Any], on_progress: Show) -> SaveResult:
     """Save one text, and name the memories that say almost the same."""
-    fields = {name: value for name, value in given.items() if name in SAVE_FIELDS}
-    request = check_saved(fields, engine.settings)
-    show = check.check_callback("on_progress", given["on_progress"])
+    request = check_saved(given, engine.settings)
+    show = check.check_callback("on_progress", on_progress)
     [result] = engine.saver.save([request], Progress().while_embedding(show))
     engine.observer.saved(request.space, result.status)
     # The memory is already saved: an error in older memories must not look like its failure.

@@ -33,6 +33,7 @@ FLAGS: list[tuple[list[str], dict[str, Any]]] = [
     (["-t", "a", "-t", "b", "--match", "all"], {"tags": ["a", "b"], "match": "all"}),
     (["--entities", "Anna"], {"entities": ["Anna"]}),
     (["--path", "notes/*"], {"path": "notes/*"}),
+    (["--language", "de"], {"language": "de"}),
     (["--min-importance", "8"], {"min_importance": 8}),
     (["--created-after", "2030-01-01"], {"created_after": "2030-01-01"}),
     (["--created-before", "2030-01-01"], {"created_before": "2030-01-01"}),
@@ -49,6 +50,7 @@ def stocked(library: byheart.MemoryStore, report: str) -> byheart.MemoryStore:
     """Give a store in which each filter lets something through and holds something back."""
     library.save("The tea query of Anna", kind="fact", tags=["a", "b"], entities=["Anna"])
     library.save("A slow query note", tags=["a"], agent_id="coder", session_iter=2, importance=9)
+    library.update(library.list(agent_id="coder").memories[0].memory_id, language="de-AT")
     library.save("The index query", session_id="s2", task_code="T-7", path="notes/x.md")
     library.save("An expired query", ttl_days=0)
     return library

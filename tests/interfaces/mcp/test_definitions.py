@@ -12,6 +12,7 @@ from byheart.interfaces.mcp.reference import tools_json
 from byheart.interfaces.mcp.tools import INSTRUCTIONS, TOOLS, load_definitions
 from byheart.interfaces.operations import OPERATIONS
 from byheart.model.compat_names import COMPAT_NAMES
+from byheart.model.fields import FILTERS
 
 # What a tool does not offer of its verb, and why.
 LEFT_OUT = {
@@ -22,10 +23,7 @@ LEFT_OUT = {
     "include_task": "for hooks, which know the task; a model searches by task_code",
 }
 # What few calls need, in a list that every conversation pays for.
-LEFT_OUT_OF_FORGET = {
-    *("include_global", "session_iter", "task_code", "min_importance", "created_after", "as_of"),
-    *("include_expired", "origin"),
-}
+LEFT_OUT_OF_FORGET = {name for name, (asked, _) in FILTERS.items() if asked.seldom}
 LEFT_OUT_OF_LOG = {"origin"}  # the role tells
 
 

@@ -11,7 +11,8 @@ import click
 from byheart.interfaces.cli.verb import OPTIONS, Flag
 from byheart.model.compat_names import other_flags
 from byheart.model.field_types import Flag as Described
-from byheart.model.fields import BY_NAME, FILTERS, KINDS, arrange
+from byheart.model.field_types import arrange
+from byheart.model.fields import BY_NAME, FILTERS, KINDS
 from byheart.transfer.decoding import decode
 
 FILTERS_SECTION = "Filters"

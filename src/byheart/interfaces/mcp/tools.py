@@ -49,11 +49,13 @@ class ToolText:
     def parameters(self) -> tuple[str, ...]:
         """Name the parameters, each once."""
         # Imported here, so that listing the tools does not wait for it.
-        from byheart.model.fields import FILTER_FIELDS, LOG_FIELDS, SAVE_FIELDS
+        from byheart.model.fields import FILTERS, LOG_FIELDS, SAVE_FIELDS
 
         # The server decides the space, and a turn's origin follows from its role.
+        filters = [name for name in FILTERS if name != "space"]
         members = {
-            "*filters": [name for name in FILTER_FIELDS if name != "space"],
+            "*filters": filters,
+            "*usual filters": [name for name in filters if not FILTERS[name][0].seldom],
             "*fields": [name for name in SAVE_FIELDS if name not in ("content", "space")],
             "*turn": [name for name in LOG_FIELDS if name not in ("origin", "space")],
         }
@@ -136,19 +138,7 @@ TOOLS: tuple[ToolText, ...] = (
         "trace of it for good. Call it when the user asks to forget something. By id it happens "
         "at once; by filter it only counts until dry_run=false. For facts that merely changed, "
         "use memory_update.",
-        (
-            *(
-                "memory_id",
-                "reason",
-                "hard",
-                "dry_run",
-                "older_than",
-                "kind",
-                "session_id",
-                "agent_id",
-            ),
-            *("tags", "entities", "match", "path", "created_before"),
-        ),
+        ("memory_id", "reason", "hard", "dry_run", "older_than", "*usual filters"),
         reads_only=False,
         destroys=True,
     ),

@@ -14,6 +14,8 @@ from byheart.interfaces.operations.grants import Grant, Reach
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
 from byheart.model import Access, to_wire
 from byheart.model.checks import check_label, check_names
+from byheart.model.field_types import Verb
+from byheart.model.fields import FIELDS, FILTERS
 from byheart.store import MemoryStore
 
 _NOT_GIVEN = inspect.Parameter.empty
@@ -90,9 +92,16 @@ class Operation:
             if parameter.kind is parameter.VAR_KEYWORD:
                 [fields] = get_args(self._hints[name])  # Unpack[…] of a TypedDict
                 for field, kind in get_type_hints(fields).items():
-                    yield self._parameter(field, kind, _FILTER_DEFAULTS.get(field))
+                    yield self._parameter(field, kind, self._defaults.get(field))
             elif name not in ("self", "on_progress"):
                 yield self._parameter(name, self._hints[name], parameter.default)
+
+    @property
+    def _defaults(self) -> Mapping[str, Any]:
+        """Give the defaults of the keywords that the signature does not spell out."""
+        if self.name == "update":
+            return {}  # a field that is not given stays as it is
+        return _FIELD_DEFAULTS if self.name in get_args(Verb) else _FILTER_DEFAULTS
 
     def _parameter(self, name: str, kind: Any, default: Any) -> Parameter:
         return Parameter(
@@ -104,10 +113,8 @@ class Operation:
         )
 
 
-_FILTER_DEFAULTS = {
-    name: parameter.default
-    for name, parameter in inspect.signature(MemoryStore.search).parameters.items()
-}
+_FIELD_DEFAULTS = {field.name: field.default for field in FIELDS}
+_FILTER_DEFAULTS = {name: asked.default for name, (asked, _) in FILTERS.items()}
 
 OPERATIONS: Mapping[str, Operation] = {
     each.name: each

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
+
+from byheart.model import MemoryFields
 
 _ID, _OTHER_ID = "mem_01m7gvv9y8mrpfn4em86c8tmz6", "mem_01m7gvvcmrxfb29bph4cjdgbc0"
 
@@ -39,6 +42,20 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/stats"): {"reset": True},
 }
 
+# The fields of a memory that every hit shows.
+_MEMORY = {
+    **{each.name: None for each in fields(MemoryFields)},
+    "memory_id": _ID,
+    "kind": "fact",
+    "summary": "Deploys are frozen from Friday noon until Monday morning.",
+    "tags": ["deploy"],
+    "importance": 4.5,
+    **dict.fromkeys(("created_at", "updated_at"), "2026-11-16T00:24:25.000000Z"),
+    "version": 1,
+    "origin": "user",
+    "damaged": False,
+}
+
 ANSWERS: Mapping[tuple[str, str], Any] = {
     ("POST", "/memories"): {
         "memory_id": _ID,
@@ -59,26 +76,7 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
         "granularity": "fine",
         "results": [
             {
-                "memory_id": _ID,
-                "kind": "fact",
-                "title": None,
-                "summary": "Deploys are frozen from Friday noon until Monday morning.",
-                "session_id": None,
-                "agent_id": None,
-                "session_iter": None,
-                "task_code": None,
-                "path": None,
-                "tags": ["deploy"],
-                "importance": 4.5,
-                "created_at": "2026-11-16T00:24:25.000000Z",
-                "updated_at": "2026-11-16T00:24:25.000000Z",
-                "expires_at": None,
-                "version": 1,
-                "replaced_at": None,
-                "superseded_by": None,
-                "role": None,
-                "origin": "user",
-                "damaged": False,
+                **_MEMORY,
                 "chunk_id": f"{_ID}#0",
                 "chunk_index": 0,
                 "chunk_content": "Deploys are frozen from Friday noon until Monday morning.",

@@ -47,6 +47,11 @@ def _any_of(column: str, given: Any, _where: Filter) -> _Part:
     return f"{column} IN ({_marks(given)})", list(given)
 
 
+def _subtags(column: str, given: Any, _where: Filter) -> _Part:
+    # The sign behind "-" ends the range of tags that begin with the one given.
+    return f"({column} = ? OR {column} >= ? AND {column} < ?)", [given, f"{given}-", f"{given}."]
+
+
 def _compared_by(sign: str) -> _Writer:
     def write(column: str, given: object, _where: Filter) -> _Part:
         value = to_micros(given) if isinstance(given, datetime) else given
@@ -60,6 +65,7 @@ _WRITERS: Mapping[str, _Writer] = {
     "at_least": _compared_by(">="),
     "below": _compared_by("<"),
     "any_of": _any_of,
+    "subtags": _subtags,
     "session": _session,
 }
 # The space comes first: most indexes of the database begin with it.

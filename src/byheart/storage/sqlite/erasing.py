@@ -21,6 +21,7 @@ import apsw
 from byheart.errors import StoreError
 from byheart.index.index import Index
 from byheart.model import Removal
+from byheart.model.fields import FIELDS
 from byheart.storage.sql import bookmarks, versions
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
@@ -40,23 +41,25 @@ _UNSWEPT = "unswept"
 
 _Each = TypeVar("_Each")
 
+# The columns of `memories` that hold text, and those among them that hold any words of the caller.
+_TEXT_COLUMNS = [field for field in FIELDS if field.column and field.codec in ("text", "json")]
+_FREE_COLUMNS = [field.name for field in _TEXT_COLUMNS if field.free]
 # The fields beside the texts of memories that are to be removed.
 # (`+space` keeps SQLite from scanning the whole space instead of looking up the ids.)
-_FIELDS = """
+_FIELDS = f"""
     WITH going AS (
         SELECT * FROM memories WHERE (memory_id = ?1 OR version_of = ?1) AND +space = ?2)
-    SELECT title FROM going UNION SELECT summary FROM going UNION SELECT path FROM going
-    UNION SELECT metadata FROM going
+    {" UNION ".join(f"SELECT {name} FROM going" for name in _FREE_COLUMNS)}
     UNION SELECT tag FROM going JOIN tags USING (memory_no)
     UNION SELECT name FROM going JOIN memory_entities USING (memory_no)
         JOIN entities USING (entity_no)
     UNION SELECT changes FROM going JOIN history USING (memory_no)
     UNION SELECT reason FROM going JOIN history USING (memory_no)"""
 # All texts that stay. The schema is text in the file as well.
-_HELD = """
+_HELD = f"""
     SELECT content FROM chunks
-    UNION ALL SELECT concat_ws(' ', title, summary, metadata, path, session_id, agent_id,
-        task_code, source, kind, role, client_id) FROM memories
+    UNION ALL SELECT concat_ws(' ', {", ".join(field.name for field in _TEXT_COLUMNS)})
+        FROM memories
     UNION ALL SELECT tag FROM tags
     UNION ALL SELECT concat_ws(' ', key, name) FROM entities
     UNION ALL SELECT concat_ws(' ', key, name) FROM entity_aliases
