@@ -15,7 +15,9 @@ class SqliteConnection(apsw.Connection):
 
     def get(self, statement: str, values: Values = ()) -> Any:
         """Give the first row, the value itself if the row has one column, or `None`."""
-        return self.execute(statement, values).get
+        # apsw's own `get` gives a list where there are several rows.
+        row: Any = self.execute(statement, values).fetchone()
+        return row[0] if row is not None and len(row) == 1 else row
 
     def all(self, statement: str, values: Values = ()) -> list[Any]:
         """Give all rows."""
