@@ -1241,16 +1241,18 @@ class MemoryStore:
 
     def workspaces(self, space: Text = None) -> tuple[Workspace, ...]:
         """List the folders whose files are memories, and the process that watches each."""
-        return tuple(self._storage.workspaces.roots(self._space(space)))
+        with self._storage.reading() as reader:
+            return tuple(reader.workspaces.roots(self._space(space)))
 
     def drop_workspace(self, path: str | Path, space: Text = None) -> int:
         """Remove a workspace; forget its memories, which can be restored, and count them."""
-        place = self._indexer().find(path, self._space(space), add=False)
+        indexer = self._indexer()
+        place = indexer.find(path, self._space(space), add=False)
         if place.below:
             raise InvalidInput(
                 f"{path} is only a part of the workspace {place.root}", f"name {place.root}"
             )
-        return self._storage.workspaces.drop(place.workspace_no)
+        return indexer.drop(place)
 
     # --- API keys -----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import pytest
 import byheart
 from byheart.errors import InvalidInput, NotFound, Unreadable
 from byheart.model import Indexed, IndexProgress
-from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.store import MemoryStore
-from byheart.workspace import FileText, read_file
+from byheart.workspace import FileText, read_file, transactions
 from tests.conftest import OpenStore, WatchedEmbedder
 from tests.forked_program import start_script
 
@@ -379,9 +379,10 @@ def test_a_file_that_another_process_found_again_is_not_hidden(
 ) -> None:
     store.index(root)
     [workspace] = store.workspaces()
-    known = store._storage.workspaces.files(workspace.workspace_no, "docs/setup.md")
+    with store._storage.reading() as reader:
+        known = reader.workspaces.files(workspace.workspace_no, "docs/setup.md")
     stamp = known["docs/setup.md"].stamp
-    hide = store._storage.workspaces.hide
+    hide = partial(transactions.hide, store._storage)
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp._replace(inode=1)}) == 0
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp}) == 1
 
@@ -621,7 +622,7 @@ def test_the_number_of_a_dropped_workspace_is_not_used_again(
     store.index(other)
     assert store.workspaces()[0].workspace_no != first.workspace_no
     with pytest.raises(NotFound, match="dropped"):
-        store._storage.workspaces.claim(first.workspace_no, "here/1/1", 20)
+        transactions.claim(store._storage, first.workspace_no, "here/1/1", 20)
 
 
 def test_who_read_a_file_first_does_not_overwrite_who_read_it_later(
@@ -630,15 +631,15 @@ def test_who_read_a_file_first_does_not_overwrite_who_read_it_later(
     slow, fast = open_store(), open_store()
     slow.index(root)
     write(root, "docs/setup.md", "The turbine of yesterday.\n", hours_ago=0.5)
-    apply = SqliteWorkspaces.apply
+    apply = transactions.apply
 
-    def overtaken(self: SqliteWorkspaces, *given: Any) -> Any:
+    def overtaken(*given: Any) -> Any:
         monkeypatch.undo()
         write(root, "docs/setup.md", "The turbine of today.\n", hours_ago=0.4)
         fast.index(root)
-        return apply(self, *given)
+        return apply(*given)
 
-    monkeypatch.setattr(SqliteWorkspaces, "apply", overtaken)
+    monkeypatch.setattr(transactions, "apply", overtaken)
     slow.index(root)
     assert found(slow, "today") == ["setup.md"]
     assert found(slow, "yesterday") == []

@@ -61,8 +61,10 @@ from byheart.contracts.workspaces import (
     FileChange,
     FileStamp,
     FileStatus,
+    FoundWorkspace,
     KnownFile,
-    Workspaces,
+    WorkspaceReader,
+    WorkspaceRows,
 )
 from byheart.contracts.writer import (
     Event,
@@ -99,6 +101,7 @@ __all__ = [
     "FileStamp",
     "FileStatus",
     "FoundChunk",
+    "FoundWorkspace",
     "Generations",
     "Held",
     "Index",
@@ -138,7 +141,8 @@ __all__ = [
     "Unloadable",
     "Vectors",
     "Window",
-    "Workspaces",
+    "WorkspaceReader",
+    "WorkspaceRows",
     "Writer",
     "key_of",
 ]

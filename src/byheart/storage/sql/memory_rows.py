@@ -67,6 +67,20 @@ class SqlMemoryRows:
         row = self._connection.get(_HELD + condition, values)
         return None if row is None else _to_held(row)
 
+    def named(self, space: str, session_id: str | None, client_id: str) -> list[Held]:
+        """Give all memories with a client id, hidden or not, oldest first."""
+        values = (space, session_id, client_id)
+        rows = self._connection.all(_HELD + _SAME_CLIENT_ID + " ORDER BY memory_no", values)
+        return [_to_held(row) for row in rows]
+
+    def tombstoned(self, key: DedupKey) -> bool:
+        """Say whether a text was forgotten for good."""
+        found = self._connection.get(
+            "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?",
+            (key.space, bytes.fromhex(key.content_hash)),
+        )
+        return found is not None
+
     def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
         condition = " WHERE memory_id = ? AND space = ? AND version_of IS NULL"
