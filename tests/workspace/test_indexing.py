@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.errors import InvalidInput, NotFound, Unreadable
+from byheart.errors import Conflict, InvalidInput, NotFound, Unreadable
 from byheart.model import Indexed, IndexProgress
 from byheart.store import MemoryStore
 from byheart.workspace import FileText, read_file, transactions
@@ -608,6 +608,24 @@ def test_a_dropped_workspace_is_forgotten_and_can_be_indexed_again(
         store.drop_workspace(root / "docs")
     with pytest.raises(NotFound, match="in no workspace"):
         store.drop_workspace(root.parent)
+
+
+def test_a_forgotten_file_does_not_stop_a_workspace_from_being_dropped_and_indexed_again(
+    store: MemoryStore, root: Path
+) -> None:
+    """The forgotten memory and the later memory of the file have the same client id."""
+    store.index(root)
+    forgotten = files_of(store)["setup.md"]
+    store.forget(forgotten)
+    store.drop_workspace(root)
+    store.index(root)
+    later = files_of(store)["setup.md"]
+    assert later != forgotten
+    store.drop_workspace(root)
+    assert store.index(root).files_indexed == 3
+    assert files_of(store)["setup.md"] == later
+    with pytest.raises(Conflict, match=later):
+        store.restore(forgotten)
 
 
 def test_the_number_of_a_dropped_workspace_is_not_used_again(

@@ -110,7 +110,7 @@ class MemoryRows(Protocol):
     def find(self, key: DedupKey) -> Held | None:
         """Find the visible memory that holds a text, expired or not.
 
-        A memory with a client id is found even if it is hidden.
+        A memory with a client id is found even if it is hidden; a visible one is preferred.
         """
         ...
 

@@ -233,7 +233,9 @@ class SqlMemoryRows:
 
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
     if key.client_id is not None:
-        return _SAME_CLIENT_ID, (key.space, key.session_id, key.client_id)
+        # Without a session, a hidden memory may have the client id of a visible one.
+        first = " ORDER BY forgotten_at IS NOT NULL, memory_no LIMIT 1"
+        return _SAME_CLIENT_ID + first, (key.space, key.session_id, key.client_id)
     values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
     # The same words said twice are two turns.
     return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
