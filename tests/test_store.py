@@ -880,7 +880,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
         "raw": False,
         "explain": False,
     },
-    "admin.cleanup": {"days_old": 90, "dry_run": True},
+    "cleanup": {"days_old": 90, "dry_run": True},
     "expand": {"around": 2},
     "recall": {"max_tokens": 1000, "limit": 20},
     "context": {"include_global": True},

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -15,6 +16,7 @@ from byheart.memory import turn_places
 from byheart.model import MODES
 from byheart.storage.sqlite import SqliteStorage, migrations
 from byheart.store import MemoryStore
+from byheart.workspace import transactions
 from tests.clocks import Machine, on_machine
 from tests.conftest import OpenStore
 
@@ -483,7 +485,7 @@ def test_a_watcher_from_before_the_clock_was_set_back_is_replaced(
     (root / "a.md").write_text("The quokka smiles.", "utf-8")
     store.index(root)
     [workspace] = store.workspaces.list()
-    claim = store._storage.workspaces.claim
+    claim = partial(transactions.claim, store._storage)
     machine.set_clock(hours=1)
     assert claim(workspace.workspace_no, "one", 15.0)
     assert not claim(workspace.workspace_no, "two", 15.0)

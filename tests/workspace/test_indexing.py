@@ -6,17 +6,17 @@ import os
 import shutil
 import signal
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import byheart
-from byheart.errors import InvalidInput, NotFound, Unreadable
+from byheart.errors import Conflict, InvalidInput, NotFound, Unreadable
 from byheart.model import Indexed, IndexProgress
-from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.store import MemoryStore
-from byheart.workspace import FileText, read_file
+from byheart.workspace import FileText, read_file, transactions
 from tests.conftest import OpenStore, WatchedEmbedder
 from tests.forked_program import start_script
 
@@ -379,9 +379,10 @@ def test_a_file_that_another_process_found_again_is_not_hidden(
 ) -> None:
     store.index(root)
     [workspace] = store.workspaces.list()
-    known = store._storage.workspaces.files(workspace.workspace_no, "docs/setup.md")
+    with store._storage.reading() as reader:
+        known = reader.workspaces.files(workspace.workspace_no, "docs/setup.md")
     stamp = known["docs/setup.md"].stamp
-    hide = store._storage.workspaces.hide
+    hide = partial(transactions.hide, store._storage)
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp._replace(inode=1)}) == 0
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp}) == 1
 
@@ -609,6 +610,24 @@ def test_a_dropped_workspace_is_forgotten_and_can_be_indexed_again(
         store.workspaces.drop(root.parent)
 
 
+def test_a_forgotten_file_does_not_stop_a_workspace_from_being_dropped_and_indexed_again(
+    store: MemoryStore, root: Path
+) -> None:
+    """The forgotten memory and the later memory of the file have the same client id."""
+    store.index(root)
+    forgotten = files_of(store)["setup.md"]
+    store.forget(forgotten)
+    store.drop_workspace(root)
+    store.index(root)
+    later = files_of(store)["setup.md"]
+    assert later != forgotten
+    store.drop_workspace(root)
+    assert store.index(root).files_indexed == 3
+    assert files_of(store)["setup.md"] == later
+    with pytest.raises(Conflict, match=later):
+        store.restore(forgotten)
+
+
 def test_the_number_of_a_dropped_workspace_is_not_used_again(
     store: MemoryStore, root: Path, tmp_path: Path
 ) -> None:
@@ -621,7 +640,7 @@ def test_the_number_of_a_dropped_workspace_is_not_used_again(
     store.index(other)
     assert store.workspaces.list()[0].workspace_no != first.workspace_no
     with pytest.raises(NotFound, match="dropped"):
-        store._storage.workspaces.claim(first.workspace_no, "here/1/1", 20)
+        transactions.claim(store._storage, first.workspace_no, "here/1/1", 20)
 
 
 def test_who_read_a_file_first_does_not_overwrite_who_read_it_later(
@@ -630,15 +649,15 @@ def test_who_read_a_file_first_does_not_overwrite_who_read_it_later(
     slow, fast = open_store(), open_store()
     slow.index(root)
     write(root, "docs/setup.md", "The turbine of yesterday.\n", hours_ago=0.5)
-    apply = SqliteWorkspaces.apply
+    apply = transactions.apply
 
-    def overtaken(self: SqliteWorkspaces, *given: Any) -> Any:
+    def overtaken(*given: Any) -> Any:
         monkeypatch.undo()
         write(root, "docs/setup.md", "The turbine of today.\n", hours_ago=0.4)
         fast.index(root)
-        return apply(self, *given)
+        return apply(*given)
 
-    monkeypatch.setattr(SqliteWorkspaces, "apply", overtaken)
+    monkeypatch.setattr(transactions, "apply", overtaken)
     slow.index(root)
     assert found(slow, "today") == ["setup.md"]
     assert found(slow, "yesterday") == []

@@ -65,8 +65,10 @@ from byheart.contracts.workspaces import (
     FileChange,
     FileStamp,
     FileStatus,
+    FoundWorkspace,
     KnownFile,
-    Workspaces,
+    WorkspaceReader,
+    WorkspaceRows,
 )
 from byheart.contracts.writer import (
     Event,
@@ -104,6 +106,7 @@ __all__ = [
     "FileStamp",
     "FileStatus",
     "FoundChunk",
+    "FoundWorkspace",
     "Generations",
     "Held",
     "Index",
@@ -146,7 +149,8 @@ __all__ = [
     "Unloadable",
     "Vectors",
     "Window",
-    "Workspaces",
+    "WorkspaceReader",
+    "WorkspaceRows",
     "Writer",
     "key_of",
 ]

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple, Protocol
 from byheart.contracts.embedders import Model, Vectors
 from byheart.contracts.index import Index
 from byheart.contracts.records import DedupKey
+from byheart.contracts.workspaces import WorkspaceReader
 from byheart.contracts.writer import Held
 from byheart.model import (
     Chunk,
@@ -106,6 +107,11 @@ class Reader(Protocol):
     @property
     def index(self) -> Index:
         """Give the index of exactly this view."""
+        ...
+
+    @property
+    def workspaces(self) -> WorkspaceReader:
+        """Give the workspaces and their files."""
         ...
 
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:

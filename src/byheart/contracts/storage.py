@@ -20,7 +20,6 @@ from byheart.contracts.records import (
     Record,
     Window,
 )
-from byheart.contracts.workspaces import Workspaces
 from byheart.contracts.writer import Writer
 from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
 
@@ -139,11 +138,6 @@ class Storage(Protocol):
         ...
 
     @property
-    def workspaces(self) -> Workspaces:
-        """Give the folders whose files are memories."""
-        ...
-
-    @property
     def bookmarks(self) -> Bookmarks:
         """Give access to the bookmarks of growing files."""
         ...
@@ -181,6 +175,13 @@ class Storage(Protocol):
 
         Only time that the store has seen pass counts: a wall clock that jumps ahead ends no grace
         period.
+        """
+        ...
+
+    def prune_files(self, grace: timedelta, limit: int) -> int:
+        """Erase and count some memories whose files were found to be missing a grace period ago.
+
+        Time counts as it does for `prune`. The states of these files are removed as well.
         """
         ...
 

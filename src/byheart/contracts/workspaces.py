@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Literal, NamedTuple, Protocol
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol
 
-from byheart.contracts.embedders import Model
 from byheart.contracts.records import Draft
 from byheart.model import Workspace
 
@@ -21,14 +20,33 @@ class FileStamp(NamedTuple):
 
 
 class KnownFile(NamedTuple):
-    """A file of a workspace as it was when it was last read."""
+    """A file of a workspace as it was when it was last read.
+
+    `gone_at` says when the file was found to be missing. `may_pass` says that the file may become
+    readable without being changed.
+    """
 
     memory_id: str | None
     stamp: FileStamp
     file_hash: bytes
-    trouble: str | None
-    may_pass: bool
-    gone: bool
+    read_at: datetime
+    trouble: str | None = None
+    may_pass: bool = False
+    gone_at: datetime | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Say whether the file is missing."""
+        return self.gone_at is not None
+
+
+class FoundWorkspace(NamedTuple):
+    """A workspace as a transaction finds it: its place, and the last heartbeat of its watcher."""
+
+    space: str
+    root: str
+    watcher: str | None
+    beat_at: datetime | None
 
 
 class AlikeFile(NamedTuple):
@@ -61,15 +79,15 @@ class FileChange:
 FileStatus = Literal["indexed", "moved", "unchanged", "restored", "removed", "forgotten", "failed"]
 
 
-class Workspaces(Protocol):
-    """Keep workspaces: folders whose files are memories, the files' states, and the watchers."""
+class WorkspaceReader(Protocol):
+    """Look up workspaces (folders whose files are memories), their watchers and their files."""
 
     def roots(self, space: str | None) -> list[Workspace]:
         """List the workspaces of a space, or of all spaces, sorted by root."""
         ...
 
-    def add(self, space: str, root: str) -> int:
-        """Add a folder as a workspace, unless it is one already; give its number."""
+    def find(self, workspace_no: int) -> FoundWorkspace | None:
+        """Find a workspace; give `None` if it was dropped."""
         ...
 
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
@@ -80,39 +98,31 @@ class Workspaces(Protocol):
         """Find the files in the workspaces of a space that hold, or lately held, the same bytes."""
         ...
 
-    def apply(
-        self, workspace_no: int, changes: Sequence[FileChange], model: Model | None
-    ) -> list[FileStatus]:
-        """Record files as they are now, in one transaction; report the status of each."""
+
+class WorkspaceRows(WorkspaceReader, Protocol):
+    """Look up and change the rows of workspaces and of their files."""
+
+    def add(self, space: str, root: str) -> int:
+        """Add a folder as a workspace, unless it is one already; give its number."""
         ...
 
-    def hide(self, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
-        """Hide and count the memories of missing files that still have the stamp in `missing`."""
-        ...
+    def change(
+        self, workspace_no: int, fields: Mapping[str, Any], expected: Mapping[str, Any]
+    ) -> bool:
+        """Set fields of a workspace in one statement if others have the expected values.
 
-    def purge(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some memories whose files were found to be missing a grace period ago.
-
-        Time counts as it does for `Storage.prune`.
+        Say whether they had.
         """
         ...
 
-    def finish(self, workspace_no: int, at: datetime) -> None:
-        """Record that the whole workspace was scanned."""
+    def remove(self, workspace_no: int) -> None:
+        """Remove a workspace and the rows of its files; their memories stay."""
         ...
 
-    def drop(self, workspace_no: int) -> int:
-        """Remove a workspace; hide and count its memories."""
+    def put_file(self, workspace_no: int, path: str, file: KnownFile | None) -> None:
+        """Set the state of a file; with `None`, remove it."""
         ...
 
-    def claim(self, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
-        """Claim the watch of a workspace, unless it was dropped or another process watches it."""
-        ...
-
-    def beat(self, workspace_no: int, watcher: str, behind: int, trouble: str | None) -> bool:
-        """Renew the claim on a workspace; return `False` if another process has taken over."""
-        ...
-
-    def release(self, workspace_no: int, watcher: str) -> None:
-        """Release the claim on a workspace, so that another process may watch it."""
+    def remove_files(self, memory_ids: Iterable[str]) -> None:
+        """Remove the states of the files that these memories belong to, in every workspace."""
         ...

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model
 from byheart.contracts.records import DedupKey, Window
+from byheart.contracts.workspaces import WorkspaceRows
 from byheart.model import Chunk, Memory, Operation
 
 
@@ -109,8 +110,19 @@ class MemoryRows(Protocol):
     def find(self, key: DedupKey) -> Held | None:
         """Find the visible memory that holds a text, expired or not.
 
-        A memory with a client id is found even if it is hidden.
+        A memory with a client id is found even if it is hidden; a visible one is preferred.
         """
+        ...
+
+    def named(self, space: str, session_id: str | None, client_id: str) -> list[Held]:
+        """Give all memories with a client id, hidden or not, oldest first.
+
+        There is at most one in a session, but several without a session may have the same one.
+        """
+        ...
+
+    def tombstoned(self, key: DedupKey) -> bool:
+        """Say whether a text was forgotten for good."""
         ...
 
     def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
@@ -174,4 +186,9 @@ class Writer(Protocol):
     @property
     def memories(self) -> MemoryRows:
         """Give the rows of memories."""
+        ...
+
+    @property
+    def workspaces(self) -> WorkspaceRows:
+        """Give the rows of workspaces and their files."""
         ...

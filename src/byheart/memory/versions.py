@@ -182,11 +182,11 @@ def set_aside(expired: Held, now: datetime, who: str) -> MemoryChange | None:
 def restore(held: Held, same: Held | None, now: datetime, who: str) -> MemoryChange | None:
     """Make a hidden memory visible again; give `None` if it is visible.
 
-    `same` is the visible memory with the same text, which makes restoring impossible.
+    `same` is the memory with the same text or client id; a visible one makes restoring impossible.
     """
     if held.forgotten_at is None:
         return None
-    if same is not None and same.memory_no != held.memory_no:
+    if same is not None and same.memory_no != held.memory_no and same.forgotten_at is None:
         raise Conflict(
             f"the same text was saved again as {same.memory_id}; nothing was changed",
             f"use that one, or forget it first: byheart forget {same.memory_id}",

@@ -28,7 +28,8 @@ class WorkspaceVerbs:
 
     def list(self, space: Text = None) -> tuple[Workspace, ...]:
         """List the folders whose files are memories, and the process that watches each."""
-        return tuple(self._engine.storage.workspaces.roots(self._engine.space(space)))
+        with self._engine.storage.reading() as reader:
+            return tuple(reader.workspaces.roots(self._engine.space(space)))
 
     def watch(
         self,
@@ -61,12 +62,13 @@ class WorkspaceVerbs:
 
     def drop(self, path: str | Path, space: Text = None) -> int:
         """Remove a workspace; forget its memories, which can be restored, and count them."""
-        place = _make_indexer(self._engine).find(path, self._engine.space(space), add=False)
+        indexer = _make_indexer(self._engine)
+        place = indexer.find(path, self._engine.space(space), add=False)
         if place.below:
             raise InvalidInput(
                 f"{path} is only a part of the workspace {place.root}", f"name {place.root}"
             )
-        return self._engine.storage.workspaces.drop(place.workspace_no)
+        return indexer.drop(place)
 
 
 def index(

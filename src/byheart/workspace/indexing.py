@@ -44,6 +44,7 @@ from byheart.workspace import (
     read_file,
     read_path,
     see,
+    transactions,
     walk,
 )
 
@@ -137,7 +138,7 @@ class Indexer:
         """Find the workspace of a path; with `add`, register the folder if there is none."""
         given = read_path(path)
         target = whole_path(given)
-        found = innermost(self._storage.workspaces.roots(space), target)
+        found = innermost(transactions.roots(self._storage, space), target)
         if found is not None:
             root = Path(found.root)
             below = "" if target == root else target.relative_to(root).as_posix()
@@ -156,8 +157,12 @@ class Indexer:
                 "rename the folder: the paths of its files are kept as text",
             )
         check_root(target)
-        number = self._storage.workspaces.add(space, target.as_posix())
+        number = transactions.add(self._storage, space, target.as_posix())
         return Place(number, space, target)
+
+    def drop(self, place: Place) -> int:
+        """Remove a workspace; hide and count its memories."""
+        return transactions.drop(self._storage, place.workspace_no)
 
     def rules(self, place: Place) -> IgnoreRules:
         """Return the rules that choose the indexed files; they always exclude the store itself."""
@@ -204,10 +209,10 @@ class Indexer:
         run.read(changed, on_progress)
         gone = {path: known.stamp for path, known in run.missing.items()}
         if gone:
-            tally.removed += self._storage.workspaces.hide(place.workspace_no, gone)
+            tally.removed += transactions.hide(self._storage, place.workspace_no, gone)
         if "" in chosen:
-            self._storage.workspaces.finish(place.workspace_no, clock.now())
-            self._storage.workspaces.purge(self._kept, _PURGED_PER_RUN)
+            transactions.finish(self._storage, place.workspace_no, clock.now())
+            self._storage.prune_files(self._kept, _PURGED_PER_RUN)
         return tally
 
     def _note_unseen(self, place: Place, look: _Look) -> None:
@@ -222,7 +227,7 @@ class Indexer:
                 stamp = FileStamp(0, _UNSURE, 0)
                 changes.append(FileChange(path, stamp, at, trouble=reason, may_pass=True))
         if changes:
-            self._storage.workspaces.apply(place.workspace_no, changes, None)
+            transactions.apply(self._storage, place.workspace_no, changes, None)
 
     def _is_emptied(self, place: Place, rules: IgnoreRules, missing: dict[str, KnownFile]) -> bool:
         """Check whether a workspace lost its last file, as when its disk is unmounted.
@@ -244,7 +249,8 @@ class Indexer:
         elsewhere = self._other_roots(place)
         for below in chosen:
             # Read the known state first: a file that appears in between is then seen, not missed.
-            known |= self._storage.workspaces.files(place.workspace_no, below)
+            with self._storage.reading() as reader:
+                known |= reader.workspaces.files(place.workspace_no, below)
             if prune and not os.path.lexists(place.root):
                 continue  # the user asked for pruning, and the whole root is gone
             seen += (
@@ -258,7 +264,7 @@ class Indexer:
         """Name the folders of this workspace that are separate workspaces."""
         return tuple(
             Path(each.root).relative_to(place.root).as_posix() + "/"
-            for each in self._storage.workspaces.roots(place.space)
+            for each in transactions.roots(self._storage, place.space)
             if place.root in Path(each.root).parents
         )
 
@@ -360,7 +366,8 @@ class _Run:
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
         """Return the old path of a moved file, and whether its text was known."""
-        alike = self._storage.workspaces.alike(self._place.space, file_hash)
+        with self._storage.reading() as reader:
+            alike = reader.workspaces.alike(self._place.space, file_hash)
         with self._claiming:
             for each in alike:
                 if (
@@ -420,9 +427,8 @@ class _Run:
 
     def _write(self, batch: Sequence[_Prepared]) -> None:
         model = next((each.model for each in reversed(batch) if each.model is not None), None)
-        statuses = self._storage.workspaces.apply(
-            self._place.workspace_no, [each.of_model(model) for each in batch], model
-        )
+        changes = [each.of_model(model) for each in batch]
+        statuses = transactions.apply(self._storage, self._place.workspace_no, changes, model)
         tally = self._tally
         for prepared, status in zip(batch, statuses, strict=True):
             change = prepared.change

@@ -18,11 +18,11 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from byheart.contracts import Storage, Workspaces
+from byheart.contracts import Storage
 from byheart.errors import ByheartError, NotFound, StoreError, Unreadable
 from byheart.memory.saving import Saver
 from byheart.model import STALE_SECONDS, Indexed, IndexProgress
-from byheart.workspace import IgnoreRules
+from byheart.workspace import IgnoreRules, transactions
 from byheart.workspace.events import Watch
 from byheart.workspace.indexing import Indexer, Place, Tally, report
 
@@ -45,8 +45,8 @@ class _Stopped(Exception):
 class Lease:
     """Claim a workspace for this process while its heartbeat continues."""
 
-    def __init__(self, workspaces: Workspaces, place: Place) -> None:
-        self._workspaces = workspaces
+    def __init__(self, storage: Storage, place: Place) -> None:
+        self._storage = storage
         self._place = place
         self._name = f"{_here()}/{os.getpid()}/{next(_numbers)}"
         self._ended = Event()
@@ -74,18 +74,18 @@ class Lease:
         if self._heart.is_alive():
             self._heart.join()
         if self.is_held:
-            self._workspaces.release(self._place.workspace_no, self._name)
+            transactions.release(self._storage, self._place.workspace_no, self._name)
 
     def _claim(self) -> bool:
         """Claim the workspace if it is free or its holder died; return False if that fails."""
         number = self._place.workspace_no
         try:
-            for each in self._workspaces.roots(self._place.space):
+            for each in transactions.roots(self._storage, self._place.space):
                 if each.workspace_no == number and has_died(each.watched_by):
-                    self._workspaces.release(number, each.watched_by or "")
-            if self._workspaces.claim(number, self._name, STALE_SECONDS):
+                    transactions.release(self._storage, number, each.watched_by or "")
+            if transactions.claim(self._storage, number, self._name, STALE_SECONDS):
                 return True
-            roots = self._workspaces.roots(self._place.space)
+            roots = transactions.roots(self._storage, self._place.space)
             self.holder = next(
                 (each.watched_by for each in roots if each.workspace_no == number), None
             )
@@ -97,8 +97,12 @@ class Lease:
     def _beat(self) -> None:
         while self.is_held and not self._ended.wait(BEAT_SECONDS):
             try:
-                self.is_held = self._workspaces.beat(
-                    self._place.workspace_no, self._name, self.behind, self.trouble
+                self.is_held = transactions.beat(
+                    self._storage,
+                    self._place.workspace_no,
+                    self._name,
+                    self.behind,
+                    self.trouble,
                 )
             except ByheartError as error:
                 _log.warning("the heartbeat could not be written: %s", error)
@@ -130,7 +134,7 @@ class Watcher:
         """Watch, or stand by for the current holder, until stopped or the workspace is removed."""
         while not stop.is_set():
             try:
-                with Lease(self._storage.workspaces, self._place) as lease:
+                with Lease(self._storage, self._place) as lease:
                     if lease.is_held or lease.holder is not None:
                         self._tell_turn(lease.holder)
                     if lease.is_held:

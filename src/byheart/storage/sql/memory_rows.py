@@ -67,6 +67,20 @@ class SqlMemoryRows:
         row = self._connection.get(_HELD + condition, values)
         return None if row is None else _to_held(row)
 
+    def named(self, space: str, session_id: str | None, client_id: str) -> list[Held]:
+        """Give all memories with a client id, hidden or not, oldest first."""
+        values = (space, session_id, client_id)
+        rows = self._connection.all(_HELD + _SAME_CLIENT_ID + " ORDER BY memory_no", values)
+        return [_to_held(row) for row in rows]
+
+    def tombstoned(self, key: DedupKey) -> bool:
+        """Say whether a text was forgotten for good."""
+        found = self._connection.get(
+            "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?",
+            (key.space, bytes.fromhex(key.content_hash)),
+        )
+        return found is not None
+
     def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
         condition = " WHERE memory_id = ? AND space = ? AND version_of IS NULL"
@@ -219,7 +233,9 @@ class SqlMemoryRows:
 
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
     if key.client_id is not None:
-        return _SAME_CLIENT_ID, (key.space, key.session_id, key.client_id)
+        # Without a session, a hidden memory may have the client id of a visible one.
+        first = " ORDER BY forgotten_at IS NOT NULL, memory_no LIMIT 1"
+        return _SAME_CLIENT_ID + first, (key.space, key.session_id, key.client_id)
     values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
     # The same words said twice are two turns.
     return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values

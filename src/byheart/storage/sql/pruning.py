@@ -16,6 +16,7 @@ from typing import Any
 from byheart.model.times import now_micros
 from byheart.storage.sql import versions
 from byheart.storage.sql.connection import Connection, Database
+from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 from byheart.system import clock
 
 _KEY = "time_passed"
@@ -63,12 +64,23 @@ def read_time(connection: Connection) -> TimePassed:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A reason to erase memories: a condition on `memories m`, with the present moment as `?1`."""
+    """A reason to erase memories: a condition on `memories m`, with the present moment as `?1`.
+
+    With `drops_files`, the states of their files in workspaces are removed in the same transaction.
+    """
 
     condition: str
+    drops_files: bool = False
 
 
 EXPIRED = Cause("m.expires_at <= ?1 AND m.version_of IS NULL")
+# The memory of a file that was hidden because of its file, not because a user forgot it.
+MISSING = Cause(
+    "m.kind = 'file' AND m.version_of IS NULL AND m.forgotten_at IS NOT NULL AND "
+    "(SELECT who FROM history h WHERE h.memory_no = m.memory_no AND operation = 'forget' "
+    "ORDER BY history_no DESC LIMIT 1) = 'workspace'",
+    drops_files=True,
+)
 
 
 def prune(database: Database, cause: Cause, grace: timedelta, limit: int) -> list[str]:
@@ -107,7 +119,10 @@ def _prune(connection: Connection, cause: Cause, grace: timedelta, limit: int) -
     due = _due(connection, cause, now, _end(time, grace), limit)
     for space, memory_id in due:
         versions.remove(connection, [memory_id], space, tombstones=False)
-    return [memory_id for _, memory_id in due]
+    erased = [memory_id for _, memory_id in due]
+    if cause.drops_files and erased:
+        SqlWorkspaceRows(connection).remove_files(erased)
+    return erased
 
 
 # The memory of a missing file may be erased before it expires.

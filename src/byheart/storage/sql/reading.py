@@ -43,6 +43,7 @@ from byheart.storage.sql.rows import (
     to_headings,
     to_memory,
 )
+from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 
 _Row = TypeVar("_Row")
 
@@ -69,6 +70,11 @@ class SqlReader:
     def index(self) -> ArraySearch:
         """Update the index to the moment of this transaction, and return it."""
         return self._attach(self._now)
+
+    @cached_property
+    def workspaces(self) -> SqlWorkspaceRows:
+        """Give the workspaces and their files."""
+        return SqlWorkspaceRows(self._connection)
 
     def entities(
         self, space: str, prefix: str | None, limit: int, offset: int

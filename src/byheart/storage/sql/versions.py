@@ -1,9 +1,4 @@
-"""Change saved memories: new texts, new fields, superseding, forgetting, removing.
-
-A new text is a new row; the old row stays as `<memory_id>@<version>` with its chunks and vectors,
-so that a search as of that time finds it. All other fields change in place, and the history keeps
-the old and the new value.
-"""
+"""Hide and remove memories with all their texts, and read their history and earlier texts."""
 
 from __future__ import annotations
 
@@ -12,203 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from byheart.contracts import DedupKey, Model, NewText, Revision, key_of
-from byheart.errors import Conflict, NotFound, VersionConflict
-from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
+from byheart.contracts import key_of
+from byheart.model import HistoryEntry, Memory, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sql import turn_order, writing
+from byheart.storage.sql import writing
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.rows import CHUNK, CONTENT, columns_of, to_chunk
+from byheart.storage.sql.rows import CONTENT
 
-# A change of these fields changes the words that a chunk is found by.
-_IN_KEYWORDS = frozenset(("title", "summary"))
 # The reason recorded when an expired memory is hidden.
 _SAID_AGAIN = "it had run out, and the same was saved again"
-_COPY_VECTORS = (
-    "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
-    "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
-    "INSERT INTO pending_vectors (chunk_no) SELECT ? FROM pending_vectors WHERE chunk_no = ?",
-)
-
-
-def revise(connection: Connection, revision: Revision, model: Model | None) -> SaveResult:
-    """Apply a revision to a memory, unless the memory has changed since it was read."""
-    memory = revision.memory
-    row = connection.get(
-        "SELECT memory_no, version FROM memories "
-        "WHERE memory_id = ? AND space = ? AND forgotten_at IS NULL",
-        (memory.memory_id, memory.space),
-    )
-    if row is None:
-        raise NotFound(f"{memory.memory_id} was forgotten meanwhile", "nothing was changed")
-    memory_no, version = row
-    if version != revision.expected_version:
-        raise VersionConflict(
-            f"{memory.memory_id} has version {version} by now, not {revision.expected_version}: "
-            "somebody else changed it; nothing was written",
-            f"look at it with: byheart get {memory.memory_id}, and change it again",
-        )
-    _refuse_double(connection, revision, memory_no)
-    if revision.text is not None:
-        memory_no = replace_text(connection, memory_no, version, revision, model)
-    else:
-        amend(connection, memory_no, revision, model)
-    connection.run("UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no))
-    changes = {name: {"from": old, "to": new} for name, (old, new) in revision.changes.items()}
-    record(connection, memory_no, "update", memory.updated_at, revision.who, changes=changes)
-    chunks, pending = connection.get(
-        "SELECT count(*), count(p.chunk_no) FROM chunks LEFT JOIN pending_vectors p "
-        "USING (chunk_no) WHERE memory_no = ?",
-        (memory_no,),
-    )
-    return SaveResult(
-        memory.memory_id,
-        "updated",
-        chunks,
-        memory.content_hash,
-        memory.created_at,
-        pending,
-        version + 1,
-    )
-
-
-def _refuse_double(connection: Connection, revision: Revision, memory_no: int) -> None:
-    memory = revision.memory
-    key = key_of(memory)
-    other = writing.find_live(connection, key)
-    if other is None or other[0] == memory_no:
-        return
-    if writing.find_same(connection, key) is None:
-        set_aside(connection, memory, revision.who)
-    else:
-        raise Conflict(
-            f"{other[1]} already holds this text in the same session and kind; nothing was written",
-            f"forget one of the two, or say which holds: byheart supersede {memory.memory_id} "
-            f"{other[1]}",
-        )
-
-
-def replace_text(
-    connection: Connection,
-    memory_no: int,
-    version: int,
-    revision: Revision,
-    model: Model | None,
-) -> int:
-    """Give a memory another text; keep the row of the old text under the id of its version."""
-    memory, at = revision.memory, to_micros(revision.memory.updated_at)
-    # The clock may have gone back, but the earlier text must still end before this one begins.
-    connection.run(
-        "UPDATE memories SET memory_id = ?, version_of = ?, replaced_at = max(?, since_at + 1), "
-        "lapsed_at = NULL WHERE memory_no = ?",
-        (text_id(memory.memory_id, version), memory.memory_id, at, memory_no),
-    )
-    assert revision.text is not None
-    turn_no = _place(connection, memory_no, memory)
-    text = NewText(memory, revision.derived, *revision.text, turn_no)
-    fresh_no, _ = writing.insert_text(connection, text, model)
-    connection.run(
-        "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
-        "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "
-        "superseded_at, pinned_at FROM memories WHERE memory_no = ?1) WHERE memory_no = ?2",
-        (memory_no, fresh_no),
-    )
-    connection.run("UPDATE history SET memory_no = ? WHERE memory_no = ?", (fresh_no, memory_no))
-    writing.record_change(connection, [memory_no])
-    return fresh_no
-
-
-def _place(connection: Connection, memory_no: int, changed: Memory) -> int | None:
-    """Keep the place of a memory in its session; in another session, choose one by its time."""
-    session_id, turn_no = connection.get(
-        "SELECT session_id, turn_no FROM memories WHERE memory_no = ?", (memory_no,)
-    )
-    if session_id == changed.session_id:
-        return turn_no  # type: ignore[no-any-return]
-    at = to_micros(changed.created_at)
-    return turn_order.place(connection, changed.space, changed.session_id, at)
-
-
-def amend(
-    connection: Connection, memory_no: int, revision: Revision, model: Model | None = None
-) -> None:
-    """Change a memory's fields in place; its text stays."""
-    columns = columns_of(revision.memory, revision.derived)
-    columns["turn_no"] = _place(connection, memory_no, revision.memory)
-    columns["lapsed_at"] = None  # a changed memory is wanted: cancel its grace period
-    connection.run(
-        f"UPDATE memories SET {', '.join(f'{name} = ?' for name in columns)} WHERE memory_no = ?",
-        (*columns.values(), memory_no),
-    )
-    writing.replace_labels(connection, memory_no, revision.memory)
-    if not _IN_KEYWORDS.isdisjoint(revision.changes):
-        _rewrite_chunks(connection, memory_no, revision, model)
-    writing.record_change(connection, [memory_no])
-
-
-def _rewrite_chunks(
-    connection: Connection, memory_no: int, revision: Revision, model: Model | None
-) -> None:
-    """Give the chunks new numbers, so that every index reads their words again.
-
-    Keep their vectors, unless the revision has new ones.
-    """
-    memory = revision.memory
-    model_no = None if model is None else writing.activate(connection, model)
-    rows: list[Any] = connection.all(
-        f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
-        "ORDER BY chunk_index",
-        (memory_no,),
-    )
-    connection.run(
-        "UPDATE chunks SET chunk_index = -1 - chunk_index WHERE memory_no = ?", (memory_no,)
-    )
-    for at, row in enumerate(rows):
-        chunk = to_chunk(row[1:10])
-        # A damaged passage must not look sound because it was written again.
-        chunk_no = writing.insert_chunk(connection, memory_no, chunk, checksum=row[10])
-        writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
-        if revision.windows is not None:
-            writing.embed_chunk(connection, chunk_no, chunk, model_no, revision.windows[at])
-        else:
-            for statement in _COPY_VECTORS:
-                connection.run(statement, (chunk_no, row[0]))
-        writing.remove_chunk(connection, row[0])
-
-
-def supersede(
-    connection: Connection, old: str, new: str | None, space: str, who: str, reason: str | None
-) -> None:
-    """Record which memory supersedes another, or that the memory is valid again."""
-    memory_no, before = live(connection, old, space, "superseded_by")
-    if new is not None:
-        live(connection, new, space, "version")
-        _refuse_circle(connection, old, new, space)
-    if new == before:
-        return
-    now = now_micros()
-    connection.run(
-        "UPDATE memories SET superseded_by = ?, superseded_at = ?, version = version + 1, "
-        "updated_at = ? WHERE memory_no = ?",
-        (new, None if new is None else now, now, memory_no),
-    )
-    changes = {"superseded_by": {"from": before, "to": new}}
-    record(connection, memory_no, "supersede", now, who, reason, changes)
-    writing.record_change(connection, [memory_no])
-
-
-def _refuse_circle(connection: Connection, old: str, new: str, space: str) -> None:
-    at, seen = new, set()
-    while at is not None and at not in seen:  # imported memories may form a circle
-        if at == old:
-            raise Conflict(
-                f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
-                f"say first that it holds again: byheart supersede {new} --undo",
-            )
-        seen.add(at)
-        at = connection.get(
-            "SELECT superseded_by FROM memories WHERE memory_id = ? AND space = ?", (at, space)
-        )
 
 
 def forget(
@@ -230,29 +37,6 @@ def set_aside(connection: Connection, memory: Memory, who: str) -> None:
     expired = writing.find_live(connection, key_of(memory))
     if expired is not None:
         forget(connection, [expired[1]], memory.space, who, _SAID_AGAIN)
-
-
-def restore(connection: Connection, memory_id: str, space: str, who: str) -> bool:
-    """Restore a memory; say whether it had been hidden."""
-    rows = _texts_of(connection, memory_id, space, "forgotten_at IS NOT NULL")
-    if not rows:
-        live(connection, memory_id, space, "version")
-        return False
-    session_id, kind, content_hash, is_turn, client_id = connection.get(
-        "SELECT session_id, kind, content_hash, role IS NOT NULL, client_id "
-        "FROM memories WHERE memory_no = ?",
-        (rows[0],),
-    )
-    key = DedupKey(space, session_id, kind, content_hash.hex(), bool(is_turn), client_id)
-    other = writing.find_live(connection, key)
-    if other is not None and other[0] != rows[0]:
-        raise Conflict(
-            f"the same text was saved again as {other[1]}; nothing was changed",
-            f"use that one, or forget it first: byheart forget {other[1]}",
-        )
-    _set_forgotten(connection, rows, None)
-    record(connection, rows[0], "restore", now_micros(), who)
-    return True
 
 
 def _set_forgotten(connection: Connection, rows: Sequence[int], at: int | None) -> None:
@@ -384,28 +168,3 @@ def _texts_of(connection: Connection, memory_id: str, space: str, condition: str
         "SELECT memory_no FROM memories WHERE version_of = ? AND space = ?", (memory_id, space)
     )
     return [own, *chain.from_iterable(earlier)]
-
-
-def live(connection: Connection, memory_id: str, space: str, column: str) -> tuple[int, Any]:
-    """Give the number and a column of a visible memory; raise `NotFound` if there is none."""
-    row = connection.get(
-        f"SELECT memory_no, {column} FROM memories "
-        "WHERE memory_id = ? AND space = ? AND version_of IS NULL AND forgotten_at IS NULL",
-        (memory_id, space),
-    )
-    if row is None:
-        raise missing(connection, memory_id, space)
-    return row  # type: ignore[no-any-return]
-
-
-def missing(connection: Connection, memory_id: str, space: str) -> NotFound:
-    """Make the error that says that a memory does not exist, or that it is hidden."""
-    hidden = connection.get(
-        "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
-    )
-    if hidden is None:
-        return NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
-    return NotFound(
-        f"{memory_id} was forgotten on {from_micros(hidden):%Y-%m-%d}",
-        f"bring it back with: byheart restore {memory_id}",
-    )

@@ -7,12 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from byheart.contracts import DedupKey, Draft, Inserted, Model, NewText, Window
-from byheart.errors import Conflict
+from byheart.contracts import DedupKey, Inserted, Model, NewText, Window
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sql import turn_order
 from byheart.storage.sql.changes import record_change as record_change
 from byheart.storage.sql.changes import record_switch as record_switch
 from byheart.storage.sql.checksums import checksum_of
@@ -47,19 +45,6 @@ def find_same(connection: Connection, key: DedupKey) -> SaveResult | None:
     return SaveResult(memory_id, "unchanged", chunks, content_hash, created_at, pending, version)
 
 
-def refuse_other_words(memory: Memory, same: SaveResult | None) -> None:
-    """Keep a turn from being taken for another that has its client id, unless that was changed."""
-    said = memory.role is not None and memory.client_id is not None
-    if not said or same is None or same.version != 1:
-        return
-    if same.content_hash != memory.content_hash:
-        raise Conflict(
-            f"client_id {memory.client_id!r} was logged meanwhile with another text, as "
-            f"{same.memory_id}, which stays as it is",
-            "give each turn a client_id of its own",
-        )
-
-
 def find_live(connection: Connection, key: DedupKey) -> tuple[int, str] | None:
     """Find the memory that holds a text now, expired or not: its number and id."""
     condition, values = _same(key)
@@ -74,27 +59,6 @@ def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
     values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
     # The same words said twice are two turns.
     return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
-
-
-def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveResult:
-    """Write one memory with its chunks, words, vectors, entities, tags and history."""
-    memory = draft.memory
-    at = None if draft.placed_at is None else to_micros(draft.placed_at)
-    turn_no = turn_order.place(connection, memory.space, memory.session_id, at)
-    text = NewText(memory, draft.derived, draft.chunks, draft.windows, turn_no)
-    memory_no, pending = insert_text(connection, text, model)
-    connection.run(
-        "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
-        (memory_no, to_micros(memory.created_at), draft.who),
-    )
-    return SaveResult(
-        memory.memory_id,
-        "created",
-        len(draft.chunks),
-        memory.content_hash,
-        memory.created_at,
-        pending,
-    )
 
 
 def insert_text(connection: Connection, text: NewText, model: Model | None) -> Inserted:

@@ -44,7 +44,6 @@ from byheart.storage.sql.emissions import Emissions
 from byheart.storage.sql.generations import Generations, to_embed
 from byheart.storage.sql.reading import SqlReader
 from byheart.storage.sql.rows import CHUNK
-from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import copying, examination, files, mending
 from byheart.storage.sqlite.connection import SqliteConnection
@@ -95,7 +94,6 @@ class SqliteStorage:
         self._index = Index(index_path, SqliteIndexedDatabase(self._database))
         self.generations = Generations(self._database)
         self.tokens = SqliteTokens(self._database)
-        self.workspaces = SqliteWorkspaces(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
         self._accesses = Accesses(self._database)
         self._own_sessions: set[tuple[str, str]] = set()
@@ -184,6 +182,10 @@ class SqliteStorage:
     def prune(self, grace: timedelta, limit: int) -> int:
         """Erase and count some of the memories found to be expired a grace period ago."""
         return len(pruning.prune(self._database, pruning.EXPIRED, grace, limit))
+
+    def prune_files(self, grace: timedelta, limit: int) -> int:
+        """Erase and count some memories whose files were found to be missing a grace period ago."""
+        return len(pruning.prune(self._database, pruning.MISSING, grace, limit))
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
         """Count accesses of memories; never wait: while others write, add the counts later."""

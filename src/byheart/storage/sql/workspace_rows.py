@@ -1,0 +1,159 @@
+"""Look up and change the rows of workspaces and of their files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile
+from byheart.model import Workspace
+from byheart.model.times import from_micros, to_micros
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import encode_fields
+
+_LIST = """
+    SELECT workspace_no, space, root,
+        (SELECT count(*) FROM workspace_files f WHERE f.workspace_no = w.workspace_no
+         AND gone_at IS NULL AND memory_id IS NOT NULL),
+        (SELECT count(*) FROM workspace_files f WHERE f.workspace_no = w.workspace_no
+         AND gone_at IS NULL AND f.trouble IS NOT NULL),
+        indexed_at, watcher, beat_at, behind, trouble
+    FROM workspaces w WHERE ?1 IS NULL OR space = ?1 ORDER BY space, root"""
+_FILES = """
+    SELECT path, memory_id, size, mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at
+    FROM workspace_files WHERE workspace_no = ?1"""
+# All files in a folder: "0" is the character after "/".
+_UNDER = " AND (path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
+
+
+class SqlWorkspaceRows:
+    """Look up and change the rows of workspaces within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def roots(self, space: str | None) -> list[Workspace]:
+        """List the workspaces of a space, or of all spaces, sorted by root."""
+        return [_to_workspace(row) for row in self._connection.all(_LIST, (space,))]
+
+    def find(self, workspace_no: int) -> FoundWorkspace | None:
+        """Find a workspace; give `None` if it was dropped."""
+        row = self._connection.get(
+            "SELECT space, root, watcher, beat_at FROM workspaces WHERE workspace_no = ?",
+            (workspace_no,),
+        )
+        if row is None:
+            return None
+        space, root, watcher, beat_at = row
+        return FoundWorkspace(space, root, watcher, _moment(beat_at))
+
+    def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
+        """Give the known state of a file, or of all files in a folder; `""` means the root."""
+        if under:
+            rows = self._connection.each(_FILES + _UNDER, (workspace_no, under))
+        else:
+            rows = self._connection.each(_FILES, (workspace_no,))
+        return {row[0]: _to_known(row[1:]) for row in rows}
+
+    def alike(self, space: str, file_hash: bytes) -> list[AlikeFile]:
+        """Find the files in the workspaces of a space that hold, or lately held, the same bytes."""
+        rows: list[Any] = self._connection.all(
+            "SELECT workspace_no, path, gone_at IS NOT NULL FROM workspace_files "
+            "JOIN workspaces USING (workspace_no) "
+            "WHERE file_hash = ? AND space = ? AND memory_id IS NOT NULL ORDER BY path",
+            (file_hash, space),
+        )
+        return [AlikeFile(number, path, bool(gone)) for number, path, gone in rows]
+
+    def add(self, space: str, root: str) -> int:
+        """Add a folder as a workspace, unless it is one already; give its number."""
+        return int(
+            self._connection.get(
+                "INSERT INTO workspaces (space, root) VALUES (?, ?) "
+                "ON CONFLICT DO UPDATE SET root = root RETURNING workspace_no",
+                (space, root),
+            )
+        )
+
+    def change(
+        self, workspace_no: int, fields: Mapping[str, Any], expected: Mapping[str, Any]
+    ) -> bool:
+        """Set fields of a workspace in one statement if others have the expected values."""
+        columns, wanted = encode_fields(fields), encode_fields(expected)
+        changed = self._connection.run(
+            f"UPDATE workspaces SET {', '.join(f'{name} = ?' for name in columns)} "
+            f"WHERE workspace_no = ?{''.join(f' AND {name} IS ?' for name in wanted)}",
+            (*columns.values(), workspace_no, *wanted.values()),
+        )
+        return changed > 0
+
+    def remove(self, workspace_no: int) -> None:
+        """Remove a workspace and the rows of its files; their memories stay."""
+        self._connection.run("DELETE FROM workspaces WHERE workspace_no = ?", (workspace_no,))
+
+    def put_file(self, workspace_no: int, path: str, file: KnownFile | None) -> None:
+        """Set the state of a file; with `None`, remove it."""
+        if file is None:
+            self._connection.run(
+                "DELETE FROM workspace_files WHERE workspace_no = ? AND path = ?",
+                (workspace_no, path),
+            )
+            return
+        self._connection.run(
+            "INSERT OR REPLACE INTO workspace_files (workspace_no, path, memory_id, size, "
+            "mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                workspace_no,
+                path,
+                file.memory_id,
+                *file.stamp,
+                file.file_hash,
+                to_micros(file.read_at),
+                file.trouble,
+                file.may_pass,
+                None if file.gone_at is None else to_micros(file.gone_at),
+            ),
+        )
+
+    def remove_files(self, memory_ids: Iterable[str]) -> None:
+        """Remove the states of the files that these memories belong to, in every workspace."""
+        self._connection.run(
+            "DELETE FROM workspace_files WHERE memory_id IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(memory_ids)),),
+        )
+
+
+def _to_workspace(row: Any) -> Workspace:
+    number, space, root, files, failed, indexed_at, watcher, beat_at, behind, trouble = row
+    return Workspace(
+        workspace_no=number,
+        space=space,
+        root=root,
+        files=files,
+        failed=failed,
+        indexed_at=_moment(indexed_at),
+        watched_by=watcher,
+        beat_at=_moment(beat_at),
+        behind=behind,
+        trouble=trouble,
+    )
+
+
+def _to_known(row: Any) -> KnownFile:
+    memory_id, size, mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at = row
+    return KnownFile(
+        memory_id,
+        FileStamp(size, mtime_ns, inode),
+        file_hash,
+        from_micros(read_at),
+        trouble,
+        bool(may_pass),
+        _moment(gone_at),
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else from_micros(micros)

@@ -1,0 +1,169 @@
+"""What the rows of workspaces and files promise, run on each implementation."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile, Storage, key_of
+from byheart.memory import transactions
+from tests.contracts.test_storage import IMPLEMENTATIONS, draft
+
+AT = datetime(2026, 5, 1, 12, 0, 0, 5, tzinfo=UTC)
+FILE = KnownFile("mem_1", FileStamp(5, -1, 9), b"bytes", AT)
+BROKEN = KnownFile(None, FileStamp(0, 1, 2), b"", AT, "damaged", may_pass=True)
+
+
+@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    opened: Storage = request.param(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_a_folder_is_added_once_in_each_space(storage: Storage) -> None:
+    with storage.writing() as writer:
+        first = writer.workspaces.add("space", "/project")
+        assert writer.workspaces.add("space", "/project") == first
+        assert writer.workspaces.add("other", "/project") != first
+        writer.workspaces.add("space", "/a")
+    with storage.reading() as reader:
+        assert [each.root for each in reader.workspaces.roots("space")] == ["/a", "/project"]
+        assert len(reader.workspaces.roots(None)) == 3
+        assert reader.workspaces.find(first) == FoundWorkspace("space", "/project", None, None)
+        assert reader.workspaces.find(99) is None
+
+
+def test_a_workspace_counts_its_files_that_are_there_and_those_that_failed(
+    storage: Storage,
+) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number = rows.add("space", "/project")
+        rows.put_file(number, "a.md", FILE)
+        rows.put_file(number, "b.md", FILE._replace(gone_at=AT))
+        rows.put_file(number, "c.md", BROKEN)
+        [workspace] = rows.roots("space")
+    assert (workspace.files, workspace.failed) == (1, 1)
+
+
+def test_a_file_is_read_as_it_was_put_alone_or_with_its_folder(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number, other = rows.add("space", "/project"), rows.add("space", "/other")
+        files = {"docs": FILE, "docs/a.md": BROKEN, "docs/b/c.md": FILE._replace(gone_at=AT)}
+        for path, file in {**files, "docs-old/a.md": FILE, "docs0": FILE}.items():
+            rows.put_file(number, path, file)
+        rows.put_file(other, "docs/a.md", FILE)
+    with storage.reading() as reader:
+        assert reader.workspaces.files(number, "docs") == files
+        assert reader.workspaces.files(number, "docs/a.md") == {"docs/a.md": BROKEN}
+        assert len(reader.workspaces.files(number, "")) == 5
+
+
+def test_a_file_is_put_anew_and_removed(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number = rows.add("space", "/project")
+        rows.put_file(number, "a.md", BROKEN._replace(gone_at=AT))
+        rows.put_file(number, "a.md", FILE)
+        assert rows.files(number, "") == {"a.md": FILE}
+        rows.put_file(number, "a.md", None)
+        assert rows.files(number, "") == {}
+
+
+def test_files_with_the_same_bytes_are_found_within_a_space(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        one, two, other = (rows.add(*each) for each in (("s", "/1"), ("s", "/2"), ("o", "/1")))
+        rows.put_file(one, "b.md", FILE._replace(gone_at=AT))
+        rows.put_file(two, "a.md", FILE)
+        rows.put_file(two, "no-memory.md", FILE._replace(memory_id=None))
+        rows.put_file(two, "other-bytes.md", FILE._replace(file_hash=b"other"))
+        rows.put_file(other, "c.md", FILE)
+        alike = [AlikeFile(two, "a.md", gone=False), AlikeFile(one, "b.md", gone=True)]
+        assert rows.alike("s", b"bytes") == alike
+
+
+def test_a_workspace_changes_only_from_the_expected_state(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number, other = rows.add("space", "/project"), rows.add("space", "/other")
+        free = {"watcher": None, "beat_at": None}
+        claim = {"watcher": "me", "beat_at": AT, "behind": 2, "trouble": "slow"}
+        assert rows.change(number, claim, free)
+        assert not rows.change(number, {"watcher": "you"}, free)
+        assert not rows.change(number, {"watcher": "you"}, {"watcher": "me", "beat_at": None})
+        assert rows.change(number, {"behind": 1}, {"watcher": "me", "beat_at": AT})
+        assert rows.change(number, {"indexed_at": AT}, {})
+        assert not rows.change(99, {"indexed_at": AT}, {})
+        changed, untouched = rows.roots("space")[1], rows.find(other)
+    assert (changed.watched_by, changed.beat_at, changed.behind) == ("me", AT, 1)
+    assert (changed.trouble, changed.indexed_at) == ("slow", AT)
+    assert untouched == FoundWorkspace("space", "/other", None, None)
+
+
+def test_a_removed_workspace_takes_the_states_of_its_files_along(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number, other = rows.add("space", "/project"), rows.add("space", "/other")
+        rows.put_file(number, "a.md", FILE)
+        rows.put_file(other, "a.md", FILE)
+        rows.remove(number)
+        assert rows.find(number) is None
+        assert rows.files(number, "") == {}
+        assert rows.files(other, "") == {"a.md": FILE}
+
+
+def test_the_states_of_files_are_removed_by_their_memories(storage: Storage) -> None:
+    with storage.writing() as writer:
+        rows = writer.workspaces
+        number, other = rows.add("space", "/project"), rows.add("other", "/project")
+        for each in (number, other):
+            rows.put_file(each, "a.md", FILE)
+            rows.put_file(each, "b.md", FILE._replace(memory_id="mem_2"))
+        rows.remove_files(["mem_1", "mem_3"])
+        assert [*rows.files(number, ""), *rows.files(other, "")] == ["b.md", "b.md"]
+
+
+def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage) -> None:
+    first, second, elsewhere = (draft(text, client_id="file") for text in ("one", "two", "three"))
+    transactions.write(storage, [first], None)
+    transactions.forget(storage, [first.memory.memory_id], "space", "tester", None)
+    with storage.writing() as writer:
+        transactions.insert(writer.memories, second, None)
+        transactions.insert(writer.memories, draft("other", client_id="other"), None)
+        found = writer.memories.named("space", None, "file")
+        assert [each.memory_id for each in found] == [
+            first.memory.memory_id,
+            second.memory.memory_id,
+        ]
+        assert [each.hidden_by for each in found] == ["tester", None]
+        assert writer.memories.named("space", "session", "file") == []
+        assert not writer.memories.tombstoned(key_of(elsewhere.memory))
+    storage.remove([first.memory.memory_id], "space", tombstones=True)
+    with storage.writing() as writer:
+        assert writer.memories.tombstoned(key_of(first.memory))
+        assert not writer.memories.tombstoned(key_of(second.memory))
+
+
+def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
+    storage: Storage,
+) -> None:
+    texts = ("missing", "forgotten", "present")
+    made = {text: draft(text, kind="file", client_id=text) for text in texts}
+    transactions.write(storage, list(made.values()), None)
+    ids = {text: each.memory.memory_id for text, each in made.items()}
+    with storage.writing() as writer:
+        number = writer.workspaces.add("space", "/project")
+        for text, memory_id in ids.items():
+            writer.workspaces.put_file(number, text, FILE._replace(memory_id=memory_id))
+        transactions.hide(writer.memories, [ids["missing"]], "space", "workspace", None)
+        transactions.hide(writer.memories, [ids["forgotten"]], "space", "user", None)
+    assert storage.prune_files(timedelta(days=1), 10) == 0
+    assert storage.prune_files(timedelta(0), 10) == 1
+    with storage.writing() as writer:
+        left = [each.memory_id for each in writer.memories.held(ids.values(), "space")]
+        assert left == [ids["forgotten"], ids["present"]]
+        assert set(writer.workspaces.files(number, "")) == {"forgotten", "present"}
