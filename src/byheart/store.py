@@ -1050,9 +1050,9 @@ class MemoryStore:
         chosen = None if check.check_bool("all_spaces", all_spaces) else self._space(space)
         if chosen is None and space is not None:
             raise InvalidInput("space and all_spaces were both given", "give one of them")
-        with self._storage.dumping(chosen, vectors=check.check_bool("vectors", vectors)) as dump:
+        with self._storage.reading() as reader:
             return export(
-                dump,
+                reader.dump(chosen, vectors=check.check_bool("vectors", vectors)),
                 path_or_file,
                 format=check.check_choice("format", format, FORMATS),
                 vectors=vectors,

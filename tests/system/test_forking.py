@@ -276,6 +276,7 @@ def test_a_fork_in_the_middle_of_an_export_leaves_the_export_as_it_was(
             store.save("lost")
         return True
 
-    with store._storage.dumping(None, vectors=False) as dump:
+    with store._storage.reading() as reader:
+        dump = reader.dump(None, vectors=False)
         assert fork_and(is_refused)
         assert len(list(dump.records())) == 3

@@ -1,5 +1,6 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
+from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
 from byheart.contracts.embedders import (
     Embedder,
     EmbedderSpec,
@@ -51,11 +52,12 @@ from byheart.contracts.records import (
     Refused,
     Revision,
     StoredText,
+    TextKey,
     TombstoneRecord,
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Generations, Storage, Tokens
+from byheart.contracts.storage import Bookmarks, Generations, Remove, Storage, Tokens
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -72,6 +74,8 @@ from byheart.contracts.writer import (
     MemoryRows,
     NewText,
     Places,
+    Removed,
+    TextRow,
     Writer,
 )
 
@@ -79,6 +83,7 @@ __all__ = [
     "MOST_TERMS",
     "ActiveModel",
     "AlikeFile",
+    "ArchiveRows",
     "Background",
     "Bookmarks",
     "Candidate",
@@ -109,6 +114,7 @@ __all__ = [
     "KnownFile",
     "Ledger",
     "Loaded",
+    "LostLink",
     "MayBeAway",
     "MemoryChange",
     "MemoryRecord",
@@ -125,6 +131,8 @@ __all__ = [
     "Refused",
     "RemembersFailure",
     "RemembersQueries",
+    "Remove",
+    "Removed",
     "Reopenable",
     "Revision",
     "SaidTurn",
@@ -132,9 +140,12 @@ __all__ = [
     "Storage",
     "StoredText",
     "Tally",
+    "TextKey",
+    "TextRow",
     "TokenCounter",
     "Tokens",
     "TombstoneRecord",
+    "TombstoneRows",
     "Unloadable",
     "Vectors",
     "Window",

@@ -29,7 +29,7 @@ from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import pruning, versions, writing
 from byheart.storage.sql.connection import Connection, Database
 from byheart.storage.sql.rows import MEMORY, to_memory
-from byheart.storage.sql.transfer import is_tombstoned
+from byheart.storage.sql.tombstones import is_tombstoned
 
 WHO = "workspace"
 GONE, EMPTY, DROPPED = (
