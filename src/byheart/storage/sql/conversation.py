@@ -7,8 +7,6 @@ from typing import Any
 
 from byheart.contracts import SaidTurn
 from byheart.model import Filter, Memory
-from byheart.model.times import now_micros
-from byheart.storage.sql import versions
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
 from byheart.storage.sql.rows import MEMORY, to_memory
@@ -88,16 +86,3 @@ def pinned(connection: Connection, where: Filter, now: int) -> list[Memory]:
         values,
     )
     return [to_memory(row) for row in rows]
-
-
-def pin(connection: Connection, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
-    """Pin a memory or remove its pin, and record that in the history if it is a change."""
-    memory_no, before = versions.live(connection, memory_id, space, "pinned_at")
-    if pinned == (before is not None):
-        return
-    now = now_micros()
-    connection.run(
-        "UPDATE memories SET pinned_at = ? WHERE memory_no = ?",
-        (now if pinned else None, memory_no),
-    )
-    versions.record(connection, memory_no, "pin" if pinned else "unpin", now, who)

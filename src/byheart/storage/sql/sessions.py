@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from byheart.errors import Conflict
 from byheart.model import Filter, Memory, Session, SessionStats
 from byheart.model.times import from_micros
-from byheart.storage.sql import versions
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
 from byheart.storage.sql.rows import MEMORY, to_memory
@@ -135,24 +132,3 @@ def copies_of(
         [*values, json.dumps(list(memory_ids))],
     )
     return list(rows)
-
-
-def restore(connection: Connection, session_id: str, space: str, who: str) -> list[str]:
-    """Restore the memories of a session that were last hidden, all at one moment.
-
-    A text that was saved again since then stays hidden, because it is already visible.
-    """
-    rows: list[Any] = connection.all(
-        "SELECT memory_id FROM memories WHERE space = ?1 AND session_id = ?2 "
-        "AND version_of IS NULL AND forgotten_at = (SELECT forgotten_at FROM memories "
-        "JOIN history USING (memory_no) WHERE space = ?1 AND session_id = ?2 "
-        "AND version_of IS NULL AND forgotten_at IS NOT NULL AND operation = 'forget' "
-        "ORDER BY history_no DESC LIMIT 1) ORDER BY memory_no",
-        (space, session_id),
-    )
-    restored = []
-    for (memory_id,) in rows:
-        with contextlib.suppress(Conflict):
-            if versions.restore(connection, memory_id, space, who):
-                restored.append(memory_id)
-    return restored

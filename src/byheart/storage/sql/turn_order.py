@@ -32,28 +32,6 @@ def place(connection: Connection, space: str, session_id: str | None, at: int | 
     return found
 
 
-def is_empty(connection: Connection, space: str, session_id: str) -> bool:
-    """Tell whether a session holds nothing so far."""
-    return connection.get(f"SELECT 1 {_SESSION} LIMIT 1", (space, session_id)) is None
-
-
-def keep_place(
-    connection: Connection, space: str, session_id: str | None, turn_no: int | None, at: int
-) -> int | None:
-    """Give an imported memory its earlier place, or a place by its time if that one is taken.
-
-    `turn_no` is `None` where the session had memories before the import: their places and those
-    of the import are from two stores, and only times compare.
-    """
-    if session_id is None:
-        return None
-    if turn_no is not None:
-        taken = connection.get(f"SELECT 1 {_SESSION} AND turn_no = ?", (space, session_id, turn_no))
-        if not taken:
-            return turn_no
-    return place(connection, space, session_id, at)
-
-
 def _last(connection: Connection, space: str, session_id: str) -> int:
     last = connection.get(f"SELECT max(turn_no) {_SESSION}", (space, session_id))
     return int(last or 0)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from byheart.contracts import DedupKey, Model, NewText, Revision, key_of
-from byheart.errors import Conflict, NotFound, VersionConflict
-from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
+from byheart.contracts import DedupKey, Model, NewText, Revision
+from byheart.errors import Conflict, NotFound
+from byheart.model import HistoryEntry, Memory, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import turn_order, writing
 from byheart.storage.sql.connection import Connection
@@ -22,70 +22,11 @@ from byheart.storage.sql.rows import CHUNK, CONTENT, columns_of, to_chunk
 
 # A change of these fields changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
-# The reason recorded when an expired memory is hidden.
-_SAID_AGAIN = "it had run out, and the same was saved again"
 _COPY_VECTORS = (
     "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
     "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
     "INSERT INTO pending_vectors (chunk_no) SELECT ? FROM pending_vectors WHERE chunk_no = ?",
 )
-
-
-def revise(connection: Connection, revision: Revision, model: Model | None) -> SaveResult:
-    """Apply a revision to a memory, unless the memory has changed since it was read."""
-    memory = revision.memory
-    row = connection.get(
-        "SELECT memory_no, version FROM memories "
-        "WHERE memory_id = ? AND space = ? AND forgotten_at IS NULL",
-        (memory.memory_id, memory.space),
-    )
-    if row is None:
-        raise NotFound(f"{memory.memory_id} was forgotten meanwhile", "nothing was changed")
-    memory_no, version = row
-    if version != revision.expected_version:
-        raise VersionConflict(
-            f"{memory.memory_id} has version {version} by now, not {revision.expected_version}: "
-            "somebody else changed it; nothing was written",
-            f"look at it with: byheart get {memory.memory_id}, and change it again",
-        )
-    _refuse_double(connection, revision, memory_no)
-    if revision.text is not None:
-        memory_no = replace_text(connection, memory_no, version, revision, model)
-    else:
-        amend(connection, memory_no, revision, model)
-    connection.run("UPDATE memories SET version = ? WHERE memory_no = ?", (version + 1, memory_no))
-    changes = {name: {"from": old, "to": new} for name, (old, new) in revision.changes.items()}
-    record(connection, memory_no, "update", memory.updated_at, revision.who, changes=changes)
-    chunks, pending = connection.get(
-        "SELECT count(*), count(p.chunk_no) FROM chunks LEFT JOIN pending_vectors p "
-        "USING (chunk_no) WHERE memory_no = ?",
-        (memory_no,),
-    )
-    return SaveResult(
-        memory.memory_id,
-        "updated",
-        chunks,
-        memory.content_hash,
-        memory.created_at,
-        pending,
-        version + 1,
-    )
-
-
-def _refuse_double(connection: Connection, revision: Revision, memory_no: int) -> None:
-    memory = revision.memory
-    key = key_of(memory)
-    other = writing.find_live(connection, key)
-    if other is None or other[0] == memory_no:
-        return
-    if writing.find_same(connection, key) is None:
-        set_aside(connection, memory, revision.who)
-    else:
-        raise Conflict(
-            f"{other[1]} already holds this text in the same session and kind; nothing was written",
-            f"forget one of the two, or say which holds: byheart supersede {memory.memory_id} "
-            f"{other[1]}",
-        )
 
 
 def replace_text(
@@ -176,41 +117,6 @@ def _rewrite_chunks(
         writing.remove_chunk(connection, row[0])
 
 
-def supersede(
-    connection: Connection, old: str, new: str | None, space: str, who: str, reason: str | None
-) -> None:
-    """Record which memory supersedes another, or that the memory is valid again."""
-    memory_no, before = live(connection, old, space, "superseded_by")
-    if new is not None:
-        live(connection, new, space, "version")
-        _refuse_circle(connection, old, new, space)
-    if new == before:
-        return
-    now = now_micros()
-    connection.run(
-        "UPDATE memories SET superseded_by = ?, superseded_at = ?, version = version + 1, "
-        "updated_at = ? WHERE memory_no = ?",
-        (new, None if new is None else now, now, memory_no),
-    )
-    changes = {"superseded_by": {"from": before, "to": new}}
-    record(connection, memory_no, "supersede", now, who, reason, changes)
-    writing.record_change(connection, [memory_no])
-
-
-def _refuse_circle(connection: Connection, old: str, new: str, space: str) -> None:
-    at, seen = new, set()
-    while at is not None and at not in seen:  # imported memories may form a circle
-        if at == old:
-            raise Conflict(
-                f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
-                f"say first that it holds again: byheart supersede {new} --undo",
-            )
-        seen.add(at)
-        at = connection.get(
-            "SELECT superseded_by FROM memories WHERE memory_id = ? AND space = ?", (at, space)
-        )
-
-
 def forget(
     connection: Connection, memory_ids: Iterable[str], space: str, who: str, reason: str | None
 ) -> list[str]:
@@ -223,13 +129,6 @@ def forget(
             record(connection, rows[0], "forget", now, who, reason)
             hidden.append(memory_id)
     return hidden
-
-
-def set_aside(connection: Connection, memory: Memory, who: str) -> None:
-    """Hide an expired memory whose text is about to be saved again as a new memory."""
-    expired = writing.find_live(connection, key_of(memory))
-    if expired is not None:
-        forget(connection, [expired[1]], memory.space, who, _SAID_AGAIN)
 
 
 def restore(connection: Connection, memory_id: str, space: str, who: str) -> bool:
