@@ -31,6 +31,7 @@ from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
 from byheart.memory import transactions
 from byheart.memory.duplicates import find_doubles, find_similar
+from byheart.memory.erasing import erase
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
@@ -226,7 +227,7 @@ def test_removing_leaves_nothing_behind(storage: Storage) -> None:
     gone, kept = draft("apple one", EAST, entities=("Ann",)), draft("apple two", NORTH)
     transactions.write(storage, [gone, kept], MODEL)
     assert (
-        storage.remove([gone.memory.memory_id, "unheard-of"], "space", tombstones=False).memories
+        erase(storage, [gone.memory.memory_id, "unheard-of"], "space", tombstones=False).memories
         == 1
     )
     assert found(storage, "apple") == ["apple two"]
@@ -239,7 +240,7 @@ def test_removing_leaves_nothing_behind(storage: Storage) -> None:
 def test_removing_from_another_space_removes_nothing(storage: Storage) -> None:
     made = draft("apple", EAST)
     transactions.write(storage, [made], MODEL)
-    assert storage.remove([made.memory.memory_id], "other", tombstones=False).memories == 0
+    assert erase(storage, [made.memory.memory_id], "other", tombstones=False).memories == 0
     assert found(storage, "apple") == ["apple"]
 
 
@@ -337,7 +338,7 @@ def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> 
     window = Window(b"1" * 16, np.array(EAST, np.float32))
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
-    storage.remove([made.memory.memory_id], "space", tombstones=False)
+    erase(storage, [made.memory.memory_id], "space", tombstones=False)
     assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
     assert all(finding.ok for finding in storage.examine())
 
@@ -417,7 +418,7 @@ def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
         made = draft(f"apple {number}", EAST)
         transactions.write(one, [made], MODEL)
         assert len(found(other, "apple")) == number + 1
-    one.remove([made.memory.memory_id], "space", tombstones=False)
+    erase(one, [made.memory.memory_id], "space", tombstones=False)
     assert len(found(other, "apple")) == 4
 
 

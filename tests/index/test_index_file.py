@@ -14,6 +14,7 @@ import pytest
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.index import file
+from byheart.memory.erasing import erase
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -156,9 +157,12 @@ def test_an_outdated_index_file_is_caught_up_with(
     store = open_store()
     saved = store.save_many(items(200, 500))
     storage = SqliteStorage(path)
-    storage.remove([each.memory_id for each in saved[::3]], "default", tombstones=False)
-    storage.remove(
-        [store.list(limit=1, offset=400 - 134).memories[0].memory_id], "default", tombstones=False
+    erase(storage, [each.memory_id for each in saved[::3]], "default", tombstones=False)
+    erase(
+        storage,
+        [store.list(limit=1, offset=400 - 134).memories[0].memory_id],
+        "default",
+        tombstones=False,
     )
     storage.close()
     store.close()
@@ -241,7 +245,7 @@ def test_removals_leave_the_index_file_at_once(
     before = index.stat().st_size
     gone = [memory.memory_id for memory in store.list(limit=160).memories]
     storage = SqliteStorage(path)
-    storage.remove(gone, "default", tombstones=False)
+    erase(storage, gone, "default", tombstones=False)
     storage.close()
     assert index.stat().st_size < before / 2
     assert answers(open_store()) == answers(store) == rebuilt(path, open_store, tmp_path)

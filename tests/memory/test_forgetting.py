@@ -14,8 +14,9 @@ import apsw
 import pytest
 
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreBusy
+from byheart.memory import erasing
 from byheart.model import GRANULARITIES, MODES
-from byheart.storage.sql import versions
+from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite.database import Database
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
@@ -834,8 +835,8 @@ def test_what_a_search_still_finds_is_named(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory_id = store.save(" " * 600 + "The quokka smiles").memory_id
-    kept = store._storage.remove([], "default", tombstones=True)
-    monkeypatch.setattr(store._storage, "remove", lambda *_, **__: kept)
+    kept = erasing.erase(store._storage, [], "default", tombstones=True)
+    monkeypatch.setattr(store._storage, "erase", lambda *_: kept)
     assert store.forget(memory_id, hard=True).still_found == (memory_id,)
     stats = store.admin.stats().queries
     assert (stats.total.count, stats.slowest) == (0, ()), "nobody asked for it"
@@ -984,7 +985,7 @@ def test_a_forgetting_that_was_cut_off_is_noticed_and_finished_by_the_doctor(
     # What a process has done when it dies right after its transaction.
     database = Database(path, 1)
     with database.writing() as connection:
-        versions.remove(connection, [memory_id], "default", tombstones=True)
+        erasing.remove(SqlWriter(connection), [memory_id], "default", tombstones=True)
         connection.execute("INSERT INTO store VALUES ('unswept', '1')")
     database.close()
     assert left_in(tmp_path, mark.made), "the keyword index still has the words"

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import EmbedderUnavailable, NotFound
+from byheart.memory.erasing import erase
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -160,12 +161,9 @@ class StoreMachine(RuleBasedStateMachine):
         key = data.draw(st.sampled_from(sorted(self.model, key=str)))
         memory_id = self.model.pop(key)["memory_id"]
         self.pending.discard(memory_id)
-        assert (
-            self.stores[which]
-            ._storage.remove([memory_id, "mem_unheard_of"], key[0], tombstones=False)
-            .memories
-            == 1
-        )
+        ids = [memory_id, "mem_unheard_of"]
+        removal = erase(self.stores[which]._storage, ids, key[0], tombstones=False)
+        assert removal.memories == 1
 
     @rule(which=which)
     def switch_the_embedder(self, which: int) -> None:

@@ -13,6 +13,7 @@ import pytest
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.memory.erasing import erase
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
 
@@ -282,7 +283,7 @@ def test_deleted_chunks_take_no_place_among_the_hits(
     kept = store.save("other text with common inside")
     storage = SqliteStorage(path)
     assert (
-        storage.remove([each.memory_id for each in gone], "default", tombstones=False).memories
+        erase(storage, [each.memory_id for each in gone], "default", tombstones=False).memories
         == 300
     )
     storage.close()

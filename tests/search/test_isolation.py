@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from byheart.errors import NotFound
+from byheart.memory.erasing import erase
 from byheart.store import MemoryStore
 
 ASKED: list[dict[str, Any]] = [
@@ -100,7 +101,7 @@ def test_counts_are_those_of_the_space(shared: MemoryStore) -> None:
 
 def test_a_memory_cannot_be_removed_through_another_space(shared: MemoryStore) -> None:
     theirs = shared.list(space="theirs").memories[0].memory_id
-    assert shared._storage.remove([theirs], "ours", tombstones=False).memories == 0
+    assert erase(shared._storage, [theirs], "ours", tombstones=False).memories == 0
     assert shared.get(theirs, space="theirs")
 
 

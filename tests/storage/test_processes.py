@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from byheart.memory.erasing import erase
 from byheart.store import MemoryStore
 from tests.forked_program import start_script
 
@@ -211,7 +212,7 @@ def test_what_one_process_saved_another_that_is_open_finds_at_the_very_next_sear
         saved = store.save(f"quokka {number}")
         assert saved.memory_id in asked("quokka")
         if number % 3 == 0:  # and what was removed is gone at the very next search
-            store._storage.remove([saved.memory_id], "default", tombstones=False)
+            erase(store._storage, [saved.memory_id], "default", tombstones=False)
             assert saved.memory_id not in asked("quokka")
     store.admin.doctor(rebuild=True)
     assert len(asked("quokka")) == 6

@@ -1,5 +1,6 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
+from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
 from byheart.contracts.embedders import (
     Embedder,
     EmbedderSpec,
@@ -55,11 +56,12 @@ from byheart.contracts.records import (
     Refused,
     Revision,
     StoredText,
+    TextKey,
     TombstoneRecord,
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Generations, Storage, Tokens
+from byheart.contracts.storage import Bookmarks, Generations, Remove, Storage, Tokens
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -78,6 +80,8 @@ from byheart.contracts.writer import (
     MemoryRows,
     NewText,
     Places,
+    Removed,
+    TextRow,
     Writer,
 )
 
@@ -85,6 +89,7 @@ __all__ = [
     "MOST_TERMS",
     "ActiveModel",
     "AlikeFile",
+    "ArchiveRows",
     "Background",
     "Bookmarks",
     "Candidate",
@@ -118,6 +123,7 @@ __all__ = [
     "Ledger",
     "Listing",
     "Loaded",
+    "LostLink",
     "MayBeAway",
     "MemoryChange",
     "MemoryRecord",
@@ -134,6 +140,8 @@ __all__ = [
     "Refused",
     "RemembersFailure",
     "RemembersQueries",
+    "Remove",
+    "Removed",
     "Reopenable",
     "Revision",
     "SaidTurn",
@@ -143,9 +151,12 @@ __all__ = [
     "StoredText",
     "Tally",
     "TermsPresent",
+    "TextKey",
+    "TextRow",
     "TokenCounter",
     "Tokens",
     "TombstoneRecord",
+    "TombstoneRows",
     "Unloadable",
     "Vectors",
     "Window",

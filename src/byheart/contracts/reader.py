@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model, Vectors
 from byheart.contracts.index import Index
-from byheart.contracts.records import DedupKey
+from byheart.contracts.records import DedupKey, Dump, TextKey
 from byheart.contracts.workspaces import WorkspaceReader
 from byheart.contracts.writer import Held
 from byheart.model import (
@@ -137,6 +137,18 @@ class Reader(Protocol):
 
     def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, Held]:
         """Find the memories that already hold texts, expired or not."""
+        ...
+
+    def tombstoned(self, keys: Iterable[TextKey]) -> set[TextKey]:
+        """Find which texts were erased and must not come back unasked."""
+        ...
+
+    def taken(self, memory_ids: Iterable[str]) -> set[str]:
+        """Find which ids are in use, in any space, hidden or not."""
+        ...
+
+    def dump(self, space: str | None, *, vectors: bool) -> Dump:
+        """Give the whole contents of one space, or of all spaces; read while this view is open."""
         ...
 
     def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:

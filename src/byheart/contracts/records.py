@@ -11,6 +11,13 @@ from byheart.contracts.embedders import Model, Vectors
 from byheart.model import Chunk, HistoryEntry, Memory
 
 
+class TextKey(NamedTuple):
+    """Identify a text within a space, whatever its session and kind."""
+
+    space: str
+    content_hash: str
+
+
 class DedupKey(NamedTuple):
     """Identify a memory: two saved texts with equal keys are the same memory.
 
@@ -24,6 +31,11 @@ class DedupKey(NamedTuple):
     content_hash: str
     is_turn: bool = False
     client_id: str | None = None
+
+    @property
+    def text(self) -> TextKey:
+        """Give the key of the text alone."""
+        return TextKey(self.space, self.content_hash)
 
 
 def key_of(memory: Memory) -> DedupKey:

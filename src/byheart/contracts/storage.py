@@ -11,17 +11,12 @@ from typing import Protocol
 from byheart.contracts.embedders import EmbedderSpec, Model, Vectors
 from byheart.contracts.ledger import Ledger
 from byheart.contracts.reader import Reader
-from byheart.contracts.records import (
-    DedupKey,
-    Dump,
-    EntityRecord,
-    Loaded,
-    PendingChunk,
-    Record,
-    Window,
-)
-from byheart.contracts.writer import Writer
+from byheart.contracts.records import PendingChunk, Window
+from byheart.contracts.writer import Removed, Writer
 from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
+
+# Removes memories within a transaction, and counts the removed rows.
+Remove = Callable[[Writer, Sequence[str]], Removed]
 
 
 class Generations(Protocol):
@@ -166,8 +161,11 @@ class Storage(Protocol):
         """Merge several entities into one; the other names stay as aliases."""
         ...
 
-    def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
-        """Remove memories permanently with every trace of them, and search for remaining traces."""
+    def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
+        """Erase memories with every trace of them, and search for remaining traces.
+
+        `remove` is called with some of the memories at a time, each time in a transaction.
+        """
         ...
 
     def prune(self, grace: timedelta, limit: int) -> int:
@@ -220,30 +218,6 @@ class Storage(Protocol):
 
     def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
         """Add the vectors of pending chunks that are still there, and count the chunks."""
-        ...
-
-    def dumping(self, space: str | None, *, vectors: bool) -> AbstractContextManager[Dump]:
-        """Open the whole contents of one space, or of all spaces, at this moment."""
-        ...
-
-    def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Record models whose vectors will be loaded; a store without a model adopts `active`."""
-        ...
-
-    def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
-        """Write records as they were in another store; leave out known and erased texts."""
-        ...
-
-    def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
-        """Drop entities that no memory names, and change references to the ids of this store."""
-        ...
-
-    def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
-        """Find which texts were forgotten for good."""
-        ...
-
-    def taken(self, memory_ids: Sequence[str]) -> set[str]:
-        """Find which ids are in use, in any space, hidden or not."""
         ...
 
     def back_up(self, path: Path) -> None:

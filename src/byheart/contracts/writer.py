@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from byheart.contracts.archive import ArchiveRows, TombstoneRows
 from byheart.contracts.embedders import Model
 from byheart.contracts.records import DedupKey, Window
 from byheart.contracts.workspaces import WorkspaceRows
@@ -96,6 +97,26 @@ class Inserted(NamedTuple):
     pending_vectors: int
 
 
+class TextRow(NamedTuple):
+    """The row of one text of a memory, and how many rows of other tables belong to it."""
+
+    memory_no: int
+    content_hash: str
+    chunks: int
+    vectors: int
+    history: int
+
+
+class Removed(NamedTuple):
+    """Count the memories that were removed, and the rows that were removed with them."""
+
+    memories: int
+    texts: int
+    chunks: int
+    vectors: int
+    history: int
+
+
 class Places(NamedTuple):
     """The places of a session: the last, and those around a moment, where there are any."""
 
@@ -121,12 +142,12 @@ class MemoryRows(Protocol):
         """
         ...
 
-    def tombstoned(self, key: DedupKey) -> bool:
-        """Say whether a text was forgotten for good."""
-        ...
-
     def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
+        ...
+
+    def texts(self, memory_id: str, space: str) -> list[TextRow]:
+        """Give the rows of all texts of a memory, the present one first; none if it is unknown."""
         ...
 
     def superseded_by(self, memory_id: str, space: str) -> list[Held]:
@@ -191,4 +212,14 @@ class Writer(Protocol):
     @property
     def workspaces(self) -> WorkspaceRows:
         """Give the rows of workspaces and their files."""
+        ...
+
+    @property
+    def archive(self) -> ArchiveRows:
+        """Give the rows that an import writes."""
+        ...
+
+    @property
+    def tombstones(self) -> TombstoneRows:
+        """Give the tombstones of erased texts."""
         ...

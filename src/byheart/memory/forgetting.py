@@ -11,6 +11,7 @@ from typing import Any
 from byheart.contracts import Fate, Listing, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
 from byheart.memory import transactions
+from byheart.memory.erasing import erase
 from byheart.model import Filter, Forgotten
 from byheart.model import checks as check
 from byheart.model.filters import make_filter
@@ -152,7 +153,7 @@ class Forgetter:
             hidden = transactions.forget(self._storage, chosen, space, who, reason)
             return replace(done, memory_ids=tuple(hidden), count=len(hidden))
         self._clear_queries()  # an erased text may also be a cached question
-        removal = self._storage.remove(chosen, space, tombstones=True)
+        removal = erase(self._storage, chosen, space, tombstones=True)
         found = [each for each, text in texts.items() if each in self._find(text, space)]
         return replace(done, removal=removal, count=removal.memories, still_found=tuple(found))
 

@@ -92,6 +92,7 @@ class Reviser:
             memory = reader.memory(file.memory_id, request.space)
             fate = reader.fates([file.memory_id], request.space).get(file.memory_id)
             hidden = None if fate is None else fate.forgotten_at
+            taken = bool(reader.taken([file.memory_id]))
         if memory is not None:
             # A file name may be invalid UTF-8, but stored text must not be.
             name = os.fsencode(path.resolve()).decode(errors="replace")
@@ -101,7 +102,6 @@ class Reviser:
                 f"{file.memory_id} was forgotten here",
                 f"bring it back with: byheart restore {file.memory_id}, or remove the file",
             )
-        taken = bool(self._storage.taken([file.memory_id]))
         return replace(
             request,
             memory_id=None if taken else file.memory_id,
@@ -134,12 +134,15 @@ class Reviser:
                 f"{memory.memory_id} has changed since this file was written, and so has the file",
                 "export it again and make the change there, or let the file win with force=True",
             )
-        is_erased = "content" in differing and self._storage.tombstoned([request.key])
-        if is_erased and not self._force:
+        if "content" in differing and not self._force and self._is_erased(request):
             return "refused"
         if not self._dry_run:
             self._update(memory.memory_id, memory.space, differing, memory.version, who)
         return "updated"
+
+    def _is_erased(self, request: SaveRequest) -> bool:
+        with self._storage.reading() as reader:
+            return bool(reader.tombstoned([request.key.text]))
 
 
 def _source(

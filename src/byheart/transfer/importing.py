@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeVar
 
-from byheart.contracts import DedupKey, EntityRecord, MemoryRecord, Record, Storage
+from byheart.contracts import DedupKey, MemoryRecord, Record, Storage
 from byheart.conversation.capture import capture_title
 from byheart.errors import (
     ByheartError,
@@ -47,6 +47,7 @@ from byheart.transfer.exporting import FORMATS
 from byheart.transfer.file_sync import Outcome, Reviser, Update, from_elsewhere
 from byheart.transfer.foreign_import import Adopter, CheckTurn, Tally
 from byheart.transfer.lines import number_lines, parse_object
+from byheart.transfer.loading import Loader
 
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
@@ -422,10 +423,9 @@ class Importer:
         raise error
 
     def _import_records(self, lines: Iterator[_Line], header: jsonl.Header, name: str) -> None:
+        loader = Loader(self._storage, force=self._force)
         if header.models and not self._dry_run:
-            self._storage.adopt_models(header.models, header.model)
-        renamed: dict[str, str] = {}
-        entities: list[EntityRecord] = []
+            loader.adopt_models(header.models, header.model)
         memories, said = 0, None
 
         def read(line: dict[str, Any]) -> Record | None:
@@ -437,38 +437,33 @@ class Importer:
             said = record.memories
             return None
 
-        def keep(records: list[Record]) -> None:
-            entities.extend(each for each in records if isinstance(each, EntityRecord))
-            self._load(records, renamed)
-
         try:
-            self._gather(lines, read, keep)
+            self._gather(lines, read, partial(self._load, loader))
         finally:
             if not self._dry_run:
-                self._storage.finish_loading(renamed, entities)
+                loader.finish()
         if said is None:
             self._complain(name, InvalidInput("its last line is missing: the file was cut off"))
         elif said != memories:
             found = f"it should have {said:,} memories, but has {memories:,}"
             self._complain(name, InvalidInput(found))
 
-    def _load(self, records: list[Record], renamed: dict[str, str]) -> None:
+    def _load(self, loader: Loader, records: list[Record]) -> None:
         if not records:
             return
         if self._dry_run:
             ids = [each.text.memory.memory_id for each in records if isinstance(each, MemoryRecord)]
-            there = len(self._storage.taken(ids))
+            with self._storage.reading() as reader:
+                there = len(reader.taken(ids))
             self._counts.imported += len(ids) - there
             self._counts.unchanged += there
             return
-        loaded = self._storage.load(records, force=self._force)
-        for record, (status, memory_id, refused) in zip(records, loaded, strict=True):
+        loaded = loader.load(records)
+        for record, (status, _, refused) in zip(records, loaded, strict=True):
             if isinstance(record, MemoryRecord):
                 self._counts.imported += status == "imported"
                 self._counts.unchanged += status == "unchanged"
                 self._counts.refused += refused
-                if memory_id != record.text.memory.memory_id:
-                    renamed[record.text.memory.memory_id] = memory_id
         self._report()
 
     def _check(self, item: dict[str, Any]) -> SaveRequest:
@@ -503,7 +498,11 @@ class Importer:
         return [look_for_secrets(request, self._settings) for request in requests]
 
     def _erased(self, keys: list[DedupKey]) -> set[DedupKey]:
-        return set() if self._force else self._storage.tombstoned(keys)
+        if self._force:
+            return set()
+        with self._storage.reading() as reader:
+            erased = reader.tombstoned({key.text for key in keys})
+        return {key for key in keys if key.text in erased}
 
     def _report(self) -> None:
         if self._on_progress is not None:

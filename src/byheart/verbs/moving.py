@@ -41,9 +41,10 @@ def export(
     chosen = None if check.check_bool("all_spaces", all_spaces) else engine.space(space)
     if chosen is None and space is not None:
         raise InvalidInput("space and all_spaces were both given", "give one of them")
-    with engine.storage.dumping(chosen, vectors=check.check_bool("vectors", vectors)) as dump:
+    check.check_bool("vectors", vectors)
+    with engine.storage.reading() as reader:
         return exporting.export(
-            dump,
+            reader.dump(chosen, vectors=vectors),
             path_or_file,
             format=check.check_choice("format", format, exporting.FORMATS),
             vectors=vectors,

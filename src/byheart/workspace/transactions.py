@@ -102,6 +102,7 @@ class _Files:
 
     def __init__(self, writer: Writer, workspace_no: int) -> None:
         self._memories = writer.memories
+        self._tombstones = writer.tombstones
         self._rows = writer.workspaces
         self._number = workspace_no
         self._workspace = _require(writer, workspace_no)
@@ -139,8 +140,8 @@ class _Files:
         if change.moved_from is not None:
             source = self._known(change.moved_from)
             return file_life.move(change, known, source, self._memory(source))
-        key = None if change.draft is None else key_of(change.draft.memory)
-        is_erased = key is not None and self._memories.tombstoned(key)
+        keys = [] if change.draft is None else [key_of(change.draft.memory).text]
+        is_erased = bool(self._tombstones.find(keys))
         if known is not None and known.memory_id is not None:
             return file_life.follow(change, known, self._memory(known), is_erased=is_erased)
         if key is None or key.client_id is None:

@@ -15,6 +15,7 @@ from byheart.contracts import (
     Model,
     NewText,
     Places,
+    TextRow,
     Window,
 )
 from byheart.model import Memory, to_wire
@@ -48,6 +49,13 @@ _HIDDEN_LAST = """
             AND operation = 'forget' ORDER BY history_no DESC LIMIT 1)
     ORDER BY m.memory_no"""
 _SESSION = "FROM memories WHERE space = ? AND session_id = ? AND replaced_at IS NULL"
+_TEXT = """
+    SELECT m.memory_no, lower(hex(m.content_hash)),
+        (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
+        (SELECT count(*) FROM chunks c JOIN vectors USING (chunk_no)
+         WHERE c.memory_no = m.memory_no),
+        (SELECT count(*) FROM history h WHERE h.memory_no = m.memory_no)
+    FROM memories m"""
 _COPY_VECTORS = (
     "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
     "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
@@ -73,14 +81,6 @@ class SqlMemoryRows:
         rows = self._connection.all(_HELD + _SAME_CLIENT_ID + " ORDER BY memory_no", values)
         return [_to_held(row) for row in rows]
 
-    def tombstoned(self, key: DedupKey) -> bool:
-        """Say whether a text was forgotten for good."""
-        found = self._connection.get(
-            "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?",
-            (key.space, bytes.fromhex(key.content_hash)),
-        )
-        return found is not None
-
     def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
         condition = " WHERE memory_id = ? AND space = ? AND version_of IS NULL"
@@ -88,6 +88,15 @@ class SqlMemoryRows:
             self._connection.get(_HELD + condition, (memory_id, space)) for memory_id in memory_ids
         )
         return [_to_held(row) for row in rows if row is not None]
+
+    def texts(self, memory_id: str, space: str) -> list[TextRow]:
+        """Give the rows of all texts of a memory, the present one first; none if it is unknown."""
+        own, key = " WHERE memory_id = ? AND space = ? AND version_of IS NULL", (memory_id, space)
+        present = self._connection.all(_TEXT + own, key)
+        if not present:
+            return []
+        earlier = self._connection.all(f"{_TEXT} WHERE version_of = ? AND space = ?", key)
+        return [TextRow(*row) for row in (*present, *earlier)]
 
     def superseded_by(self, memory_id: str, space: str) -> list[Held]:
         """Give the memories that one memory supersedes."""

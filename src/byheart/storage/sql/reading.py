@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from byheart.contracts import (
     SaidTurn,
     Section,
     Standing,
+    TextKey,
 )
 from byheart.index.candidates import ArraySearch
 from byheart.model import (
@@ -33,7 +34,9 @@ from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import emissions, entities, listings, sessions, versions
+from byheart.storage.sql.archive_rows import space_of
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.dump import SqlDump
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.rows import (
     FOUND,
@@ -43,6 +46,7 @@ from byheart.storage.sql.rows import (
     to_headings,
     to_memory,
 )
+from byheart.storage.sql.tombstones import SqlTombstoneRows
 from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 
 _Row = TypeVar("_Row")
@@ -130,6 +134,18 @@ class SqlReader:
         rows = SqlMemoryRows(self._connection)
         found = {key: rows.find(key) for key in keys}
         return {key: held for key, held in found.items() if held is not None}
+
+    def tombstoned(self, keys: Iterable[TextKey]) -> set[TextKey]:
+        """Find which texts were erased and must not come back unasked."""
+        return SqlTombstoneRows(self._connection).find(keys)
+
+    def taken(self, memory_ids: Iterable[str]) -> set[str]:
+        """Find which ids are in use, in any space, hidden or not."""
+        return {each for each in memory_ids if space_of(self._connection, each) is not None}
+
+    def dump(self, space: str | None, *, vectors: bool) -> SqlDump:
+        """Give the whole contents of one space, or of all spaces; read while this view is open."""
+        return SqlDump(self._connection, space, vectors)
 
     def memory(self, memory_id: str, space: str, *, hidden: bool = False) -> Memory | None:
         """Fetch one memory whole; with `hidden`, even if it is forgotten."""

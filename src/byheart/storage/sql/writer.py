@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from byheart.storage.sql.archive_rows import SqlArchiveRows
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.memory_rows import SqlMemoryRows
+from byheart.storage.sql.tombstones import SqlTombstoneRows
 from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 
 
@@ -24,3 +26,13 @@ class SqlWriter:
     def workspaces(self) -> SqlWorkspaceRows:
         """Give the rows of workspaces and their files."""
         return SqlWorkspaceRows(self._connection)
+
+    @cached_property
+    def archive(self) -> SqlArchiveRows:
+        """Give the rows that an import writes."""
+        return SqlArchiveRows(self._connection)
+
+    @cached_property
+    def tombstones(self) -> SqlTombstoneRows:
+        """Give the tombstones of erased texts."""
+        return SqlTombstoneRows(self._connection)

@@ -9,40 +9,20 @@ import numpy as np
 
 from byheart.contracts import DedupKey, Inserted, Model, NewText, Window
 from byheart.language import terms as words
-from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
-from byheart.model.times import from_micros, now_micros, to_micros
+from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
+from byheart.model.times import to_micros
 from byheart.storage.sql.changes import record_change as record_change
 from byheart.storage.sql.changes import record_switch as record_switch
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
 
-_FOUND = """
-    SELECT memory_id, lower(hex(content_hash)), created_at, version,
-        (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
-        (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
-         WHERE c.memory_no = m.memory_no)
-    FROM memories m"""
 _SAME_TEXT = """
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
         AND forgotten_at IS NULL AND replaced_at IS NULL AND role IS NULL AND client_id IS NULL"""
 # Hidden or expired, what a caller names is still the same.
 _SAME_CLIENT_ID = """
     WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
-
-
-def find_same(connection: Connection, key: DedupKey) -> SaveResult | None:
-    """Find the memory that already holds a text in its space, session and kind."""
-    condition, values = _same(key)
-    if key.client_id is None:
-        condition += " AND (expires_at IS NULL OR expires_at > ?)"
-        values = (*values, now_micros())
-    row = connection.get(_FOUND + condition, values)
-    if row is None:
-        return None
-    memory_id, content_hash, created, version, chunks, pending = row
-    created_at = from_micros(created)
-    return SaveResult(memory_id, "unchanged", chunks, content_hash, created_at, pending, version)
 
 
 def find_live(connection: Connection, key: DedupKey) -> tuple[int, str] | None:

@@ -18,11 +18,13 @@ from typing import Any, TypeVar
 
 import apsw
 
+from byheart.contracts import Remove, Removed
 from byheart.errors import StoreError
 from byheart.index.index import Index
 from byheart.model import Removal
 from byheart.model.fields import FIELDS
-from byheart.storage.sql import bookmarks, versions
+from byheart.storage.sql import bookmarks
+from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 
@@ -69,18 +71,18 @@ _HELD = f"""
 
 
 def erase(
-    database: Database, index: Index, memory_ids: Sequence[str], space: str, *, tombstones: bool
+    database: Database, index: Index, memory_ids: Sequence[str], space: str, remove: Remove
 ) -> Removal:
     """Remove memories from every file of the store, then search the files for their texts."""
     with database.reading() as connection:
         pieces = _pieces(connection, memory_ids, space)
         unswept_before = is_unswept(connection)
-    counts = Counter(dict.fromkeys(versions.COUNTED, 0))
+    counts = Counter(dict.fromkeys(Removed._fields, 0))
     # Remove them in parts, so that other writers need not wait for all of them.
     for start in range(0, len(memory_ids), _MOST_AT_ONCE):
         part = memory_ids[start : start + _MOST_AT_ONCE]
         with database.writing() as connection:
-            counts.update(versions.remove(connection, part, space, tombstones=tombstones))
+            counts.update(remove(SqlWriter(connection), part)._asdict())
             if counts["texts"]:
                 connection.execute("INSERT OR REPLACE INTO store VALUES (?, '1')", (_UNSWEPT,))
                 bookmarks.remove(connection, space)

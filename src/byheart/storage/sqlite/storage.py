@@ -13,15 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from byheart.contracts import (
-    DedupKey,
-    Dump,
-    EntityRecord,
     Ledger,
-    Loaded,
     Model,
     PendingChunk,
     Reader,
-    Record,
+    Remove,
     Vectors,
     Window,
     Writer,
@@ -34,7 +30,6 @@ from byheart.storage.sql import (
     emissions,
     entities,
     pruning,
-    transfer,
     writing,
 )
 from byheart.storage.sql.accesses import Accesses
@@ -96,7 +91,6 @@ class SqliteStorage:
         self.tokens = SqliteTokens(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
         self._accesses = Accesses(self._database)
-        self._own_sessions: set[tuple[str, str]] = set()
         self._emissions = Emissions(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
@@ -175,9 +169,9 @@ class SqliteStorage:
         with self._database.writing() as connection:
             return entities.merge(connection, names, into, space)
 
-    def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
-        """Remove memories permanently with every trace of them, and search for remaining traces."""
-        return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
+    def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
+        """Erase memories with every trace of them, and search for remaining traces."""
+        return erase(self._database, self._index, memory_ids, space, remove)
 
     def prune(self, grace: timedelta, limit: int) -> int:
         """Erase and count some of the memories found to be expired a grace period ago."""
@@ -263,43 +257,6 @@ class SqliteStorage:
             writable=self.writable,
             degraded=None,
         )
-
-    @contextmanager
-    def dumping(self, space: str | None, *, vectors: bool) -> Iterator[Dump]:
-        """Open the whole contents of one space, or of all spaces, at this moment."""
-        with self._database.reading() as connection:
-            yield transfer.SqliteDump(connection, space, vectors)
-
-    def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Record models whose vectors will be loaded; a store without a model adopts `active`."""
-        with self._database.writing() as connection:
-            transfer.adopt_models(connection, models, active)
-
-    def load(self, records: Sequence[Record], *, force: bool) -> list[Loaded]:
-        """Write records as they were in another store; leave out known and erased texts."""
-        with self._database.writing() as connection:
-            loader = transfer.Loader(connection, self._own_sessions, force=force)
-            return [loader.load(record) for record in records]
-
-    def finish_loading(self, renamed: Mapping[str, str], entities: Sequence[EntityRecord]) -> None:
-        """Drop entities that no memory names, and change references to the ids of this store."""
-        with self._database.writing() as connection:
-            transfer.finish(connection, renamed, entities)
-        self._own_sessions.clear()
-
-    def tombstoned(self, keys: Sequence[DedupKey]) -> set[DedupKey]:
-        """Find which texts were forgotten for good."""
-        with self._database.reading() as connection:
-            return {
-                key
-                for key in keys
-                if transfer.is_tombstoned(connection, key.space, bytes.fromhex(key.content_hash))
-            }
-
-    def taken(self, memory_ids: Sequence[str]) -> set[str]:
-        """Find which ids are in use, in any space, hidden or not."""
-        with self._database.reading() as connection:
-            return {each for each in memory_ids if transfer.is_taken(connection, each)}
 
     def back_up(self, path: Path) -> None:
         """Copy the store to a file as it is at this moment; other processes can keep using it."""

@@ -1,0 +1,155 @@
+"""Write memories, entities and models as another store had them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from byheart.contracts import EntityRecord, LostLink, Model, StoredText, Window
+from byheart.model import UNEMBEDDED, HistoryEntry, text_id, to_wire
+from byheart.model.times import to_micros
+from byheart.storage.sql import writing
+from byheart.storage.sql.changes import record_change
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import columns_of, life_of
+
+_HAS_PLACE = """
+    SELECT 1 FROM memories
+    WHERE space = ? AND session_id = ? AND replaced_at IS NULL AND turn_no = ?"""
+_LOST_LINKS = """
+    SELECT memory_no, superseded_by FROM memories m WHERE superseded_by IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM memories t
+            WHERE t.memory_id = m.superseded_by AND t.space = m.space)"""
+_SPELLING = """
+    SELECT 1 FROM entities WHERE space = ?1 AND key = ?2
+    UNION ALL SELECT 1 FROM entity_aliases WHERE space = ?1 AND key = ?2"""
+
+
+class _KnownModel(NamedTuple):
+    model_no: int
+    dimensions: int
+    is_active: bool
+
+
+class SqlArchiveRows:
+    """Write records within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def space_of(self, memory_id: str) -> str | None:
+        """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
+        return space_of(self._connection, memory_id)
+
+    def has_place(self, space: str, session_id: str, turn_no: int) -> bool:
+        """Say whether a memory of a session has this place."""
+        return self._connection.get(_HAS_PLACE, (space, session_id, turn_no)) is not None
+
+    def insert(self, text: StoredText, turn_no: int | None) -> int:
+        """Insert a text as it was, with the vectors of known models, and give its number."""
+        connection, memory = self._connection, text.memory
+        memory_no = writing.insert_row(connection, {**_columns(text), "turn_no": turn_no})
+        for chunk, vectors in zip(text.chunks, text.vectors, strict=True):
+            chunk_no = writing.insert_chunk(connection, memory_no, chunk)
+            writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
+            embedded = self._insert_vectors(chunk_no, vectors)
+            if not embedded and chunk.chunk_type not in UNEMBEDDED:
+                connection.run("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+        writing.insert_labels(connection, memory_no, memory)
+        record_change(connection, [memory_no])
+        return memory_no
+
+    def _insert_vectors(self, chunk_no: int, vectors: Mapping[str, Sequence[Window]]) -> bool:
+        """Write the vectors of known models; say whether the active model is among them."""
+        complete = False
+        for name, windows in vectors.items():
+            model = self._models.get(name)
+            if model is not None and _fits(windows, model.dimensions):
+                made = writing.insert_vectors(self._connection, chunk_no, model.model_no, windows)
+                complete = complete or (made and bool(model.is_active))
+        return complete
+
+    @cached_property
+    def _models(self) -> dict[str, _KnownModel]:
+        rows = self._connection.each(
+            "SELECT name, model_no, dimensions, "
+            "name IS (SELECT value FROM store WHERE key = 'model') FROM models"
+        )
+        return {name: _KnownModel(*rest) for name, *rest in rows}
+
+    def add_history(self, memory_no: int, entries: Iterable[HistoryEntry]) -> None:
+        """Add entries to the history of a memory, each with the version that it has."""
+        self._connection.run_many(
+            "INSERT INTO history (memory_no, operation, at, who, version, reason, changes) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            ((memory_no, *_history_columns(entry)) for entry in entries),
+        )
+
+    def lost_links(self) -> list[LostLink]:
+        """List the memories that are superseded by an id which their space does not have."""
+        return [LostLink(*row) for row in self._connection.all(_LOST_LINKS)]
+
+    def spellings(self, space: str, names: Iterable[str]) -> set[str]:
+        """Find which names are a name or an alias of an entity here; give them case-folded."""
+        keys = {name.casefold() for name in names}
+        return {key for key in keys if self._connection.get(_SPELLING, (space, key)) is not None}
+
+    def add_entity(self, entity: EntityRecord) -> None:
+        """Add an entity with aliases; a name that is known adds the aliases to its entity."""
+        number = writing.entity_no(self._connection, entity.space, entity.name)
+        self._connection.run_many(
+            "INSERT INTO entity_aliases (space, key, name, entity_no) VALUES (?, ?, ?, ?)",
+            ((entity.space, alias.casefold(), alias, number) for alias in entity.aliases),
+        )
+
+    def remove_unnamed(self, entities: Iterable[EntityRecord]) -> None:
+        """Remove those of the entities that no memory names."""
+        self._connection.run_many(
+            "DELETE FROM entities WHERE space = ? AND key = ? AND NOT EXISTS "
+            "(SELECT 1 FROM memory_entities m WHERE m.entity_no = entities.entity_no)",
+            ((each.space, each.name.casefold()) for each in entities),
+        )
+
+    def active_model(self) -> str | None:
+        """Name the model that the store searches with."""
+        return self._connection.get(  # type: ignore[no-any-return]
+            "SELECT value FROM store WHERE key = 'model'"
+        )
+
+    def add_models(self, models: Sequence[Model], active: str | None) -> None:
+        """Record models, and which of them the store searches with; `None` leaves that as it is."""
+        self._connection.run_many(
+            "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", models
+        )
+        if active is not None:
+            self._connection.run("INSERT OR REPLACE INTO store VALUES ('model', ?)", (active,))
+        self.__dict__.pop("_models", None)
+
+
+def space_of(connection: Connection, memory_id: str) -> str | None:
+    """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
+    return connection.get(  # type: ignore[no-any-return]
+        "SELECT space FROM memories WHERE memory_id = ?", (memory_id,)
+    )
+
+
+def _fits(windows: Sequence[Window], dimensions: int) -> bool:
+    return all(each.vector is not None and each.vector.size == dimensions for each in windows)
+
+
+def _columns(text: StoredText) -> dict[str, Any]:
+    memory = text.memory
+    earlier = memory.replaced_at is not None
+    return {
+        **columns_of(memory, memory.derived),
+        **life_of(text),
+        "memory_id": text_id(memory.memory_id, memory.version if earlier else None),
+        "version_of": memory.memory_id if earlier else None,
+    }
+
+
+def _history_columns(entry: HistoryEntry) -> tuple[Any, ...]:
+    changes = json.dumps(to_wire(entry.changes), ensure_ascii=False, sort_keys=True)
+    return entry.operation, to_micros(entry.at), entry.who, entry.version, entry.reason, changes
