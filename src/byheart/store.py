@@ -18,6 +18,7 @@ from byheart.contracts import Embedder, Storage
 from byheart.conversation.context import LARGEST_TOP_K, Prompter, PromptRequest, Reminder
 from byheart.conversation.sessions import Sessions
 from byheart.conversation.turns import Recorder, check_logged, check_turn
+from byheart.embedding import stored_vectors
 from byheart.embedding.reembedding import Reembedder
 from byheart.embedding.vectorizer import Asked, Reopen, Vectorizer
 from byheart.errors import (
@@ -227,11 +228,11 @@ class MemoryStore:
 
     def count_pending(self) -> int:
         """Count the chunks that wait for their vectors, in all spaces."""
-        return self._storage.count_pending()
+        return stored_vectors.count_waiting(self._storage)
 
     def _embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
         """Make missing vectors as far as possible; return the reason if some are still missing."""
-        waiting = self._storage.count_pending()
+        waiting = stored_vectors.count_waiting(self._storage)
         try:
             if waiting:
                 self.embed_pending(lambda made: show(made, waiting))
@@ -1101,7 +1102,9 @@ class MemoryStore:
                 on_progress(TransferProgress(importer.progress.memories, made, waiting, made))
 
         reason = self._embed_waiting(show) if embed else None
-        return replace(result, pending_vectors=self._storage.count_pending(), degraded=reason)
+        return replace(
+            result, pending_vectors=stored_vectors.count_waiting(self._storage), degraded=reason
+        )
 
     def follow(self, path: str | Path, format: str = "claude-code") -> Imported:
         """Import the lines that were added to a transcript since it was last followed.
@@ -1115,7 +1118,7 @@ class MemoryStore:
         importer = self._importer(on_error="skip")
         result = importer.go_on(check.check_path("path", path).absolute(), chosen)
         self._observe(result)
-        return replace(result, pending_vectors=self._storage.count_pending())
+        return replace(result, pending_vectors=stored_vectors.count_waiting(self._storage))
 
     def _importer(
         self,
@@ -1199,7 +1202,7 @@ class MemoryStore:
         reason = self._embed_waiting(show) if check.check_bool("embed", embed) else None
         return replace(
             result,
-            pending_vectors=self._storage.count_pending(),
+            pending_vectors=stored_vectors.count_waiting(self._storage),
             degraded=reason,
             elapsed_ms=(time.perf_counter() - started) * 1000,
         )
@@ -1314,6 +1317,7 @@ class MemoryStore:
         if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
         if check.check_bool("optimize", optimize):
+            stored_vectors.drop_unused(self._storage, next_too=False)
             self._storage.optimize()
         return doctor.examine(
             self._storage,

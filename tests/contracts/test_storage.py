@@ -21,8 +21,10 @@ from byheart.contracts import (
     Model,
     Question,
     Storage,
+    Vectors,
     Window,
 )
+from byheart.embedding import stored_vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
@@ -127,9 +129,14 @@ def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[
         return [(each.chunk.content, round(cosines[each.chunk_no], 2)) for each in chunks]
 
 
+def vectors_of(storage: Storage, model: Model, hashes: list[bytes]) -> dict[bytes, Vectors]:
+    with storage.reading() as reader:
+        return reader.models.vectors_of(model, hashes)
+
+
 def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
-    assert storage.model() is None
-    assert storage.pending(10) == []
+    assert stored_vectors.read(storage).in_use() is None
+    assert stored_vectors.waiting(storage, 10) == []
     assert found(storage, "anything") == []
     with storage.searching() as reader:
         assert reader.memories(Filter(space="space"), 10, 0, by_iteration=True) == ([], 0)
@@ -229,7 +236,7 @@ def test_removing_leaves_nothing_behind(storage: Storage) -> None:
     assert found(storage, "apple") == ["apple two"]
     assert [content for content, _ in near(storage, EAST)] == ["apple two"]
     assert transactions.known(storage, [key_of(gone)]) == {}
-    assert storage.vectors_of(MODEL, [gone.windows[0][0].text_hash]) == {}
+    assert vectors_of(storage, MODEL, [gone.windows[0][0].text_hash]) == {}
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -285,20 +292,20 @@ def test_a_chunk_is_as_near_as_its_best_window(storage: Storage) -> None:
 
 def test_the_first_model_that_brings_vectors_is_the_stores(storage: Storage) -> None:
     transactions.write(storage, [draft("without")], None)
-    assert storage.model() is None
+    assert stored_vectors.read(storage).in_use() is None
     transactions.write(storage, [draft("with", EAST)], MODEL)
-    assert storage.model() == MODEL
+    assert stored_vectors.read(storage).in_use() == MODEL
 
 
 def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> None:
     transactions.write(storage, [draft("first", title="T"), draft("second")], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     assert [each.chunk.content for each in waiting] == ["first", "second"]
     assert waiting[0].title == "T"
-    assert len(storage.pending(1)) == 1
+    assert len(stored_vectors.waiting(storage, 1)) == 1
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting[0].chunk_no: [window]}) == 1
-    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting[0].chunk_no: [window]}) == 1
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["second"]
     assert near(storage, EAST) == [("first", 1.0)]
 
 
@@ -307,35 +314,46 @@ def test_waiting_chunks_are_listed_of_some_memories_and_without_some_chunks(
 ) -> None:
     first, second = draft("first"), draft("second")
     transactions.write(storage, [first, second, draft("third")], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     ids = [first.memory.memory_id, second.memory.memory_id]
     assert [each.memory_id for each in waiting[:2]] == ids
-    assert storage.pending(10, ids[1:]) == waiting[1:2]
-    assert storage.pending(10, ids) == waiting[:2]
-    assert storage.pending(1, ids) == waiting[:1]
-    assert storage.pending(10, (), [waiting[1].chunk_no]) == [waiting[0], waiting[2]]
-    assert storage.pending(10, ids, [waiting[0].chunk_no]) == waiting[1:2]
-    assert storage.pending(10, ["mem_unknown"]) == []
-    assert (storage.count_pending(), storage.count_pending(ids[:1])) == (3, 1)
+    assert stored_vectors.waiting(storage, 10, ids[1:]) == waiting[1:2]
+    assert stored_vectors.waiting(storage, 10, ids) == waiting[:2]
+    assert stored_vectors.waiting(storage, 1, ids) == waiting[:1]
+    assert stored_vectors.waiting(storage, 10, (), [waiting[1].chunk_no]) == [
+        waiting[0],
+        waiting[2],
+    ]
+    assert stored_vectors.waiting(storage, 10, ids, [waiting[0].chunk_no]) == waiting[1:2]
+    assert stored_vectors.waiting(storage, 10, ["mem_unknown"]) == []
+    assert (
+        stored_vectors.count_waiting(storage),
+        stored_vectors.count_waiting(storage, ids[:1]),
+    ) == (3, 1)
 
 
 def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage) -> None:
     transactions.write(storage, [draft("text")], None)
-    [waiting] = storage.pending(10)
+    [waiting] = stored_vectors.waiting(storage, 10)
     made = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}) == 0
-    assert storage.pending(10) == [waiting]
+    assert (
+        stored_vectors.add_waiting(
+            storage, MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}
+        )
+        == 0
+    )
+    assert stored_vectors.waiting(storage, 10) == [waiting]
 
 
 def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> None:
     made = draft("text")
     transactions.write(storage, [made], None)
-    [waiting] = storage.pending(10)
+    [waiting] = stored_vectors.waiting(storage, 10)
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 1
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
     storage.remove([made.memory.memory_id], "space", tombstones=False)
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -343,7 +361,7 @@ def test_a_waiting_chunk_knows_the_chunk_before_it(storage: Storage) -> None:
     made = draft("\n\n".join(f"Paragraph {n} has some words. " * 4 for n in range(3)))
     assert len(made.chunks) > 1
     transactions.write(storage, [made], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     assert waiting[0].before is None
     assert [each.before for each in waiting[1:]] == list(made.chunks[:-1])
 
@@ -352,11 +370,11 @@ def test_vectors_of_texts_embedded_before_are_found_again(storage: Storage) -> N
     made = draft("text", EAST)
     transactions.write(storage, [made], MODEL)
     text_hash = made.windows[0][0].text_hash
-    known = storage.vectors_of(MODEL, [text_hash, b"?" * 16])
+    known = vectors_of(storage, MODEL, [text_hash, b"?" * 16])
     assert list(known) == [text_hash]
     assert np.array_equal(known[text_hash], np.array(EAST, np.float32))
-    assert storage.vectors_of(Model("another", 3), [text_hash]) == {}
-    assert storage.vectors_of(Model(MODEL.name, 4), [text_hash]) == {}
+    assert vectors_of(storage, Model("another", 3), [text_hash]) == {}
+    assert vectors_of(storage, Model(MODEL.name, 4), [text_hash]) == {}
 
 
 @pytest.mark.parametrize("other", [Model("another", 3), Model("another", 2)])
@@ -366,9 +384,9 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
     # Two processes with different models can both find the store without one, and both write.
     transactions.write(storage, [draft("ours", EAST)], MODEL)
     transactions.write(storage, [draft("theirs", EAST[: other.dimensions])], other)
-    assert storage.model() == MODEL
+    assert stored_vectors.read(storage).in_use() == MODEL
     assert near(storage, EAST) == [("ours", 1.0)]
-    assert [each.chunk.content for each in storage.pending(10)] == ["theirs"]
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["theirs"]
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -421,10 +439,18 @@ def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
 def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> None:
     transactions.write(storage, [draft(f"apple {n}", EAST) for n in range(5)], MODEL)
     transactions.write(storage, [draft("apple pending")], None)
-    before = (found(storage, "apple"), near(storage, EAST), len(storage.pending(10)))
+    before = (
+        found(storage, "apple"),
+        near(storage, EAST),
+        len(stored_vectors.waiting(storage, 10)),
+    )
     for change in (storage.rebuild, storage.optimize, storage.refresh):
         change()
-        assert (found(storage, "apple"), near(storage, EAST), len(storage.pending(10))) == before
+        assert (
+            found(storage, "apple"),
+            near(storage, EAST),
+            len(stored_vectors.waiting(storage, 10)),
+        ) == before
         assert all(finding.ok for finding in storage.examine())
 
 
@@ -477,9 +503,10 @@ NEXT = Model("next-by-hand", 2)
 
 def beside(storage: Storage, vector: tuple[float, float]) -> int:
     """Make vectors of the next model for all chunks that lack them."""
-    waiting = storage.generations.lacking(NEXT, 0, 100)
+    with storage.reading() as reader:
+        waiting = reader.models.lacking(NEXT, 100)
     window = Window(b"2" * 16, np.array(vector, np.float32))
-    return storage.generations.add(NEXT, {each.chunk_no: [window] for each in waiting})
+    return stored_vectors.add_beside(storage, NEXT, {each.chunk_no: [window] for each in waiting})
 
 
 def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_switch(
@@ -487,46 +514,45 @@ def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_swit
 ) -> None:
     storage, other = open_storage(), open_storage()
     transactions.write(storage, [draft("first", EAST), draft("second", NORTH)], MODEL)
-    storage.generations.begin(NEXT)
-    assert storage.generations.count_lacking(NEXT) == (2, 2)
-    assert storage.generations.switch(NEXT, 0) is None
+    stored_vectors.begin(storage, NEXT)
+    assert stored_vectors.count_lacking(storage, NEXT) == (2, 2)
+    assert stored_vectors.switch(storage, NEXT, 0) is None
     assert beside(storage, (0.6, 0.8)) == 2
     assert beside(storage, (0.6, 0.8)) == 0
     assert near(other, EAST) == [("first", 1.0), ("second", 0.0)]
-    assert storage.generations.switch(NEXT, 0) == 0
-    assert storage.model() == other.model() == NEXT
+    assert stored_vectors.switch(storage, NEXT, 0) == 0
+    assert stored_vectors.read(storage).in_use() == stored_vectors.read(other).in_use() == NEXT
     assert near(other, (0.6, 0.8)) == [("first", 1.0), ("second", 1.0)]  # type: ignore[arg-type]
-    assert storage.generations.previous() == MODEL
-    assert storage.generations.count_unused() == 2
+    assert stored_vectors.read(storage).previous == MODEL.name
+    assert stored_vectors.count_unused(storage) == 2
     assert all(finding.ok for finding in storage.examine())
-    assert storage.generations.drop_unused(next_too=True) == 2
-    assert storage.generations.previous() is None
+    assert stored_vectors.drop_unused(storage, next_too=True) == 2
+    assert stored_vectors.read(storage).previous is None
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_after_a_switch_exactly_the_chunks_without_vectors_wait_for_them(storage: Storage) -> None:
     transactions.write(storage, [draft("first", EAST)], MODEL)
-    storage.generations.begin(NEXT)
+    stored_vectors.begin(storage, NEXT)
     beside(storage, (1.0, 0.0))
     transactions.write(storage, [draft("second", NORTH)], MODEL)
-    assert storage.generations.switch(NEXT, 0) is None
-    assert storage.generations.switch(NEXT, 1) == 1
-    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert stored_vectors.switch(storage, NEXT, 0) is None
+    assert stored_vectors.switch(storage, NEXT, 1) == 1
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["second"]
     assert beside(storage, (0.0, 1.0)) == 1
-    assert storage.pending(10) == []
+    assert stored_vectors.waiting(storage, 10) == []
     assert near(storage, (0.0, 1.0))[0] == ("second", 1.0)  # type: ignore[arg-type]
-    assert storage.generations.switch(MODEL, None) == 0
+    assert stored_vectors.switch(storage, MODEL, None) == 0
     assert near(storage, NORTH)[0] == ("second", 1.0)
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage) -> None:
-    assert storage.generations.spec_of(MODEL) is None
-    storage.generations.note(MODEL, EmbedderSpec("hash", "hash-3"))
+    assert stored_vectors.read(storage).spec_of(MODEL) is None
+    stored_vectors.note(storage, MODEL, EmbedderSpec("hash", "hash-3"))
     transactions.write(storage, [draft("text", EAST)], MODEL)
-    storage.generations.note(MODEL, None)
-    assert storage.generations.spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
-    assert storage.generations.spec_of(NEXT) is None
+    assert stored_vectors.read(storage).spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
+    assert stored_vectors.read(storage).spec_of(NEXT) is None
 
 
 def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage) -> None:

@@ -31,6 +31,13 @@ from byheart.contracts.index_source import (
     IndexSource,
 )
 from byheart.contracts.ledger import Count, Ledger, Tally
+from byheart.contracts.models import (
+    KnownModel,
+    ModelReader,
+    ModelRows,
+    Models,
+    VectorCounts,
+)
 from byheart.contracts.reader import (
     Candidate,
     Double,
@@ -55,7 +62,7 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Generations, Storage, Tokens
+from byheart.contracts.storage import Bookmarks, Storage, Tokens
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -99,7 +106,6 @@ __all__ = [
     "FileStamp",
     "FileStatus",
     "FoundChunk",
-    "Generations",
     "Held",
     "Index",
     "IndexLookup",
@@ -107,6 +113,7 @@ __all__ = [
     "IndexedDatabase",
     "Inserted",
     "KnownFile",
+    "KnownModel",
     "Ledger",
     "Loaded",
     "MayBeAway",
@@ -114,6 +121,9 @@ __all__ = [
     "MemoryRecord",
     "MemoryRows",
     "Model",
+    "ModelReader",
+    "ModelRows",
+    "Models",
     "NamesCounter",
     "NewText",
     "PendingChunk",
@@ -136,6 +146,7 @@ __all__ = [
     "Tokens",
     "TombstoneRecord",
     "Unloadable",
+    "VectorCounts",
     "Vectors",
     "Window",
     "Workspaces",

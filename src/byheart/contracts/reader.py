@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from byheart.contracts.embedders import Model, Vectors
+from byheart.contracts.embedders import Vectors
 from byheart.contracts.index import Index
+from byheart.contracts.models import ModelReader
 from byheart.contracts.records import DedupKey
 from byheart.contracts.writer import Held
 from byheart.model import (
@@ -219,6 +220,7 @@ class Reader(Protocol):
         """List sessions by agent, latest activity first, and count them all."""
         ...
 
-    def model(self) -> Model | None:
-        """Name the model whose vectors are ranked."""
+    @property
+    def models(self) -> ModelReader:
+        """Give the models, and the chunks that lack vectors."""
         ...

@@ -1,4 +1,4 @@
-"""Define the storage interface: memories, the vectors of several models, and API keys."""
+"""Define the storage interface: memories, workspaces, bookmarks and API keys."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from byheart.contracts.embedders import EmbedderSpec, Model, Vectors
+from byheart.contracts.embedders import Model
 from byheart.contracts.ledger import Ledger
 from byheart.contracts.reader import Reader
 from byheart.contracts.records import (
@@ -16,63 +16,11 @@ from byheart.contracts.records import (
     Dump,
     EntityRecord,
     Loaded,
-    PendingChunk,
     Record,
-    Window,
 )
 from byheart.contracts.workspaces import Workspaces
 from byheart.contracts.writer import Writer
 from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
-
-
-class Generations(Protocol):
-    """Keep the vectors of several models: the one in use, the next one, and earlier ones.
-
-    All chunks count here, even if no search finds them: earlier and forgotten texts can come back.
-    """
-
-    def spec_of(self, model: Model) -> EmbedderSpec | None:
-        """Describe how to open the embedder of a model again, if that was recorded."""
-        ...
-
-    def note(self, model: Model, spec: EmbedderSpec | None) -> None:
-        """Record a model, and how to open its embedder again."""
-        ...
-
-    def begin(self, model: Model) -> None:
-        """Record which model comes next, so that its vectors do not count as unused."""
-        ...
-
-    def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
-        """List chunks without vectors of a model, in order of their numbers, after `after`."""
-        ...
-
-    def count_lacking(self, model: Model) -> tuple[int, int]:
-        """Count the chunks without vectors of a model, and all chunks."""
-        ...
-
-    def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add vectors of a model to chunks that have none, and count these chunks."""
-        ...
-
-    def switch(self, model: Model, most_lacking: int | None) -> int | None:
-        """Search by another model from now on, unless too many chunks lack vectors of that model.
-
-        Return how many chunks wait for vectors now, or `None` if the model was not switched.
-        """
-        ...
-
-    def previous(self) -> Model | None:
-        """Name the model that was in use before the last switch, if its vectors are still kept."""
-        ...
-
-    def count_unused(self) -> int:
-        """Count the vectors of all models but the one in use."""
-        ...
-
-    def drop_unused(self, *, next_too: bool) -> int:
-        """Remove and count vectors of models not in use; with `next_too`, of the next one too."""
-        ...
 
 
 class Tokens(Protocol):
@@ -126,11 +74,6 @@ class Storage(Protocol):
 
     def trouble(self) -> str | None:
         """Report that committed changes are missing from the store, if they are."""
-        ...
-
-    @property
-    def generations(self) -> Generations:
-        """Give access to the vectors of several models."""
         ...
 
     @property
@@ -194,31 +137,6 @@ class Storage(Protocol):
 
     def settle_emitted(self) -> None:
         """Make recorded emissions visible to readers, unless another process is writing now."""
-        ...
-
-    def model(self) -> Model | None:
-        """Name the model whose vectors the store holds; `None` until it holds any."""
-        ...
-
-    def vectors_of(self, model: Model, text_hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Find the vectors of texts that were embedded before."""
-        ...
-
-    def pending(
-        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
-    ) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first: of some memories, or of all.
-
-        Leave out the chunks whose numbers are in `without`.
-        """
-        ...
-
-    def count_pending(self, of: Sequence[str] = ()) -> int:
-        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
-        ...
-
-    def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add the vectors of pending chunks that are still there, and count the chunks."""
         ...
 
     def dumping(self, space: str | None, *, vectors: bool) -> AbstractContextManager[Dump]:

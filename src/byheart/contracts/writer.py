@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model
+from byheart.contracts.models import ModelRows
 from byheart.contracts.records import DedupKey, Window
 from byheart.model import Chunk, Memory, Operation
 
@@ -138,7 +139,10 @@ class MemoryRows(Protocol):
         ...
 
     def insert(self, text: NewText, model: Model | None) -> Inserted:
-        """Insert a text with its chunks, keywords, vectors, tags and entities."""
+        """Insert a text with its chunks, keywords, vectors, tags and entities.
+
+        Chunks without vectors, or with vectors of a model that is not in use, wait for vectors.
+        """
         ...
 
     def change(self, changes: Sequence[MemoryChange]) -> None:
@@ -174,4 +178,9 @@ class Writer(Protocol):
     @property
     def memories(self) -> MemoryRows:
         """Give the rows of memories."""
+        ...
+
+    @property
+    def models(self) -> ModelRows:
+        """Give the rows of models and vectors."""
         ...

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from byheart.contracts import FoundChunk, Storage
+from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Asked, Vectorizer
 from byheart.language.terms import STOP_WORDS
 from byheart.model import (
@@ -174,7 +175,7 @@ class Bencher:
             yield Finding("embedding", False, unavailable, "look at: byheart model status")
         elif remark is not None:
             yield Finding("model", False, remark, "run: byheart reembed")
-        waiting = self._storage.count_pending()
+        waiting = stored_vectors.count_waiting(self._storage)
         if waiting:
             message = f"vectors are missing for {waiting:,} chunks"
             yield Finding("vectors", False, message, "run: byheart doctor --fix")

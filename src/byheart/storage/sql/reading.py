@@ -13,7 +13,6 @@ from byheart.contracts import (
     Double,
     FoundChunk,
     Held,
-    Model,
     SaidTurn,
     Standing,
 )
@@ -35,6 +34,7 @@ from byheart.storage.sql import conversation, emissions, entities, sessions, ver
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
 from byheart.storage.sql.memory_rows import SqlMemoryRows
+from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import (
     FOUND,
     MEMORY,
@@ -343,13 +343,10 @@ class SqlReader:
         """List the valid copies that memories were promoted to: each copy and its source."""
         return sessions.copies_of(self._connection, memory_ids, space, self._now)
 
-    def model(self) -> Model | None:
-        """Name the model whose vectors are ranked."""
-        row = self._connection.get(
-            "SELECT name, dimensions FROM models "
-            "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-        )
-        return None if row is None else Model(*row)
+    @cached_property
+    def models(self) -> SqlModelRows:
+        """Give the models, and the chunks that lack vectors."""
+        return SqlModelRows(self._connection)
 
     def count_scopes(self, space: str) -> tuple[int, int]:
         """Count the spaces of the store, and the sessions of one of them."""

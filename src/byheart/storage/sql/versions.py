@@ -106,7 +106,8 @@ def replace_text(
     assert revision.text is not None
     turn_no = _place(connection, memory_no, memory)
     text = NewText(memory, revision.derived, *revision.text, turn_no)
-    fresh_no, _ = writing.insert_text(connection, text, model)
+    model_no = None if model is None else writing.activate(connection, model)
+    fresh_no, _ = writing.insert_text(connection, text, model_no)
     connection.run(
         "UPDATE memories SET (since_at, accessed_at, access_count, superseded_by, superseded_at, "
         "pinned_at) = (SELECT replaced_at, accessed_at, access_count, superseded_by, "

@@ -6,6 +6,7 @@ from functools import cached_property
 
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.memory_rows import SqlMemoryRows
+from byheart.storage.sql.model_rows import SqlModelRows
 
 
 class SqlWriter:
@@ -18,3 +19,8 @@ class SqlWriter:
     def memories(self) -> SqlMemoryRows:
         """Give the rows of memories."""
         return SqlMemoryRows(self._connection)
+
+    @cached_property
+    def models(self) -> SqlModelRows:
+        """Give the rows of models and vectors."""
+        return SqlModelRows(self._connection)

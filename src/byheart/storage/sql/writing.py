@@ -82,7 +82,8 @@ def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveRes
     at = None if draft.placed_at is None else to_micros(draft.placed_at)
     turn_no = turn_order.place(connection, memory.space, memory.session_id, at)
     text = NewText(memory, draft.derived, draft.chunks, draft.windows, turn_no)
-    memory_no, pending = insert_text(connection, text, model)
+    model_no = None if model is None else activate(connection, model)
+    memory_no, pending = insert_text(connection, text, model_no)
     connection.run(
         "INSERT INTO history (memory_no, operation, at, who) VALUES (?, 'create', ?, ?)",
         (memory_no, to_micros(memory.created_at), draft.who),
@@ -97,8 +98,8 @@ def insert(connection: Connection, draft: Draft, model: Model | None) -> SaveRes
     )
 
 
-def insert_text(connection: Connection, text: NewText, model: Model | None) -> Inserted:
-    """Write a text with its chunks, keywords, vectors and labels."""
+def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
+    """Write a text with its chunks, keywords, labels, and the vectors of the model in use."""
     memory = text.memory
     # A text that is saved again is wanted, even if it was once forgotten for good.
     connection.run(
@@ -112,7 +113,6 @@ def insert_text(connection: Connection, text: NewText, model: Model | None) -> I
         **encode_fields(text.life),
     }
     memory_no, pending = insert_row(connection, row), 0
-    model_no = None if model is None else activate(connection, model)
     for chunk, made in zip(text.chunks, text.windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
@@ -265,26 +265,6 @@ def activate(connection: Connection, model: Model) -> int | None:
         "WHERE name = ? AND dimensions = ?",
         model,
     )
-
-
-def add_vectors(connection: Connection, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-    """Write the vectors of chunks that are still pending, and count those."""
-    model_no = activate(connection, model)
-    if model_no is None:
-        return 0
-    added = []
-    for chunk_no, windows in made.items():
-        if any(window.vector is None for window in windows):
-            continue  # it goes on waiting
-        waited = connection.run("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
-        if waited and insert_vectors(connection, chunk_no, model_no, windows):
-            added.append(chunk_no)
-    owners = {
-        connection.get("SELECT memory_no FROM chunks WHERE chunk_no = ?", (chunk_no,))
-        for chunk_no in added
-    }
-    record_change(connection, sorted(owners))
-    return len(added)
 
 
 def remove(connection: Connection, memory_no: int) -> None:

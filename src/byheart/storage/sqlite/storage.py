@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-
-import numpy as np
 
 from byheart.contracts import (
     DedupKey,
@@ -19,11 +16,8 @@ from byheart.contracts import (
     Ledger,
     Loaded,
     Model,
-    PendingChunk,
     Reader,
     Record,
-    Vectors,
-    Window,
     Writer,
 )
 from byheart.errors import StoreUnreachable
@@ -35,15 +29,12 @@ from byheart.storage.sql import (
     entities,
     pruning,
     transfer,
-    writing,
 )
 from byheart.storage.sql.accesses import Accesses
 from byheart.storage.sql.api_keys import SqliteTokens
 from byheart.storage.sql.bookmarks import SqliteBookmarks
 from byheart.storage.sql.emissions import Emissions
-from byheart.storage.sql.generations import Generations, to_embed
 from byheart.storage.sql.reading import SqlReader
-from byheart.storage.sql.rows import CHUNK
 from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import copying, examination, files, mending
@@ -56,16 +47,6 @@ from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 
 _MOST_ATTEMPTS = 50
-# The waiting chunks of some memories: found through their chunks, however many others wait.
-_PENDING_OF = """
-    SELECT chunk_no FROM memories CROSS JOIN chunks USING (memory_no)
-    CROSS JOIN pending_vectors USING (chunk_no)
-    WHERE memory_id IN (SELECT value FROM json_each(?))"""
-_PENDING = f"""
-    SELECT {CHUNK}, m.title, c.memory_no, m.memory_id
-    FROM chunks c JOIN memories m USING (memory_no) WHERE chunk_no IN (%s
-        AND chunk_no NOT IN (SELECT value FROM json_each(?)) ORDER BY chunk_no LIMIT ?)
-    ORDER BY chunk_no"""
 
 
 class AheadOfSnapshot(Exception):
@@ -93,7 +74,6 @@ class SqliteStorage:
             raise
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, SqliteIndexedDatabase(self._database))
-        self.generations = Generations(self._database)
         self.tokens = SqliteTokens(self._database)
         self.workspaces = SqliteWorkspaces(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
@@ -196,50 +176,6 @@ class SqliteStorage:
     def settle_emitted(self) -> None:
         """Make recorded emissions visible to readers, unless another process is writing now."""
         self._emissions.settle()
-
-    def model(self) -> Model | None:
-        """Name the model whose vectors this store holds."""
-        with self._database.reading() as connection:
-            row = connection.get(
-                "SELECT name, dimensions FROM models "
-                "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-            )
-        return None if row is None else Model(*row)
-
-    def vectors_of(self, model: Model, text_hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Find the vectors of texts that were embedded before."""
-        found: dict[bytes, Vectors] = {}
-        with self._database.reading() as connection:
-            for text_hash in text_hashes:
-                row = connection.get(
-                    "SELECT embedding FROM vectors JOIN models USING (model_no) "
-                    "WHERE text_hash = ? AND name = ? AND dimensions = ? LIMIT 1",
-                    (text_hash, *model),
-                )
-                if row is not None:
-                    found[text_hash] = np.frombuffer(row, "<f4")
-        return found
-
-    def pending(
-        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
-    ) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first: of some memories, or of all."""
-        chosen, values = _pending(of)
-        values = (*values, json.dumps(list(without)), limit)
-        with self._database.reading() as connection:
-            rows = connection.all(_PENDING % chosen, values)
-            return list(to_embed(connection, rows))
-
-    def count_pending(self, of: Sequence[str] = ()) -> int:
-        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
-        chosen, values = _pending(of)
-        with self._database.reading() as connection:
-            return int(connection.get(f"SELECT count(*) FROM ({chosen})", values))
-
-    def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add the vectors of pending chunks that are still there, and count the chunks."""
-        with self._database.writing() as connection:
-            return writing.add_vectors(connection, model, made)
 
     def status(self, space: str) -> Status:
         """Describe the store."""
@@ -347,8 +283,7 @@ class SqliteStorage:
         self._publish()
 
     def optimize(self) -> None:
-        """Compact the database and its indexes, and drop vectors of models no longer in use."""
-        self.generations.drop_unused(next_too=False)
+        """Compact the database and its indexes."""
         with self._database.writing() as connection:
             connection.run("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # Keep the last change: every index and index file refers to it.
@@ -374,10 +309,3 @@ class SqliteStorage:
         if self._index.unpublished():
             self._publish()
         self._database.close()
-
-
-def _pending(of: Sequence[str]) -> tuple[str, tuple[object, ...]]:
-    """Give the query, and its parameters, for chunks of all or some memories without vectors."""
-    if of:
-        return _PENDING_OF, (json.dumps(list(of)),)
-    return "SELECT chunk_no FROM pending_vectors WHERE 1", ()
