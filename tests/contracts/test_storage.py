@@ -29,7 +29,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
-from byheart.memory import transactions
+from byheart.memory import expiry, transactions
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
@@ -553,6 +553,26 @@ def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage
     transactions.write(storage, [draft("text", EAST)], MODEL)
     assert stored_vectors.read(storage).spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
     assert stored_vectors.read(storage).spec_of(NEXT) is None
+
+
+def test_memories_are_erased_with_their_earlier_texts_a_grace_period_after_they_expire(
+    storage: Storage,
+) -> None:
+    past = datetime.now(UTC) - timedelta(days=1)
+    made = [draft("expired", EAST, expires_at=past), draft("valid", NORTH)]
+    transactions.write(storage, made, MODEL)
+    assert expiry.prune(storage, "expired", timedelta(days=1), 9) == [], "marked only"
+    with storage.reading() as reader:
+        assert reader.expiry.unmarked("expired", datetime.now(UTC), 9) == []
+        assert reader.expiry.marked_too_early(datetime.now(UTC)) == []
+        time = reader.expiry.time_passed()
+    assert time is not None
+    assert expiry.prune(storage, "missing file", timedelta(0), 9) == []
+    assert expiry.prune(storage, "expired", timedelta(0), 9) == [made[0].memory.memory_id]
+    with storage.reading() as reader:
+        assert reader.expiry.marked_too_early(datetime.now(UTC)) is None
+        assert reader.memories(Filter("space"), 9, 0, by_iteration=True)[1] == 1
+    assert all(finding.ok for finding in storage.examine())
 
 
 def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage) -> None:

@@ -13,6 +13,7 @@ from byheart.contracts.embedders import (
     Unloadable,
     Vectors,
 )
+from byheart.contracts.expiry import Cause, ExpiryReader, ExpiryRows, Lapsed, TimePassed
 from byheart.contracts.index import (
     MOST_TERMS,
     Background,
@@ -90,6 +91,7 @@ __all__ = [
     "Bookmarks",
     "Candidate",
     "Candidates",
+    "Cause",
     "Change",
     "ChangedMemories",
     "ChunkText",
@@ -102,6 +104,8 @@ __all__ = [
     "EmbedderSpec",
     "EntityRecord",
     "Event",
+    "ExpiryReader",
+    "ExpiryRows",
     "FileChange",
     "FileStamp",
     "FileStatus",
@@ -114,6 +118,7 @@ __all__ = [
     "Inserted",
     "KnownFile",
     "KnownModel",
+    "Lapsed",
     "Ledger",
     "Loaded",
     "MayBeAway",
@@ -142,6 +147,7 @@ __all__ = [
     "Storage",
     "StoredText",
     "Tally",
+    "TimePassed",
     "TokenCounter",
     "Tokens",
     "TombstoneRecord",

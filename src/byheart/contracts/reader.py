@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from byheart.contracts.embedders import Vectors
+from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
 from byheart.contracts.models import ModelReader
 from byheart.contracts.records import DedupKey
@@ -218,6 +219,11 @@ class Reader(Protocol):
         self, space: str, agent_id: str | None, limit: int, offset: int
     ) -> tuple[list[Session], int]:
         """List sessions by agent, latest activity first, and count them all."""
+        ...
+
+    @property
+    def expiry(self) -> ExpiryReader:
+        """Give the memories that may be erased."""
         ...
 
     @property

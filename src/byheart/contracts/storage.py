@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -117,14 +117,6 @@ class Storage(Protocol):
 
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
         """Remove memories permanently with every trace of them, and search for remaining traces."""
-        ...
-
-    def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some of the memories found to be expired a grace period ago.
-
-        Only time that the store has seen pass counts: a wall clock that jumps ahead ends no grace
-        period.
-        """
         ...
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:

@@ -93,7 +93,7 @@ class Workspaces(Protocol):
     def purge(self, grace: timedelta, limit: int) -> int:
         """Erase and count some memories whose files were found to be missing a grace period ago.
 
-        Time counts as it does for `Storage.prune`.
+        Time counts as it does for memories that expire.
         """
         ...
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model
+from byheart.contracts.expiry import ExpiryRows
 from byheart.contracts.models import ModelRows
 from byheart.contracts.records import DedupKey, Window
 from byheart.model import Chunk, Memory, Operation
@@ -167,8 +168,8 @@ class MemoryRows(Protocol):
         """Give the history of one row to another."""
         ...
 
-    def remove_text(self, memory_no: int) -> None:
-        """Remove a row with everything that belongs to it."""
+    def remove_text(self, memory_no: int, *, every_text: bool = False) -> None:
+        """Remove a row with all that belongs to it; with `every_text`, the earlier rows as well."""
         ...
 
 
@@ -178,6 +179,11 @@ class Writer(Protocol):
     @property
     def memories(self) -> MemoryRows:
         """Give the rows of memories."""
+        ...
+
+    @property
+    def expiry(self) -> ExpiryRows:
+        """Give the memories that may be erased, and the time that has passed."""
         ...
 
     @property

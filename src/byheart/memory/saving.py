@@ -28,7 +28,7 @@ from byheart.embedding.vectorizer import (
 )
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
-from byheart.memory import transactions
+from byheart.memory import expiry, transactions
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
@@ -477,7 +477,8 @@ class Saver:
 
     def prune(self) -> None:
         """Erase a few memories that expired long enough ago: a little with every save."""
-        self._storage.prune(timedelta(days=self._settings.prune_after_days), _PRUNED_PER_SAVE)
+        grace = timedelta(days=self._settings.prune_after_days)
+        expiry.prune(self._storage, "expired", grace, _PRUNED_PER_SAVE)
 
 
 def _passage(pending: PendingChunk) -> Passage:

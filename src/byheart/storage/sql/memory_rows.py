@@ -214,9 +214,10 @@ class SqlMemoryRows:
             "UPDATE history SET memory_no = ? WHERE memory_no = ?", (to, memory_no)
         )
 
-    def remove_text(self, memory_no: int) -> None:
-        """Remove a row with everything that belongs to it."""
-        writing.remove(self._connection, memory_no)
+    def remove_text(self, memory_no: int, *, every_text: bool = False) -> None:
+        """Remove a row with all that belongs to it; with `every_text`, the earlier rows as well."""
+        for each in (memory_no, *(self._earlier(memory_no) if every_text else ())):
+            writing.remove(self._connection, each)
 
 
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:

@@ -68,9 +68,6 @@ class Cause:
     condition: str
 
 
-EXPIRED = Cause("m.expires_at <= ?1 AND m.version_of IS NULL")
-
-
 def prune(database: Database, cause: Cause, grace: timedelta, limit: int) -> list[str]:
     """Mark memories that may be erased; erase some marked a grace period ago and give their ids."""
     with database.reading() as connection:

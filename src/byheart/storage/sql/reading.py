@@ -32,6 +32,7 @@ from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import conversation, emissions, entities, sessions, versions
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.filters import where_clause
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.model_rows import SqlModelRows
@@ -342,6 +343,11 @@ class SqlReader:
     def copies_of(self, memory_ids: Sequence[str], space: str) -> list[tuple[str, str]]:
         """List the valid copies that memories were promoted to: each copy and its source."""
         return sessions.copies_of(self._connection, memory_ids, space, self._now)
+
+    @cached_property
+    def expiry(self) -> SqlExpiryRows:
+        """Give the memories that may be erased."""
+        return SqlExpiryRows(self._connection)
 
     @cached_property
     def models(self) -> SqlModelRows:

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 
 from byheart.contracts import (
@@ -27,7 +26,6 @@ from byheart.model import Entity, Finding, Inventory, Removal, Status
 from byheart.storage.sql import (
     emissions,
     entities,
-    pruning,
     transfer,
 )
 from byheart.storage.sql.accesses import Accesses
@@ -160,10 +158,6 @@ class SqliteStorage:
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
         """Remove memories permanently with every trace of them, and search for remaining traces."""
         return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
-
-    def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some of the memories found to be expired a grace period ago."""
-        return len(pruning.prune(self._database, pruning.EXPIRED, grace, limit))
 
     def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
         """Count accesses of memories; never wait: while others write, add the counts later."""
