@@ -30,7 +30,7 @@ from byheart.errors import (
     StoreError,
     StoreFull,
 )
-from byheart.memory import duplicates, transactions
+from byheart.memory import duplicates, entities, transactions
 from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.references import find_passage, find_text, identify, locate
@@ -593,7 +593,8 @@ class MemoryStore:
 
     def rename_entity(self, name: str, new_name: str, space: Text = None) -> Entity:
         """Give an entity another name; the old spelling goes on meaning it."""
-        return self._storage.rename_entity(
+        return entities.rename_stored(
+            self._storage,
             check.check_label("name", name),
             check.check_label("new_name", new_name),
             self._space(space),
@@ -605,7 +606,7 @@ class MemoryStore:
         if not given:
             raise InvalidInput("names are missing", "name the entities to be merged")
         target = check.check_label("into", into)
-        return self._storage.merge_entities(given, target, self._space(space))
+        return entities.merge_stored(self._storage, given, target, self._space(space))
 
     # --- Searching ----------------------------------------------------------------------------
 

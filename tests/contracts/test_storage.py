@@ -29,7 +29,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
-from byheart.memory import expiry, transactions
+from byheart.memory import entities, expiry, transactions
 from byheart.model import Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
@@ -584,8 +584,8 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
         listed, total = reader.entities("space", None, 1, 0)
     assert [(each.name, each.memories) for each in listed] == [("Ant", 2)]
     assert total == 2
-    assert storage.rename_entity("bee", "Wasp", "space").aliases == ("Bee",)
-    merged = storage.merge_entities(["Ant"], "Wasp", "space")
+    assert entities.rename_stored(storage, "bee", "Wasp", "space").aliases == ("Bee",)
+    merged = entities.merge_stored(storage, ["Ant"], "Wasp", "space")
     assert (merged.memories, merged.aliases) == (2, ("Ant", "Bee"))
     with storage.reading() as reader:
         assert (

@@ -13,6 +13,7 @@ from byheart.contracts.embedders import (
     Unloadable,
     Vectors,
 )
+from byheart.contracts.entities import EntityRow, EntityRows
 from byheart.contracts.expiry import Cause, ExpiryReader, ExpiryRows, Lapsed, TimePassed
 from byheart.contracts.index import (
     MOST_TERMS,
@@ -103,6 +104,8 @@ __all__ = [
     "Embedder",
     "EmbedderSpec",
     "EntityRecord",
+    "EntityRow",
+    "EntityRows",
     "Event",
     "ExpiryReader",
     "ExpiryRows",

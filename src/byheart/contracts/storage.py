@@ -20,7 +20,7 @@ from byheart.contracts.records import (
 )
 from byheart.contracts.workspaces import Workspaces
 from byheart.contracts.writer import Writer
-from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
+from byheart.model import Finding, Inventory, Removal, Status, Token
 
 
 class Tokens(Protocol):
@@ -105,14 +105,6 @@ class Storage(Protocol):
 
     def forget_emitted(self, space: str, session_id: str) -> None:
         """Remove the record of passages that were given to a session."""
-        ...
-
-    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old name stays as an alias."""
-        ...
-
-    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Merge several entities into one; the other names stay as aliases."""
         ...
 
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from byheart.contracts.embedders import Model
+from byheart.contracts.entities import EntityRows
 from byheart.contracts.expiry import ExpiryRows
 from byheart.contracts.models import ModelRows
 from byheart.contracts.records import DedupKey, Window
@@ -179,6 +180,11 @@ class Writer(Protocol):
     @property
     def memories(self) -> MemoryRows:
         """Give the rows of memories."""
+        ...
+
+    @property
+    def entities(self) -> EntityRows:
+        """Give the rows of entities."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.entities import SqlEntityRows
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.model_rows import SqlModelRows
@@ -20,6 +21,11 @@ class SqlWriter:
     def memories(self) -> SqlMemoryRows:
         """Give the rows of memories."""
         return SqlMemoryRows(self._connection)
+
+    @cached_property
+    def entities(self) -> SqlEntityRows:
+        """Give the rows of entities."""
+        return SqlEntityRows(self._connection)
 
     @cached_property
     def expiry(self) -> SqlExpiryRows:

@@ -11,6 +11,7 @@ from byheart.contracts import DedupKey, Draft, Inserted, Model, NewText, Window
 from byheart.errors import Conflict
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory, SaveResult
+from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import turn_order
 from byheart.storage.sql.changes import record_change as record_change
@@ -224,20 +225,21 @@ def insert_labels(connection: Connection, memory_no: int, memory: Memory) -> Non
 
 def entity_no(connection: Connection, space: str, name: str) -> int:
     """Give the number of an entity, by any of its spellings; make it if need be."""
-    key = name.casefold()
-    alias = connection.get(
-        "SELECT entity_no FROM entity_aliases WHERE space = ? AND key = ?", (space, key)
+    key = spelling_key(name)
+    # An alias stays as it is: only the name may get another spelling.
+    known = connection.get(
+        "SELECT entity_no, name FROM entities WHERE space = ?1 AND key = ?2 UNION ALL "
+        "SELECT entity_no, NULL FROM entity_aliases WHERE space = ?1 AND key = ?2",
+        (space, key),
     )
-    if alias is not None:
-        return int(alias)
-    return int(
-        connection.get(
-            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) ON CONFLICT (space, key) "
-            "DO UPDATE SET name = iif(length(excluded.name) > length(name), excluded.name, name) "
-            "RETURNING entity_no",
-            (space, key, name),
+    if known is None:
+        return connection.insert(
+            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?)", (space, key, name)
         )
-    )
+    number, spelling = known
+    if spelling is not None and (better := choose_spelling(spelling, name)) != spelling:
+        connection.run("UPDATE entities SET name = ? WHERE entity_no = ?", (better, number))
+    return int(number)
 
 
 def activate(connection: Connection, model: Model) -> int | None:

@@ -22,10 +22,9 @@ from byheart.contracts import (
 from byheart.errors import StoreUnreachable
 from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
-from byheart.model import Entity, Finding, Inventory, Removal, Status
+from byheart.model import Finding, Inventory, Removal, Status
 from byheart.storage.sql import (
     emissions,
-    entities,
     transfer,
 )
 from byheart.storage.sql.accesses import Accesses
@@ -144,16 +143,6 @@ class SqliteStorage:
         """Remove the record of passages that were given to a session."""
         with self._database.writing() as connection:
             emissions.forget(connection, space, session_id)
-
-    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old name stays as an alias."""
-        with self._database.writing() as connection:
-            return entities.rename(connection, name, new_name, space)
-
-    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Merge several entities into one; the other names stay as aliases."""
-        with self._database.writing() as connection:
-            return entities.merge(connection, names, into, space)
 
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
         """Remove memories permanently with every trace of them, and search for remaining traces."""
