@@ -30,7 +30,7 @@ from byheart.errors import (
     StoreError,
     StoreFull,
 )
-from byheart.memory import duplicates, entities, transactions
+from byheart.memory import duplicates, entities, notes, transactions
 from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.references import find_passage, find_text, identify, locate
@@ -138,7 +138,7 @@ class MemoryStore:
         self._forgetter = Forgetter(
             storage, self._find_again, self._observer.clear_queries, settings.space
         )
-        self._doorkeeper = Doorkeeper(storage.tokens)
+        self._doorkeeper = Doorkeeper(storage)
         self._watches: dict[threading.Event, threading.Event] = {}
         self.space = settings.space
 
@@ -403,7 +403,7 @@ class MemoryStore:
         check.check_label("session_id", session_id)
         where = make_filter({**filters, "session_id": session_id}, self.space)
         task = check.check_optional_label("include_task", include_task)
-        self._storage.settle_emitted()
+        self._storage.settle()
         request = PromptRequest(
             where=where,
             also=None if task is None else replace(where, session_id=None, task_code=task),
@@ -665,7 +665,8 @@ class MemoryStore:
             )
         if request.query:
             given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
-            self._storage.note_emitted(given_out, request.where.space, request.where.session_id)
+            where = request.where
+            self._storage.note(notes.emissions(given_out, where.space, where.session_id))
         elapsed_ms = (time.perf_counter() - started) * 1000
         looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
         self._observer.searched(request.where.space, looked, request.query, elapsed_ms)
@@ -730,8 +731,10 @@ class MemoryStore:
             )
         if question.where.as_of is None and answer.details:
             given = [each.id for each in answer.details]
-            self._storage.count_accesses(given, question.where.space)
-            self._storage.note_emitted(given, question.where.space, question.where.session_id)
+            space, session = question.where.space, question.where.session_id
+            self._storage.note(
+                [*notes.accesses(given, space), *notes.emissions(given, space, session)]
+            )
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
         degraded = self._degraded(asked.degraded, question.mode, state)
@@ -804,7 +807,7 @@ class MemoryStore:
             if "#" in name:
                 parse_chunk_id(name)
         session = check.check_optional_label("session_id", session_id)
-        self._storage.note_emitted(names, self._space(space), session)
+        self._storage.note(notes.emissions(names, self._space(space), session))
 
     def get(self, memory_id: str, space: Text = None) -> Memory:
         """Fetch one memory whole, by its id, the id of one of its chunks, or a file's path."""
@@ -1018,7 +1021,8 @@ class MemoryStore:
             reason=reason, hard=hard, dry_run=dry_run, who=who, session_id=name, space=space
         )
         if not done.dry_run:
-            self._storage.forget_emitted(self._space(space), name)
+            with self._storage.writing() as writer:
+                writer.forget_emissions(self._space(space), name)
         return done
 
     def restore_session(
@@ -1272,7 +1276,7 @@ class MemoryStore:
     def tokens(self, space: Text = None) -> tuple[Token, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
-        return tuple(self._storage.tokens.list(chosen))
+        return self._doorkeeper.list(chosen)
 
     def revoke_token(self, token: str) -> Token:
         """Revoke an API key by its id, name or secret; every process refuses it from now on."""

@@ -18,6 +18,7 @@ from byheart.contracts import (
     DedupKey,
     Draft,
     EmbedderSpec,
+    KeyUse,
     Model,
     Question,
     Storage,
@@ -29,8 +30,8 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
-from byheart.memory import entities, expiry, transactions
-from byheart.model import Filter, Heading, Memory
+from byheart.memory import entities, expiry, notes, transactions
+from byheart.model import Filter, Heading, Memory, Token
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
 
@@ -595,6 +596,64 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
             == 2
         )
         assert reader.entities("other", None, 9, 0)[0][0].name == "Ant"
+
+
+def test_api_keys_are_found_by_their_secret_or_space_until_they_are_removed(
+    open_storage: Open,
+) -> None:
+    storage, other = open_storage(), open_storage()
+    at = datetime.now(UTC)
+    made = [
+        Token(f"tok_{n}", f"name {n}", "read", f"space {n}", None, at + timedelta(n), None, None)
+        for n in range(3)
+    ]
+    hashes = [sha256(each.name.encode()).digest() for each in made]
+    with storage.writing() as writer:
+        for token, secret_hash in zip(made, hashes, strict=True):
+            writer.tokens.put(token, secret_hash)
+    storage.note([KeyUse("tok_1", at)])
+    storage.note([KeyUse("tok_1", at - timedelta(days=1))])
+    used = replace(made[1], last_used_at=at)
+    with other.reading() as reader:
+        assert reader.tokens.find() == [made[0], used, made[2]]
+        assert reader.tokens.find("space 1") == reader.tokens.find(secret_hash=hashes[1]) == [used]
+        assert reader.tokens.find("space 2", hashes[1]) == []
+        nearly = hashes[0][:-1] + bytes([hashes[0][-1] ^ 1])
+        assert reader.tokens.find(secret_hash=nearly) == []
+    with storage.writing() as writer:
+        assert writer.tokens.remove("tok_1")
+        assert not writer.tokens.remove("tok_1")
+    with other.reading() as reader:
+        assert reader.tokens.find(secret_hash=hashes[1]) == []
+
+
+def test_notes_are_written_at_once_or_when_others_have_finished(open_storage: Open) -> None:
+    storage, other = open_storage(), open_storage()
+    made = draft("given", EAST)
+    transactions.write(storage, [made], MODEL)
+    memory_id = made.memory.memory_id
+    storage.note(notes.accesses([memory_id, memory_id], "space"))
+    with other.writing():
+        storage.note(notes.accesses([memory_id], "space"))
+        storage.note(notes.emissions([f"{memory_id}#0"], "space", "s"))
+    with other.reading() as reader:
+        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
+        assert standing.access_count == 2
+        assert reader.emitted("space", "s") == []
+    storage.settle()
+    with other.reading() as reader:
+        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
+        assert standing.access_count == 3
+        assert reader.emitted("space", "s") == ["given"]
+        assert reader.emitted("space", "t") == []
+    with other.writing() as writer:
+        writer.forget_emissions("space", "s")
+    with storage.reading() as reader:
+        assert reader.emitted("space", "s") == []
+
+
+def _given() -> Question:
+    return Question(Filter("space"), query_terms("given"), None)
 
 
 def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage) -> None:

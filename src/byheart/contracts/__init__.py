@@ -1,5 +1,6 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
+from byheart.contracts.api_keys import TokenReader, TokenRows
 from byheart.contracts.embedders import (
     Embedder,
     EmbedderSpec,
@@ -40,6 +41,7 @@ from byheart.contracts.models import (
     Models,
     VectorCounts,
 )
+from byheart.contracts.notes import Emission, KeyUse, MemoryAccess, Note
 from byheart.contracts.reader import (
     Candidate,
     Double,
@@ -64,7 +66,7 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Storage, Tokens
+from byheart.contracts.storage import Bookmarks, Storage
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -103,6 +105,7 @@ __all__ = [
     "Dump",
     "Embedder",
     "EmbedderSpec",
+    "Emission",
     "EntityRecord",
     "EntityRow",
     "EntityRows",
@@ -119,12 +122,14 @@ __all__ = [
     "IndexSource",
     "IndexedDatabase",
     "Inserted",
+    "KeyUse",
     "KnownFile",
     "KnownModel",
     "Lapsed",
     "Ledger",
     "Loaded",
     "MayBeAway",
+    "MemoryAccess",
     "MemoryChange",
     "MemoryRecord",
     "MemoryRows",
@@ -134,6 +139,7 @@ __all__ = [
     "Models",
     "NamesCounter",
     "NewText",
+    "Note",
     "PendingChunk",
     "Places",
     "Question",
@@ -152,7 +158,8 @@ __all__ = [
     "Tally",
     "TimePassed",
     "TokenCounter",
-    "Tokens",
+    "TokenReader",
+    "TokenRows",
     "TombstoneRecord",
     "Unloadable",
     "VectorCounts",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
+from byheart.contracts.api_keys import TokenReader
 from byheart.contracts.embedders import Vectors
 from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
@@ -224,6 +225,11 @@ class Reader(Protocol):
     @property
     def expiry(self) -> ExpiryReader:
         """Give the memories that may be erased."""
+        ...
+
+    @property
+    def tokens(self) -> TokenReader:
+        """Give the API keys."""
         ...
 
     @property

@@ -1,15 +1,15 @@
-"""Define the storage interface: memories, workspaces, bookmarks and API keys."""
+"""Define the storage interface."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from byheart.contracts.embedders import Model
 from byheart.contracts.ledger import Ledger
+from byheart.contracts.notes import Note
 from byheart.contracts.reader import Reader
 from byheart.contracts.records import (
     DedupKey,
@@ -20,31 +20,7 @@ from byheart.contracts.records import (
 )
 from byheart.contracts.workspaces import Workspaces
 from byheart.contracts.writer import Writer
-from byheart.model import Finding, Inventory, Removal, Status, Token
-
-
-class Tokens(Protocol):
-    """Keep API keys by the hash of their secrets; the secrets themselves are never stored."""
-
-    def add(self, token: Token, secret_hash: bytes) -> None:
-        """Add an API key, unless its name is taken."""
-        ...
-
-    def list(self, space: str | None) -> list[Token]:
-        """List the API keys of a space, or of all spaces, oldest first."""
-        ...
-
-    def find(self, secret_hash: bytes) -> Token | None:
-        """Find the API key whose secret has this hash; every process sees the same keys at once."""
-        ...
-
-    def remove(self, token_id: str) -> bool:
-        """Remove an API key; say whether it existed."""
-        ...
-
-    def note_use(self, token_id: str, at: datetime) -> None:
-        """Record when an API key was used, now or a little later; never wait and never fail."""
-        ...
+from byheart.model import Finding, Inventory, Removal, Status
 
 
 class Bookmarks(Protocol):
@@ -77,11 +53,6 @@ class Storage(Protocol):
         ...
 
     @property
-    def tokens(self) -> Tokens:
-        """Give access to the API keys."""
-        ...
-
-    @property
     def workspaces(self) -> Workspaces:
         """Give the folders whose files are memories."""
         ...
@@ -103,24 +74,16 @@ class Storage(Protocol):
         """Open one transaction that reads and writes: all of it is done, or nothing."""
         ...
 
-    def forget_emitted(self, space: str, session_id: str) -> None:
-        """Remove the record of passages that were given to a session."""
-        ...
-
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
         """Remove memories permanently with every trace of them, and search for remaining traces."""
         ...
 
-    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count accesses of memories; never wait: while others write, add the counts later."""
+    def note(self, notes: Sequence[Note]) -> None:
+        """Record minor events, now or a little later; never wait, and never fail."""
         ...
 
-    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Record which passages, or whole memories, were given out for a prompt; never wait."""
-        ...
-
-    def settle_emitted(self) -> None:
-        """Make recorded emissions visible to readers, unless another process is writing now."""
+    def settle(self) -> None:
+        """Make recorded notes visible to readers, unless another process is writing now."""
         ...
 
     def dumping(self, space: str | None, *, vectors: bool) -> AbstractContextManager[Dump]:

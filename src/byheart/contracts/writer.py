@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from byheart.contracts.api_keys import TokenRows
 from byheart.contracts.embedders import Model
 from byheart.contracts.entities import EntityRows
 from byheart.contracts.expiry import ExpiryRows
@@ -190,6 +191,15 @@ class Writer(Protocol):
     @property
     def expiry(self) -> ExpiryRows:
         """Give the memories that may be erased, and the time that has passed."""
+        ...
+
+    @property
+    def tokens(self) -> TokenRows:
+        """Give the rows of API keys."""
+        ...
+
+    def forget_emissions(self, space: str, session_id: str) -> None:
+        """Remove the record of passages that were given to a session."""
         ...
 
     @property

@@ -8,7 +8,7 @@ from itertools import islice
 
 from byheart.contracts import DedupKey, Reader, Storage
 from byheart.errors import InvalidInput, NotFound
-from byheart.memory import transactions
+from byheart.memory import notes, transactions
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import (
     Filter,
@@ -66,7 +66,8 @@ class Sessions:
                 reports=last("report", limit),
                 working_memories=last("working_memory", limit),
             )
-        self._storage.note_emitted([each.memory_id for each in _all_of(left)], space, session_id)
+        given = [each.memory_id for each in _all_of(left)]
+        self._storage.note(notes.emissions(given, space, session_id))
         return left
 
     def promote(

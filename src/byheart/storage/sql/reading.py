@@ -31,6 +31,7 @@ from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import conversation, emissions, entities, sessions, versions
+from byheart.storage.sql.api_keys import SqlTokenRows
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.filters import where_clause
@@ -348,6 +349,11 @@ class SqlReader:
     def expiry(self) -> SqlExpiryRows:
         """Give the memories that may be erased."""
         return SqlExpiryRows(self._connection)
+
+    @cached_property
+    def tokens(self) -> SqlTokenRows:
+        """Give the API keys."""
+        return SqlTokenRows(self._connection)
 
     @cached_property
     def models(self) -> SqlModelRows:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from byheart.storage.sql import emissions
+from byheart.storage.sql.api_keys import SqlTokenRows
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.entities import SqlEntityRows
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
@@ -31,6 +33,15 @@ class SqlWriter:
     def expiry(self) -> SqlExpiryRows:
         """Give the memories that may be erased, and the time that has passed."""
         return SqlExpiryRows(self._connection)
+
+    @cached_property
+    def tokens(self) -> SqlTokenRows:
+        """Give the rows of API keys."""
+        return SqlTokenRows(self._connection)
+
+    def forget_emissions(self, space: str, session_id: str) -> None:
+        """Remove the record of passages that were given to a session."""
+        emissions.forget(self._connection, space, session_id)
 
     @cached_property
     def models(self) -> SqlModelRows:

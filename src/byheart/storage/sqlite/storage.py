@@ -15,6 +15,7 @@ from byheart.contracts import (
     Ledger,
     Loaded,
     Model,
+    Note,
     Reader,
     Record,
     Writer,
@@ -24,13 +25,10 @@ from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
 from byheart.model import Finding, Inventory, Removal, Status
 from byheart.storage.sql import (
-    emissions,
     transfer,
 )
-from byheart.storage.sql.accesses import Accesses
-from byheart.storage.sql.api_keys import SqliteTokens
 from byheart.storage.sql.bookmarks import SqliteBookmarks
-from byheart.storage.sql.emissions import Emissions
+from byheart.storage.sql.notes import Notes
 from byheart.storage.sql.reading import SqlReader
 from byheart.storage.sql.workspaces import SqliteWorkspaces
 from byheart.storage.sql.writer import SqlWriter
@@ -71,12 +69,10 @@ class SqliteStorage:
             raise
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, SqliteIndexedDatabase(self._database))
-        self.tokens = SqliteTokens(self._database)
         self.workspaces = SqliteWorkspaces(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
-        self._accesses = Accesses(self._database)
         self._own_sessions: set[tuple[str, str]] = set()
-        self._emissions = Emissions(self._database)
+        self._notes = Notes(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
@@ -139,26 +135,17 @@ class SqliteStorage:
         with self._database.writing() as connection:
             yield SqlWriter(connection)
 
-    def forget_emitted(self, space: str, session_id: str) -> None:
-        """Remove the record of passages that were given to a session."""
-        with self._database.writing() as connection:
-            emissions.forget(connection, space, session_id)
-
     def remove(self, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
         """Remove memories permanently with every trace of them, and search for remaining traces."""
         return erase(self._database, self._index, memory_ids, space, tombstones=tombstones)
 
-    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count accesses of memories; never wait: while others write, add the counts later."""
-        self._accesses.count(memory_ids, space)
+    def note(self, notes: Sequence[Note]) -> None:
+        """Record minor events, now or a little later; never wait, and never fail."""
+        self._notes.add(notes)
 
-    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Record which passages, or whole memories, were given out for a prompt; never wait."""
-        self._emissions.add(chunk_ids, space, session_id)
-
-    def settle_emitted(self) -> None:
-        """Make recorded emissions visible to readers, unless another process is writing now."""
-        self._emissions.settle()
+    def settle(self) -> None:
+        """Make recorded notes visible to readers, unless another process is writing now."""
+        self._notes.add(())
 
     def status(self, space: str) -> Status:
         """Describe the store."""
@@ -286,9 +273,7 @@ class SqliteStorage:
 
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for the next process."""
-        self._accesses.flush()
-        self._emissions.flush()
-        self.tokens.flush()
+        self._notes.flush()
         if self._index.unpublished():
             self._publish()
         self._database.close()
