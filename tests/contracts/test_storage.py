@@ -18,21 +18,24 @@ from byheart.contracts import (
     DedupKey,
     Draft,
     EmbedderSpec,
+    KeyUse,
     Listing,
     Model,
     Question,
     Section,
     Storage,
+    Vectors,
     Window,
 )
+from byheart.embedding import stored_vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import Conflict
 from byheart.language.raw_query import parse_raw_query
 from byheart.language.terms import query_terms
-from byheart.memory import transactions
+from byheart.memory import entities, expiry, notes, transactions
 from byheart.memory.duplicates import find_doubles, find_similar
 from byheart.memory.erasing import erase
-from byheart.model import Filter, Heading, Memory
+from byheart.model import Filter, Heading, Memory, Token
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
 
@@ -131,9 +134,14 @@ def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[
         return [(each.chunk.content, round(cosines[each.chunk_no], 2)) for each in chunks]
 
 
+def vectors_of(storage: Storage, model: Model, hashes: list[bytes]) -> dict[bytes, Vectors]:
+    with storage.reading() as reader:
+        return reader.models.vectors_of(model, hashes)
+
+
 def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
-    assert storage.model() is None
-    assert storage.pending(10) == []
+    assert stored_vectors.read(storage).in_use() is None
+    assert stored_vectors.waiting(storage, 10) == []
     assert found(storage, "anything") == []
     with storage.searching() as reader:
         assert reader.memories(Listing(Filter(space="space"))) == []
@@ -233,7 +241,7 @@ def test_removing_leaves_nothing_behind(storage: Storage) -> None:
     assert found(storage, "apple") == ["apple two"]
     assert [content for content, _ in near(storage, EAST)] == ["apple two"]
     assert transactions.known(storage, [key_of(gone)]) == {}
-    assert storage.vectors_of(MODEL, [gone.windows[0][0].text_hash]) == {}
+    assert vectors_of(storage, MODEL, [gone.windows[0][0].text_hash]) == {}
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -289,20 +297,20 @@ def test_a_chunk_is_as_near_as_its_best_window(storage: Storage) -> None:
 
 def test_the_first_model_that_brings_vectors_is_the_stores(storage: Storage) -> None:
     transactions.write(storage, [draft("without")], None)
-    assert storage.model() is None
+    assert stored_vectors.read(storage).in_use() is None
     transactions.write(storage, [draft("with", EAST)], MODEL)
-    assert storage.model() == MODEL
+    assert stored_vectors.read(storage).in_use() == MODEL
 
 
 def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> None:
     transactions.write(storage, [draft("first", title="T"), draft("second")], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     assert [each.chunk.content for each in waiting] == ["first", "second"]
     assert waiting[0].title == "T"
-    assert len(storage.pending(1)) == 1
+    assert len(stored_vectors.waiting(storage, 1)) == 1
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting[0].chunk_no: [window]}) == 1
-    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting[0].chunk_no: [window]}) == 1
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["second"]
     assert near(storage, EAST) == [("first", 1.0)]
 
 
@@ -311,35 +319,46 @@ def test_waiting_chunks_are_listed_of_some_memories_and_without_some_chunks(
 ) -> None:
     first, second = draft("first"), draft("second")
     transactions.write(storage, [first, second, draft("third")], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     ids = [first.memory.memory_id, second.memory.memory_id]
     assert [each.memory_id for each in waiting[:2]] == ids
-    assert storage.pending(10, ids[1:]) == waiting[1:2]
-    assert storage.pending(10, ids) == waiting[:2]
-    assert storage.pending(1, ids) == waiting[:1]
-    assert storage.pending(10, (), [waiting[1].chunk_no]) == [waiting[0], waiting[2]]
-    assert storage.pending(10, ids, [waiting[0].chunk_no]) == waiting[1:2]
-    assert storage.pending(10, ["mem_unknown"]) == []
-    assert (storage.count_pending(), storage.count_pending(ids[:1])) == (3, 1)
+    assert stored_vectors.waiting(storage, 10, ids[1:]) == waiting[1:2]
+    assert stored_vectors.waiting(storage, 10, ids) == waiting[:2]
+    assert stored_vectors.waiting(storage, 1, ids) == waiting[:1]
+    assert stored_vectors.waiting(storage, 10, (), [waiting[1].chunk_no]) == [
+        waiting[0],
+        waiting[2],
+    ]
+    assert stored_vectors.waiting(storage, 10, ids, [waiting[0].chunk_no]) == waiting[1:2]
+    assert stored_vectors.waiting(storage, 10, ["mem_unknown"]) == []
+    assert (
+        stored_vectors.count_waiting(storage),
+        stored_vectors.count_waiting(storage, ids[:1]),
+    ) == (3, 1)
 
 
 def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage) -> None:
     transactions.write(storage, [draft("text")], None)
-    [waiting] = storage.pending(10)
+    [waiting] = stored_vectors.waiting(storage, 10)
     made = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}) == 0
-    assert storage.pending(10) == [waiting]
+    assert (
+        stored_vectors.add_waiting(
+            storage, MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}
+        )
+        == 0
+    )
+    assert stored_vectors.waiting(storage, 10) == [waiting]
 
 
 def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> None:
     made = draft("text")
     transactions.write(storage, [made], None)
-    [waiting] = storage.pending(10)
+    [waiting] = stored_vectors.waiting(storage, 10)
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 1
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 1
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
     erase(storage, [made.memory.memory_id], "space", tombstones=False)
-    assert storage.add_vectors(MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -347,7 +366,7 @@ def test_a_waiting_chunk_knows_the_chunk_before_it(storage: Storage) -> None:
     made = draft("\n\n".join(f"Paragraph {n} has some words. " * 4 for n in range(3)))
     assert len(made.chunks) > 1
     transactions.write(storage, [made], None)
-    waiting = storage.pending(10)
+    waiting = stored_vectors.waiting(storage, 10)
     assert waiting[0].before is None
     assert [each.before for each in waiting[1:]] == list(made.chunks[:-1])
 
@@ -356,11 +375,11 @@ def test_vectors_of_texts_embedded_before_are_found_again(storage: Storage) -> N
     made = draft("text", EAST)
     transactions.write(storage, [made], MODEL)
     text_hash = made.windows[0][0].text_hash
-    known = storage.vectors_of(MODEL, [text_hash, b"?" * 16])
+    known = vectors_of(storage, MODEL, [text_hash, b"?" * 16])
     assert list(known) == [text_hash]
     assert np.array_equal(known[text_hash], np.array(EAST, np.float32))
-    assert storage.vectors_of(Model("another", 3), [text_hash]) == {}
-    assert storage.vectors_of(Model(MODEL.name, 4), [text_hash]) == {}
+    assert vectors_of(storage, Model("another", 3), [text_hash]) == {}
+    assert vectors_of(storage, Model(MODEL.name, 4), [text_hash]) == {}
 
 
 @pytest.mark.parametrize("other", [Model("another", 3), Model("another", 2)])
@@ -370,9 +389,9 @@ def test_vectors_of_another_model_than_the_stores_are_not_mixed_in(
     # Two processes with different models can both find the store without one, and both write.
     transactions.write(storage, [draft("ours", EAST)], MODEL)
     transactions.write(storage, [draft("theirs", EAST[: other.dimensions])], other)
-    assert storage.model() == MODEL
+    assert stored_vectors.read(storage).in_use() == MODEL
     assert near(storage, EAST) == [("ours", 1.0)]
-    assert [each.chunk.content for each in storage.pending(10)] == ["theirs"]
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["theirs"]
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -425,10 +444,18 @@ def test_what_one_writes_another_reads_at_once(open_storage: Open) -> None:
 def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> None:
     transactions.write(storage, [draft(f"apple {n}", EAST) for n in range(5)], MODEL)
     transactions.write(storage, [draft("apple pending")], None)
-    before = (found(storage, "apple"), near(storage, EAST), len(storage.pending(10)))
+    before = (
+        found(storage, "apple"),
+        near(storage, EAST),
+        len(stored_vectors.waiting(storage, 10)),
+    )
     for change in (storage.rebuild, storage.optimize, storage.refresh):
         change()
-        assert (found(storage, "apple"), near(storage, EAST), len(storage.pending(10))) == before
+        assert (
+            found(storage, "apple"),
+            near(storage, EAST),
+            len(stored_vectors.waiting(storage, 10)),
+        ) == before
         assert all(finding.ok for finding in storage.examine())
 
 
@@ -482,9 +509,10 @@ NEXT = Model("next-by-hand", 2)
 
 def beside(storage: Storage, vector: tuple[float, float]) -> int:
     """Make vectors of the next model for all chunks that lack them."""
-    waiting = storage.generations.lacking(NEXT, 0, 100)
+    with storage.reading() as reader:
+        waiting = reader.models.lacking(NEXT, 100)
     window = Window(b"2" * 16, np.array(vector, np.float32))
-    return storage.generations.add(NEXT, {each.chunk_no: [window] for each in waiting})
+    return stored_vectors.add_beside(storage, NEXT, {each.chunk_no: [window] for each in waiting})
 
 
 def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_switch(
@@ -492,46 +520,65 @@ def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_swit
 ) -> None:
     storage, other = open_storage(), open_storage()
     transactions.write(storage, [draft("first", EAST), draft("second", NORTH)], MODEL)
-    storage.generations.begin(NEXT)
-    assert storage.generations.count_lacking(NEXT) == (2, 2)
-    assert storage.generations.switch(NEXT, 0) is None
+    stored_vectors.begin(storage, NEXT)
+    assert stored_vectors.count_lacking(storage, NEXT) == (2, 2)
+    assert stored_vectors.switch(storage, NEXT, 0) is None
     assert beside(storage, (0.6, 0.8)) == 2
     assert beside(storage, (0.6, 0.8)) == 0
     assert near(other, EAST) == [("first", 1.0), ("second", 0.0)]
-    assert storage.generations.switch(NEXT, 0) == 0
-    assert storage.model() == other.model() == NEXT
+    assert stored_vectors.switch(storage, NEXT, 0) == 0
+    assert stored_vectors.read(storage).in_use() == stored_vectors.read(other).in_use() == NEXT
     assert near(other, (0.6, 0.8)) == [("first", 1.0), ("second", 1.0)]  # type: ignore[arg-type]
-    assert storage.generations.previous() == MODEL
-    assert storage.generations.count_unused() == 2
+    assert stored_vectors.read(storage).previous == MODEL.name
+    assert stored_vectors.count_unused(storage) == 2
     assert all(finding.ok for finding in storage.examine())
-    assert storage.generations.drop_unused(next_too=True) == 2
-    assert storage.generations.previous() is None
+    assert stored_vectors.drop_unused(storage, next_too=True) == 2
+    assert stored_vectors.read(storage).previous is None
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_after_a_switch_exactly_the_chunks_without_vectors_wait_for_them(storage: Storage) -> None:
     transactions.write(storage, [draft("first", EAST)], MODEL)
-    storage.generations.begin(NEXT)
+    stored_vectors.begin(storage, NEXT)
     beside(storage, (1.0, 0.0))
     transactions.write(storage, [draft("second", NORTH)], MODEL)
-    assert storage.generations.switch(NEXT, 0) is None
-    assert storage.generations.switch(NEXT, 1) == 1
-    assert [each.chunk.content for each in storage.pending(10)] == ["second"]
+    assert stored_vectors.switch(storage, NEXT, 0) is None
+    assert stored_vectors.switch(storage, NEXT, 1) == 1
+    assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["second"]
     assert beside(storage, (0.0, 1.0)) == 1
-    assert storage.pending(10) == []
+    assert stored_vectors.waiting(storage, 10) == []
     assert near(storage, (0.0, 1.0))[0] == ("second", 1.0)  # type: ignore[arg-type]
-    assert storage.generations.switch(MODEL, None) == 0
+    assert stored_vectors.switch(storage, MODEL, None) == 0
     assert near(storage, NORTH)[0] == ("second", 1.0)
     assert all(finding.ok for finding in storage.examine())
 
 
 def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage) -> None:
-    assert storage.generations.spec_of(MODEL) is None
-    storage.generations.note(MODEL, EmbedderSpec("hash", "hash-3"))
+    assert stored_vectors.read(storage).spec_of(MODEL) is None
+    stored_vectors.note(storage, MODEL, EmbedderSpec("hash", "hash-3"))
     transactions.write(storage, [draft("text", EAST)], MODEL)
-    storage.generations.note(MODEL, None)
-    assert storage.generations.spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
-    assert storage.generations.spec_of(NEXT) is None
+    assert stored_vectors.read(storage).spec_of(MODEL) == EmbedderSpec("hash", "hash-3")
+    assert stored_vectors.read(storage).spec_of(NEXT) is None
+
+
+def test_memories_are_erased_with_their_earlier_texts_a_grace_period_after_they_expire(
+    storage: Storage,
+) -> None:
+    past = datetime.now(UTC) - timedelta(days=1)
+    made = [draft("expired", EAST, expires_at=past), draft("valid", NORTH)]
+    transactions.write(storage, made, MODEL)
+    assert expiry.prune(storage, "expired", timedelta(days=1), 9) == [], "marked only"
+    with storage.reading() as reader:
+        assert reader.expiry.unmarked("expired", datetime.now(UTC), 9) == []
+        assert reader.expiry.marked_too_early(datetime.now(UTC)) == []
+        time = reader.expiry.time_passed()
+    assert time is not None
+    assert expiry.prune(storage, "missing file", timedelta(0), 9) == []
+    assert expiry.prune(storage, "expired", timedelta(0), 9) == [made[0].memory.memory_id]
+    with storage.reading() as reader:
+        assert reader.expiry.marked_too_early(datetime.now(UTC)) is None
+        assert reader.memories(Filter("space"), 9, 0, by_iteration=True)[1] == 1
+    assert all(finding.ok for finding in storage.examine())
 
 
 def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage) -> None:
@@ -543,13 +590,71 @@ def test_entities_are_listed_renamed_and_merged_within_a_space(storage: Storage)
         listed, total = reader.entities("space", None, 1, 0)
     assert [(each.name, each.memories) for each in listed] == [("Ant", 2)]
     assert total == 2
-    assert storage.rename_entity("bee", "Wasp", "space").aliases == ("Bee",)
-    merged = storage.merge_entities(["Ant"], "Wasp", "space")
+    assert entities.rename_stored(storage, "bee", "Wasp", "space").aliases == ("Bee",)
+    merged = entities.merge_stored(storage, ["Ant"], "Wasp", "space")
     assert (merged.memories, merged.aliases) == (2, ("Ant", "Bee"))
     with storage.reading() as reader:
         both = Filter("space", entities=("ANT", "bee"), match="all")
         assert reader.count(Listing(both)) == 2
         assert reader.entities("other", None, 9, 0)[0][0].name == "Ant"
+
+
+def test_api_keys_are_found_by_their_secret_or_space_until_they_are_removed(
+    open_storage: Open,
+) -> None:
+    storage, other = open_storage(), open_storage()
+    at = datetime.now(UTC)
+    made = [
+        Token(f"tok_{n}", f"name {n}", "read", f"space {n}", None, at + timedelta(n), None, None)
+        for n in range(3)
+    ]
+    hashes = [sha256(each.name.encode()).digest() for each in made]
+    with storage.writing() as writer:
+        for token, secret_hash in zip(made, hashes, strict=True):
+            writer.tokens.put(token, secret_hash)
+    storage.note([KeyUse("tok_1", at)])
+    storage.note([KeyUse("tok_1", at - timedelta(days=1))])
+    used = replace(made[1], last_used_at=at)
+    with other.reading() as reader:
+        assert reader.tokens.find() == [made[0], used, made[2]]
+        assert reader.tokens.find("space 1") == reader.tokens.find(secret_hash=hashes[1]) == [used]
+        assert reader.tokens.find("space 2", hashes[1]) == []
+        nearly = hashes[0][:-1] + bytes([hashes[0][-1] ^ 1])
+        assert reader.tokens.find(secret_hash=nearly) == []
+    with storage.writing() as writer:
+        assert writer.tokens.remove("tok_1")
+        assert not writer.tokens.remove("tok_1")
+    with other.reading() as reader:
+        assert reader.tokens.find(secret_hash=hashes[1]) == []
+
+
+def test_notes_are_written_at_once_or_when_others_have_finished(open_storage: Open) -> None:
+    storage, other = open_storage(), open_storage()
+    made = draft("given", EAST)
+    transactions.write(storage, [made], MODEL)
+    memory_id = made.memory.memory_id
+    storage.note(notes.accesses([memory_id, memory_id], "space"))
+    with other.writing():
+        storage.note(notes.accesses([memory_id], "space"))
+        storage.note(notes.emissions([f"{memory_id}#0"], "space", "s"))
+    with other.reading() as reader:
+        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
+        assert standing.access_count == 2
+        assert reader.emitted("space", "s") == []
+    storage.settle()
+    with other.reading() as reader:
+        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
+        assert standing.access_count == 3
+        assert reader.emitted("space", "s") == ["given"]
+        assert reader.emitted("space", "t") == []
+    with other.writing() as writer:
+        writer.forget_emissions("space", "s")
+    with storage.reading() as reader:
+        assert reader.emitted("space", "s") == []
+
+
+def _given() -> Question:
+    return Question(Filter("space"), query_terms("given"), None)
 
 
 def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage) -> None:

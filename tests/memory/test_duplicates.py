@@ -9,6 +9,7 @@ import pytest
 
 import byheart
 from byheart.errors import Conflict, InvalidInput, NotFound
+from byheart.memory import notes
 from byheart.model import Dedupe
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
@@ -45,7 +46,7 @@ def test_the_most_important_is_kept_then_the_most_used_then_the_oldest(
     important = save(arrows, "east important", importance=9)
     save(arrows, "north old")
     used = save(arrows, "north used")
-    arrows._storage.count_accesses([used], "default")
+    arrows._storage.note(notes.accesses([used], "default"))
     oldest = save(arrows, "west old")
     save(arrows, "west new")
     kept = {each.keep: each.why for each in arrows.admin.dedupe().proposals}
@@ -170,7 +171,7 @@ def test_the_kept_one_gets_tags_entities_and_accesses_of_all(store: MemoryStore)
     second = save(store, "two", tags=["b", "c"], entities=["Bee"])
     third = save(store, "three", entities=["ant"])
     for memory_id in (keep, second, second, third):
-        store._storage.count_accesses([memory_id], "default")
+        store._storage.note(notes.accesses([memory_id], "default"))
     merged = store.admin.merge(keep, [second, third], reason="said thrice")
     memory = store.get(keep)
     assert set(memory.tags) == set(merged.tags) == {"a", "b", "c"}

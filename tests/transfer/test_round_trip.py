@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import ByheartError, EmbedderUnavailable
+from byheart.memory import notes
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -125,7 +126,7 @@ class Life:
                 "supersede": lambda: self.store.supersede(
                     memory_id, self.known[rest[1] % len(self.known)][0], space=space
                 ),
-                "access": lambda: self.storage.count_accesses([memory_id], space),
+                "access": lambda: self.storage.note(notes.accesses([memory_id], space)),
             }
             actions[verb]()
 

@@ -9,11 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from byheart.contracts import Count, Tally
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import InvalidInput
 from byheart.model import Bench, BenchFigures, BenchRun
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
+from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.store import MemoryStore
 from byheart.upkeep.bench import UNRELATED, compare
 from tests.conftest import OpenStore, WatchedEmbedder
@@ -226,3 +228,16 @@ def test_a_run_that_finds_much_less_is_named() -> None:
     assert list(compare(run_of(recall=0.9), run_of())) == []
     [hardly] = compare(run_of(recall=0.3), None)
     assert not hardly.ok
+
+
+@pytest.mark.parametrize("run", ["{}", "[]", '{"figures": [{"other": 1}]}', "no JSON"])
+def test_runs_that_cannot_be_read_leave_the_counts_beside_them(path: Path, run: str) -> None:
+    path.touch()
+    ledger = SqliteLedger(path.with_name("stats"), path)
+    assert ledger.read("s").runs == ()
+    kept = BenchRun(datetime(2026, 1, 1, tzinfo=UTC), "s", 1, None, 0, 5, ())
+    counted = {Count("s", "saves", "created"): 1.0}
+    assert ledger.add(Tally(counted, runs=(kept, replace(kept, space="t"))))
+    assert (ledger.read("s").runs, ledger.read("s").counts) == ((kept,), counted)
+    change(path.with_name("stats"), f"UPDATE benches SET run = '{run}'")
+    assert (ledger.read("s").runs, ledger.read("s").counts) == ((), counted)

@@ -1,5 +1,6 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
+from byheart.contracts.api_keys import TokenReader, TokenRows
 from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
 from byheart.contracts.embedders import (
     Embedder,
@@ -14,6 +15,8 @@ from byheart.contracts.embedders import (
     Unloadable,
     Vectors,
 )
+from byheart.contracts.entities import EntityRow, EntityRows
+from byheart.contracts.expiry import Cause, ExpiryReader, ExpiryRows, Lapsed, TimePassed
 from byheart.contracts.index import (
     MOST_TERMS,
     Background,
@@ -34,6 +37,14 @@ from byheart.contracts.index_source import (
     IndexSource,
 )
 from byheart.contracts.ledger import Count, Ledger, Tally
+from byheart.contracts.models import (
+    KnownModel,
+    ModelReader,
+    ModelRows,
+    Models,
+    VectorCounts,
+)
+from byheart.contracts.notes import Emission, KeyUse, MemoryAccess, Note
 from byheart.contracts.reader import (
     Candidate,
     Fate,
@@ -61,7 +72,7 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Generations, Remove, Storage, Tokens
+from byheart.contracts.storage import Bookmarks, Remove, Storage
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -94,6 +105,7 @@ __all__ = [
     "Bookmarks",
     "Candidate",
     "Candidates",
+    "Cause",
     "Change",
     "ChangedMemories",
     "ChunkText",
@@ -103,8 +115,13 @@ __all__ = [
     "Dump",
     "Embedder",
     "EmbedderSpec",
+    "Emission",
     "EntityRecord",
+    "EntityRow",
+    "EntityRows",
     "Event",
+    "ExpiryReader",
+    "ExpiryRows",
     "Fate",
     "Figures",
     "FileChange",
@@ -112,25 +129,32 @@ __all__ = [
     "FileStatus",
     "FoundChunk",
     "FoundWorkspace",
-    "Generations",
     "Held",
     "Index",
     "IndexLookup",
     "IndexSource",
     "IndexedDatabase",
     "Inserted",
+    "KeyUse",
     "KnownFile",
+    "KnownModel",
+    "Lapsed",
     "Ledger",
     "Listing",
     "Loaded",
     "LostLink",
     "MayBeAway",
+    "MemoryAccess",
     "MemoryChange",
     "MemoryRecord",
     "MemoryRows",
     "Model",
+    "ModelReader",
+    "ModelRows",
+    "Models",
     "NamesCounter",
     "NewText",
+    "Note",
     "Numbers",
     "PendingChunk",
     "Places",
@@ -153,11 +177,14 @@ __all__ = [
     "TermsPresent",
     "TextKey",
     "TextRow",
+    "TimePassed",
     "TokenCounter",
-    "Tokens",
+    "TokenReader",
+    "TokenRows",
     "TombstoneRecord",
     "TombstoneRows",
     "Unloadable",
+    "VectorCounts",
     "Vectors",
     "Window",
     "WorkspaceReader",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -21,23 +20,27 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Hold counts: `counts` add up, `latest` keeps the last value, `slowest` is by space."""
+    """Hold counts: `counts` add up, `latest` keeps the last value, `slowest` is by space.
+
+    `runs` are the figures of benchmark runs, oldest first; the latest ones of each space are kept.
+    """
 
     counts: dict[Count, float] = field(default_factory=dict)
     latest: dict[str, float] = field(default_factory=dict)
     slowest: dict[str, list[SlowQuery]] = field(default_factory=dict)
     since: datetime | None = None
+    runs: tuple[BenchRun, ...] = ()
 
 
 class Ledger(Protocol):
     """Add up the counts of all processes. The ledger never raises: its counts are not essential."""
 
     def add(self, tally: Tally) -> bool:
-        """Add the counts of one process; say whether they could be written."""
+        """Add the counts and runs of one process; say whether they could be written."""
         ...
 
     def read(self, space: str) -> Tally:
-        """Give the counts of a space and of the whole store."""
+        """Give the counts of a space and of the whole store, and the runs of the space."""
         ...
 
     def reset(self, space: str) -> None:
@@ -46,12 +49,4 @@ class Ledger(Protocol):
 
     def clear_queries(self) -> None:
         """Remove the text of every query, also of past queries that other processes add later."""
-        ...
-
-    def keep_run(self, run: BenchRun) -> None:
-        """Keep the figures of a benchmark run, and of the latest runs before it."""
-        ...
-
-    def runs(self, space: str) -> Sequence[BenchRun]:
-        """Give the figures of the benchmark runs that are kept, oldest first."""
         ...

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from byheart.contracts.embedders import Model, Vectors
+from byheart.contracts.api_keys import TokenReader
+from byheart.contracts.embedders import Vectors
+from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
+from byheart.contracts.models import ModelReader
 from byheart.contracts.records import DedupKey, Dump, TextKey
 from byheart.contracts.workspaces import WorkspaceReader
 from byheart.contracts.writer import Held
@@ -228,6 +231,17 @@ class Reader(Protocol):
         """List sessions by agent, latest activity first, and count them all."""
         ...
 
-    def model(self) -> Model | None:
-        """Name the model whose vectors are ranked."""
+    @property
+    def expiry(self) -> ExpiryReader:
+        """Give the memories that may be erased."""
+        ...
+
+    @property
+    def tokens(self) -> TokenReader:
+        """Give the API keys."""
+        ...
+
+    @property
+    def models(self) -> ModelReader:
+        """Give the models, and the chunks that lack vectors."""
         ...

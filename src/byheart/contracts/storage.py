@@ -1,96 +1,20 @@
-"""Define the storage interface: memories, the vectors of several models, and API keys."""
+"""Define the storage interface."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
-from byheart.contracts.embedders import EmbedderSpec, Model, Vectors
 from byheart.contracts.ledger import Ledger
+from byheart.contracts.notes import Note
 from byheart.contracts.reader import Reader
-from byheart.contracts.records import PendingChunk, Window
 from byheart.contracts.writer import Removed, Writer
-from byheart.model import Entity, Finding, Inventory, Removal, Status, Token
+from byheart.model import Finding, Inventory, Removal, Status
 
 # Removes memories within a transaction, and counts the removed rows.
 Remove = Callable[[Writer, Sequence[str]], Removed]
-
-
-class Generations(Protocol):
-    """Keep the vectors of several models: the one in use, the next one, and earlier ones.
-
-    All chunks count here, even if no search finds them: earlier and forgotten texts can come back.
-    """
-
-    def spec_of(self, model: Model) -> EmbedderSpec | None:
-        """Describe how to open the embedder of a model again, if that was recorded."""
-        ...
-
-    def note(self, model: Model, spec: EmbedderSpec | None) -> None:
-        """Record a model, and how to open its embedder again."""
-        ...
-
-    def begin(self, model: Model) -> None:
-        """Record which model comes next, so that its vectors do not count as unused."""
-        ...
-
-    def lacking(self, model: Model, after: int, limit: int) -> list[PendingChunk]:
-        """List chunks without vectors of a model, in order of their numbers, after `after`."""
-        ...
-
-    def count_lacking(self, model: Model) -> tuple[int, int]:
-        """Count the chunks without vectors of a model, and all chunks."""
-        ...
-
-    def add(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add vectors of a model to chunks that have none, and count these chunks."""
-        ...
-
-    def switch(self, model: Model, most_lacking: int | None) -> int | None:
-        """Search by another model from now on, unless too many chunks lack vectors of that model.
-
-        Return how many chunks wait for vectors now, or `None` if the model was not switched.
-        """
-        ...
-
-    def previous(self) -> Model | None:
-        """Name the model that was in use before the last switch, if its vectors are still kept."""
-        ...
-
-    def count_unused(self) -> int:
-        """Count the vectors of all models but the one in use."""
-        ...
-
-    def drop_unused(self, *, next_too: bool) -> int:
-        """Remove and count vectors of models not in use; with `next_too`, of the next one too."""
-        ...
-
-
-class Tokens(Protocol):
-    """Keep API keys by the hash of their secrets; the secrets themselves are never stored."""
-
-    def add(self, token: Token, secret_hash: bytes) -> None:
-        """Add an API key, unless its name is taken."""
-        ...
-
-    def list(self, space: str | None) -> list[Token]:
-        """List the API keys of a space, or of all spaces, oldest first."""
-        ...
-
-    def find(self, secret_hash: bytes) -> Token | None:
-        """Find the API key whose secret has this hash; every process sees the same keys at once."""
-        ...
-
-    def remove(self, token_id: str) -> bool:
-        """Remove an API key; say whether it existed."""
-        ...
-
-    def note_use(self, token_id: str, at: datetime) -> None:
-        """Record when an API key was used, now or a little later; never wait and never fail."""
-        ...
 
 
 class Bookmarks(Protocol):
@@ -123,16 +47,6 @@ class Storage(Protocol):
         ...
 
     @property
-    def generations(self) -> Generations:
-        """Give access to the vectors of several models."""
-        ...
-
-    @property
-    def tokens(self) -> Tokens:
-        """Give access to the API keys."""
-        ...
-
-    @property
     def bookmarks(self) -> Bookmarks:
         """Give access to the bookmarks of growing files."""
         ...
@@ -149,18 +63,6 @@ class Storage(Protocol):
         """Open one transaction that reads and writes: all of it is done, or nothing."""
         ...
 
-    def forget_emitted(self, space: str, session_id: str) -> None:
-        """Remove the record of passages that were given to a session."""
-        ...
-
-    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old name stays as an alias."""
-        ...
-
-    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Merge several entities into one; the other names stay as aliases."""
-        ...
-
     def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories with every trace of them, and search for remaining traces.
 
@@ -168,56 +70,12 @@ class Storage(Protocol):
         """
         ...
 
-    def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some of the memories found to be expired a grace period ago.
-
-        Only time that the store has seen pass counts: a wall clock that jumps ahead ends no grace
-        period.
-        """
+    def note(self, notes: Sequence[Note]) -> None:
+        """Record minor events, now or a little later; never wait, and never fail."""
         ...
 
-    def prune_files(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some memories whose files were found to be missing a grace period ago.
-
-        Time counts as it does for `prune`. The states of these files are removed as well.
-        """
-        ...
-
-    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count accesses of memories; never wait: while others write, add the counts later."""
-        ...
-
-    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Record which passages, or whole memories, were given out for a prompt; never wait."""
-        ...
-
-    def settle_emitted(self) -> None:
-        """Make recorded emissions visible to readers, unless another process is writing now."""
-        ...
-
-    def model(self) -> Model | None:
-        """Name the model whose vectors the store holds; `None` until it holds any."""
-        ...
-
-    def vectors_of(self, model: Model, text_hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Find the vectors of texts that were embedded before."""
-        ...
-
-    def pending(
-        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
-    ) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first: of some memories, or of all.
-
-        Leave out the chunks whose numbers are in `without`.
-        """
-        ...
-
-    def count_pending(self, of: Sequence[str] = ()) -> int:
-        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
-        ...
-
-    def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add the vectors of pending chunks that are still there, and count the chunks."""
+    def settle(self) -> None:
+        """Make recorded notes visible to readers, unless another process is writing now."""
         ...
 
     def back_up(self, path: Path) -> None:

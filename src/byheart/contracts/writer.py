@@ -11,8 +11,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from byheart.contracts.api_keys import TokenRows
 from byheart.contracts.archive import ArchiveRows, TombstoneRows
 from byheart.contracts.embedders import Model
+from byheart.contracts.entities import EntityRows
+from byheart.contracts.expiry import ExpiryRows
+from byheart.contracts.models import ModelRows
 from byheart.contracts.records import DedupKey, Window
 from byheart.contracts.workspaces import WorkspaceRows
 from byheart.model import Chunk, Memory, Operation
@@ -171,7 +175,10 @@ class MemoryRows(Protocol):
         ...
 
     def insert(self, text: NewText, model: Model | None) -> Inserted:
-        """Insert a text with its chunks, keywords, vectors, tags and entities."""
+        """Insert a text with its chunks, keywords, vectors, tags and entities.
+
+        Chunks without vectors, or with vectors of a model that is not in use, wait for vectors.
+        """
         ...
 
     def change(self, changes: Sequence[MemoryChange]) -> None:
@@ -196,8 +203,8 @@ class MemoryRows(Protocol):
         """Give the history of one row to another."""
         ...
 
-    def remove_text(self, memory_no: int) -> None:
-        """Remove a row with everything that belongs to it."""
+    def remove_text(self, memory_no: int, *, every_text: bool = False) -> None:
+        """Remove a row with all that belongs to it; with `every_text`, the earlier rows as well."""
         ...
 
 
@@ -222,4 +229,28 @@ class Writer(Protocol):
     @property
     def tombstones(self) -> TombstoneRows:
         """Give the tombstones of erased texts."""
+        ...
+
+    @property
+    def entities(self) -> EntityRows:
+        """Give the rows of entities."""
+        ...
+
+    @property
+    def expiry(self) -> ExpiryRows:
+        """Give the memories that may be erased, and the time that has passed."""
+        ...
+
+    @property
+    def tokens(self) -> TokenRows:
+        """Give the rows of API keys."""
+        ...
+
+    def forget_emissions(self, space: str, session_id: str) -> None:
+        """Remove the record of passages that were given to a session."""
+        ...
+
+    @property
+    def models(self) -> ModelRows:
+        """Give the rows of models and vectors."""
         ...

@@ -21,6 +21,7 @@ from byheart.conversation.prompt import (
 from byheart.conversation.running_summary import find_summary
 from byheart.embedding.vectorizer import Asked, Vectorizer
 from byheart.language.terms import query_terms
+from byheart.memory import notes
 from byheart.model import (
     ContextAnswer,
     ContextPart,
@@ -133,7 +134,7 @@ class Prompter:
             for item in answer.receipt.items
             for name in item.chunk_ids or filter(None, (item.memory_id,))
         ]
-        self._storage.note_emitted(given, request.where.space, session_id)
+        self._storage.note(notes.emissions(given, request.where.space, session_id))
         remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
         return replace(answer, degraded=asked.degraded, remark=remark), state
 

@@ -9,7 +9,7 @@ from itertools import islice
 from byheart.contracts import DedupKey, Listing, Reader, Storage
 from byheart.conversation.running_summary import find_summary
 from byheart.errors import InvalidInput, NotFound
-from byheart.memory import transactions
+from byheart.memory import notes, transactions
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import (
     Filter,
@@ -69,7 +69,8 @@ class Sessions:
                 reports=last("report", limit),
                 working_memories=last("working_memory", limit),
             )
-        self._storage.note_emitted([each.memory_id for each in _all_of(left)], space, session_id)
+        given = [each.memory_id for each in _all_of(left)]
+        self._storage.note(notes.emissions(given, space, session_id))
         return left
 
     def promote(

@@ -136,7 +136,7 @@ class Recorder:
 
     def _emitted(self, space: str, session_id: str | None) -> Emitted:
         assert session_id is not None, "every turn belongs to a session"
-        self._storage.settle_emitted()
+        self._storage.settle()
         with self._storage.reading() as reader:
             given = Emitted(reader.emitted(space, session_id))
         for file in read_identity_files(self._settings, space):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from byheart.contracts import Model, Storage
+from byheart.contracts import Model, PendingChunk, Storage
+from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Maker, Passage, Vectorizer, previous_text
 from byheart.errors import Conflict, EmbedderUnavailable, EmbeddingError
 from byheart.model import Reembedding
@@ -27,22 +28,20 @@ class Reembedder:
 
     def __init__(self, storage: Storage, vectorizer: Vectorizer) -> None:
         self._storage = storage
-        self._generations = storage.generations
         self._vectorizer = vectorizer
 
     def reembed(self, on_progress: OnProgress | None, *, keep_old: bool) -> Reembedding:
         """Make all vectors of the configured model, then switch searches to it."""
-        before = self._storage.model()
+        before = stored_vectors.read(self._storage).in_use()
         maker = self._vectorizer.wanted_maker()
-        self._generations.begin(maker.model)
+        stored_vectors.begin(self._storage, maker.model)
         if before == maker.model:
-            return self._report(
-                before, before, maker, False, self._storage.count_pending(), keep_old
-            )
+            waiting = stored_vectors.count_waiting(self._storage)
+            return self._report(before, before, maker, False, waiting, keep_old)
         try:
             waiting = _Run(self._storage, maker, on_progress).switch()
         except EmbeddingError as error:
-            lacking, total = self._generations.count_lacking(maker.model)
+            lacking, total = stored_vectors.count_lacking(self._storage, maker.model)
             raise EmbedderUnavailable(
                 f"{error.message}: {total - lacking:,} of {total:,} chunks have vectors of "
                 f"{maker.model.name}, and the store is searched as before",
@@ -53,14 +52,15 @@ class Reembedder:
 
     def roll_back(self, *, keep_old: bool) -> Reembedding:
         """Switch searches back to the model used before the last switch, at once."""
-        before, previous = self._storage.model(), self._generations.previous()
+        models = stored_vectors.read(self._storage)
+        before, previous = models.in_use(), models.find(models.previous)
         if previous is None:
             raise Conflict(
                 "there is no earlier model to go back to: the store never switched, or the earlier "
                 "vectors were dropped",
                 "name the model in the settings, and make its vectors with: byheart reembed",
             )
-        waiting = self._generations.switch(previous, None)
+        waiting = stored_vectors.switch(self._storage, previous, None)
         self._storage.refresh()
         return self._report(before, previous, None, True, waiting or 0, keep_old)
 
@@ -73,9 +73,9 @@ class Reembedder:
         waiting: int,
         keep_old: bool,
     ) -> Reembedding:
-        dropped = 0 if keep_old else self._generations.drop_unused(next_too=True)
-        old = self._generations.count_unused()
-        _, chunks = self._generations.count_lacking(now)
+        dropped = 0 if keep_old else stored_vectors.drop_unused(self._storage, next_too=True)
+        old = stored_vectors.count_unused(self._storage)
+        _, chunks = stored_vectors.count_lacking(self._storage, now)
         wanted = self._vectorizer.wanted_name()
         told = [
             f"the store is searched by {now.name}" + ("" if switched else " already"),
@@ -114,10 +114,10 @@ class _Run:
     """Run one pass over a store: make the missing vectors, then switch."""
 
     def __init__(self, storage: Storage, maker: Maker, on_progress: OnProgress | None) -> None:
-        self._generations = storage.generations
+        self._storage = storage
         self._maker = maker
         self._on_progress = on_progress
-        lacking, self._total = self._generations.count_lacking(maker.model)
+        lacking, self._total = stored_vectors.count_lacking(self._storage, maker.model)
         self._done = self._total - lacking
         self._last = 0
 
@@ -128,7 +128,7 @@ class _Run:
         while waiting is None:
             fruitless = 0 if self._fill() else fruitless + 1
             most = self._most_lacking(attempt, fruitless)
-            waiting = self._generations.switch(self._maker.model, most)
+            waiting = stored_vectors.switch(self._storage, self._maker.model, most)
             if waiting is None and fruitless:
                 self._start_over(fruitless)
             attempt += 1
@@ -137,7 +137,7 @@ class _Run:
     def _most_lacking(self, attempt: int, fruitless: int) -> int | None:
         """Return how many chunks may lack vectors at the switch; None allows any number."""
         if fruitless > 1 and self._maker.refusal is not None:
-            lacking, total = self._generations.count_lacking(self._maker.model)
+            lacking, total = stored_vectors.count_lacking(self._storage, self._maker.model)
             if lacking < total:  # do not switch to a model that refuses every text
                 return None
         # Do not wait forever for a process that saves without a pause.
@@ -156,20 +156,23 @@ class _Run:
         """Make the vectors of all chunks after the last processed one, and count the vectors."""
         made = 0
         self._show()
-        while batch := self._generations.lacking(self._maker.model, self._last, _BATCH_CHUNKS):
+        while batch := self._next_batch():
             wanted = [
                 Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
                 for each in batch
             ]
             windows = self._maker.windows(wanted)
             numbers = [each.chunk_no for each in batch]
-            made += self._generations.add(
-                self._maker.model, dict(zip(numbers, windows, strict=True))
-            )
+            by_number = dict(zip(numbers, windows, strict=True))
+            made += stored_vectors.add_beside(self._storage, self._maker.model, by_number)
             self._last = numbers[-1]
             self._done += len(batch)
             self._show()
         return made
+
+    def _next_batch(self) -> list[PendingChunk]:
+        with self._storage.reading() as reader:
+            return reader.models.lacking(self._maker.model, _BATCH_CHUNKS, self._last)
 
     def _show(self) -> None:
         if self._on_progress is not None:

@@ -28,7 +28,7 @@ from byheart.contracts import (
     Vectors,
     Window,
 )
-from byheart.embedding import measure_unrelated, to_unit_length, window_texts
+from byheart.embedding import measure_unrelated, stored_vectors, to_unit_length, window_texts
 from byheart.errors import (
     ByheartError,
     EmbedderUnavailable,
@@ -149,7 +149,8 @@ class Maker:
         """
         texts = [self._texts(each) for each in wanted]
         hashes = {text: _hash(text) for part in texts for text in part}
-        known = self._storage.vectors_of(self.model, list(hashes.values()))
+        with self._storage.reading() as reader:
+            known = reader.models.vectors_of(self.model, list(hashes.values()))
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
         if missing and not only_known:
             made = self._make(missing)
@@ -288,7 +289,7 @@ class Vectorizer:
                 reader = stack.enter_context(self._storage.searching())
                 if vector is None:
                     break
-                held = reader.model()
+                held = reader.models.read().in_use()
                 self._held = assumed = held if held == model else None
                 if held in (None, model):
                     break
@@ -351,7 +352,7 @@ class Vectorizer:
         maker = Maker(self._storage, self._embedder, self._overlap_tokens)
         spec = _spec_of(self._embedder)
         if spec is not None:
-            self._storage.generations.note(maker.model, spec)
+            stored_vectors.note(self._storage, maker.model, spec)
         return maker
 
     def _choose(self, held: Model | None = None) -> _Chosen:
@@ -360,10 +361,12 @@ class Vectorizer:
         A model that is not on this machine is not fetched only to learn its name. `held` is the
         store's model if the caller already knows it and checks the store afterwards.
         """
-        stored, away = held or self._storage.model(), _away(self._embedder)
+        models = None if held else stored_vectors.read(self._storage)
+        stored, away = models.in_use() if models else held, _away(self._embedder)
         if stored is None or (away is None and model_of(self._embedder) == stored):
             return _Chosen(self._embedder, stored, None)
-        mine, recorded = _spec_of(self._embedder), self._storage.generations.spec_of(stored)
+        models = models or stored_vectors.read(self._storage)
+        mine, recorded = _spec_of(self._embedder), models.spec_of(stored)
         switched_off = mine is not None and mine.provider == "none"
         if self._reopen is None or recorded is None or recorded == mine or switched_off:
             return _Chosen(self._embedder, stored, None)
@@ -405,8 +408,8 @@ class Vectorizer:
         spec = _spec_of(embedder)
         if spec is not None and model not in self._noted:
             with suppress(StoreError):  # the record is only a convenience, so a save must not fail
-                if self._storage.generations.spec_of(model) != spec:
-                    self._storage.generations.note(model, spec)
+                if stored_vectors.read(self._storage).spec_of(model) != spec:
+                    stored_vectors.note(self._storage, model, spec)
                 self._noted.add(model)
 
 

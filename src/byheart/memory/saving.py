@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
+from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import (
     Made,
     Passage,
@@ -28,7 +29,7 @@ from byheart.embedding.vectorizer import (
 from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.language.detection import UNDETERMINED, detect_language
-from byheart.memory import transactions
+from byheart.memory import expiry, transactions
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
@@ -290,7 +291,9 @@ class Saver:
         refused = {each for each, part in zip(wanted, made.windows, strict=True) if _lacks(part)}
         lacking = [each.memory_id for each in written if each.pending_vectors]
         with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
-            for each in self._storage.pending(len(wanted), lacking) if lacking else ():
+            for each in (
+                stored_vectors.waiting(self._storage, len(wanted), lacking) if lacking else ()
+            ):
                 if _passage(each) in refused:
                     self._refuse(each, made.reason)
         return None
@@ -347,9 +350,10 @@ class Saver:
         return reason or next(refusals, None)
 
     def _count_left(self, lacking: Sequence[str]) -> dict[str, int]:
-        if not self._storage.count_pending(lacking):  # as a rule, and then one look is enough
-            return {}
-        return {memory_id: self._storage.count_pending([memory_id]) for memory_id in lacking}
+        with self._storage.reading() as reader:
+            if not reader.models.count_lacking(None, lacking):  # as a rule: one query is enough
+                return {}
+            return {each: reader.models.count_lacking(None, [each]) for each in lacking}
 
     def chunk(
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
@@ -426,7 +430,7 @@ class Saver:
         Only one thread does at a time, or two would make the same. A chunk that is refused holds
         up no other.
         """
-        pending = self._storage.pending(limit, of, list(self._refused))
+        pending = self._waiting(limit, of)
         if not pending:
             return 0, None
         windows, model, reason = self._vectorizer.windows([_passage(each) for each in pending])
@@ -436,7 +440,10 @@ class Saver:
             if reason is not None and _lacks(part):
                 self._refuse(each, reason)
         made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
-        return self._storage.add_vectors(model, made), None
+        return stored_vectors.add_waiting(self._storage, model, made), None
+
+    def _waiting(self, limit: int, of: Sequence[str]) -> list[PendingChunk]:
+        return stored_vectors.waiting(self._storage, limit, of, list(self._refused))
 
     def make_up_all(
         self, at_once: int, of: Sequence[str] = (), on_made: Callable[[int], None] | None = None
@@ -447,7 +454,7 @@ class Saver:
         """
         made = 0
         last: list[PendingChunk] = []
-        while (first := self._storage.pending(1, of, list(self._refused))) and first != last:
+        while (first := self._waiting(1, of)) and first != last:
             with self._making_up:
                 count, reason = self._make_up(at_once, of)
             if reason is not None:
@@ -467,7 +474,8 @@ class Saver:
 
     def prune(self) -> None:
         """Erase a few memories that expired long enough ago: a little with every save."""
-        self._storage.prune(timedelta(days=self._settings.prune_after_days), _PRUNED_PER_SAVE)
+        grace = timedelta(days=self._settings.prune_after_days)
+        expiry.prune(self._storage, "expired", grace, _PRUNED_PER_SAVE)
 
 
 def _passage(pending: PendingChunk) -> Passage:

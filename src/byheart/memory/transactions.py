@@ -18,6 +18,7 @@ from byheart.contracts import (
     Storage,
     key_of,
 )
+from byheart.embedding import stored_vectors
 from byheart.errors import Conflict
 from byheart.memory import merging, turn_places, versions
 from byheart.model import Memory, Merged, SaveResult
@@ -34,6 +35,7 @@ def write(storage: Storage, drafts: Sequence[Draft], model: Model | None) -> lis
     """
     with storage.writing() as writer:
         rows = writer.memories
+        model = stored_vectors.adopt(writer.models, model)
         results = []
         for draft in drafts:
             now = clock.now()
@@ -76,6 +78,7 @@ def revise(storage: Storage, revision: Revision, model: Model | None) -> SaveRes
         versions.refuse_double(revision, held, same, now)
         if same is not None and same.memory_no != held.memory_no:
             _apply(rows, versions.set_aside(same, now, revision.who))
+        model = stored_vectors.adopt(writer.models, model)
         if revision.text is not None:
             replace_text(rows, held, revision, model)
         else:

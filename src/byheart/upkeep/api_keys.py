@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
+import shlex
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from byheart.contracts import Tokens
-from byheart.errors import InvalidInput, NotFound
+from byheart.contracts import KeyUse, Storage
+from byheart.errors import Conflict, InvalidInput, NotFound
 from byheart.model import ACCESSES, CreatedToken, Token
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
@@ -24,8 +26,8 @@ _NOTED_EVERY = timedelta(minutes=1)
 class Doorkeeper:
     """Create and revoke API keys, and find the key that a secret belongs to."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
 
     def create(
         self, name: object, access: object, space: str, session_id: object, ttl_days: object
@@ -43,14 +45,21 @@ class Doorkeeper:
             last_used_at=None,
         )
         secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
-        self._tokens.add(token, _hash(secret))
+        with self._storage.writing() as writer:
+            refuse_taken_name(token, writer.tokens.find())
+            writer.tokens.put(token, _hash(secret))
         return CreatedToken(token, secret)
+
+    def list(self, space: str | None) -> tuple[Token, ...]:
+        """List the API keys of a space, or of all spaces, oldest first."""
+        with self._storage.reading() as reader:
+            return tuple(reader.tokens.find(space))
 
     def revoke(self, named: object) -> Token:
         """Revoke an API key by its id, its name, or its secret."""
         text = check.check_label("token", named)
         token = self._find(text)
-        if token is None or not self._tokens.remove(token.token_id):
+        if token is None or not self._remove(token):
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
@@ -60,21 +69,41 @@ class Doorkeeper:
 
     def _find(self, text: str) -> Token | None:
         if text.startswith(SECRET_PREFIX):
-            return self._tokens.find(_hash(text))
-        tokens = self._tokens.list(None)
+            return self._holder_of(text)
+        tokens = self.list(None)
         return next((each for each in tokens if text in (each.token_id, each.name)), None)
+
+    def _holder_of(self, secret: str) -> Token | None:
+        with self._storage.reading() as reader:
+            return next(iter(reader.tokens.find(secret_hash=_hash(secret))), None)
+
+    def _remove(self, token: Token) -> bool:
+        with self._storage.writing() as writer:
+            return writer.tokens.remove(token.token_id)
 
     def check(self, secret: object) -> Token | None:
         """Find the API key of a secret; None if it is unknown, revoked or expired."""
         if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
             return None
-        token = self._tokens.find(_hash(secret))
+        token = self._holder_of(secret)
         now = clock.now()
         if token is None or (token.expires_at is not None and token.expires_at <= now):
             return None
         if token.last_used_at is None or now - token.last_used_at >= _NOTED_EVERY:
-            self._tokens.note_use(token.token_id, now)
+            self._storage.note([KeyUse(token.token_id, now)])
         return token
+
+
+def refuse_taken_name(token: Token, held: Iterable[Token]) -> None:
+    """Refuse an API key whose name another one has, even if that one has expired."""
+    for each in held:
+        if each.name == token.name:
+            expired = each.expires_at is not None and each.expires_at <= token.created_at
+            raise Conflict(
+                f"there is a token named {token.name!r} already" + ", which has expired" * expired,
+                "choose another name, or take that one out first: "
+                f"byheart token revoke {shlex.quote(token.name)}",
+            )
 
 
 def _check_name(name: object) -> str:

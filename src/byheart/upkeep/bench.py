@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from byheart.contracts import FoundChunk, Storage
+from byheart.contracts import FoundChunk, Storage, Tally
+from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Asked, Vectorizer
 from byheart.language.terms import STOP_WORDS
 from byheart.model import (
@@ -153,11 +154,11 @@ class Bencher:
         modes: tuple[Mode, ...] = MODES if self._vectorizer.unavailable() is None else ("fts",)
         figures = tuple(self._measure(mode, where, known, k) for mode in modes if known)
         run = BenchRun(clock.now(), space, state.chunks, state.model, seed, k, figures)
-        runs = self._ledger.runs(space) if self._ledger is not None else []
+        runs = self._ledger.read(space).runs if self._ledger is not None else ()
         before = runs[-1] if runs else None
         findings += compare(run, before)
         if self._ledger is not None and known:
-            self._ledger.keep_run(run)
+            self._ledger.add(Tally(runs=(run,)))
         wrong = [each for each in findings if not each.ok]
         return Bench(
             store=self._storage.location,
@@ -176,7 +177,7 @@ class Bencher:
             yield Finding("embedding", False, unavailable, "look at: byheart model status")
         elif remark is not None:
             yield Finding("model", False, remark, "run: byheart reembed")
-        waiting = self._storage.count_pending()
+        waiting = stored_vectors.count_waiting(self._storage)
         if waiting:
             message = f"vectors are missing for {waiting:,} chunks"
             yield Finding("vectors", False, message, "run: byheart doctor --fix")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from byheart.contracts import Refused, Storage
+from byheart.embedding import stored_vectors
 from byheart.errors import ByheartError, SettingsError
 from byheart.model import Finding
 from byheart.settings import (
@@ -103,7 +104,7 @@ def _pending(
             made = embed_pending()
         except ByheartError as error:
             return Finding(name, False, error.message, error.hint)
-    waiting = storage.count_pending()
+    waiting = stored_vectors.count_waiting(storage)
     if waiting and embed_pending is not None and (left := refused()):
         named = ", ".join(each.chunk_id for each in left[:_MOST_NAMED])
         more = f" and {len(left) - _MOST_NAMED:,} others" if len(left) > _MOST_NAMED else ""

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+from byheart.embedding import stored_vectors
 from byheart.embedding.reembedding import Reembedder
 from byheart.errors import InvalidInput
 from byheart.memory import duplicates, transactions
@@ -55,6 +56,7 @@ class AdminVerbs:
         if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
         if check.check_bool("optimize", optimize):
+            stored_vectors.drop_unused(self._storage, next_too=False)
             self._storage.optimize()
         return doctor.examine(
             self._storage,
@@ -192,7 +194,7 @@ class AdminVerbs:
 
     def count_pending(self) -> int:
         """Count the chunks that wait for their vectors, in all spaces."""
-        return self._storage.count_pending()
+        return stored_vectors.count_waiting(self._storage)
 
     def reembed(
         self,

@@ -15,7 +15,7 @@ class ApiKeyVerbs:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._doorkeeper = Doorkeeper(engine.storage.tokens)
+        self._doorkeeper = Doorkeeper(engine.storage)
 
     def create(
         self,
@@ -32,7 +32,7 @@ class ApiKeyVerbs:
     def list(self, space: Text = None) -> tuple[Token, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
-        return tuple(self._engine.storage.tokens.list(chosen))
+        return self._doorkeeper.list(chosen)
 
     def revoke(self, key: str) -> Token:
         """Revoke an API key by its id, name or secret; every process refuses it from now on."""

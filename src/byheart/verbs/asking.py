@@ -10,6 +10,7 @@ from typing import Any
 from byheart.contracts import Reader
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
 from byheart.errors import InvalidInput
+from byheart.memory import notes
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -46,7 +47,8 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
         state = _state(asked.reader, request.where)
     if request.query:
         given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
-        engine.storage.note_emitted(given_out, request.where.space, request.where.session_id)
+        where = request.where
+        engine.storage.note(notes.emissions(given_out, where.space, where.session_id))
     elapsed_ms = (time.perf_counter() - started) * 1000
     looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
     engine.observer.searched(request.where.space, looked, request.query, elapsed_ms)
@@ -128,8 +130,12 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     where = question.where
     if where.as_of is None and answer.details:
         ids = [each.id for each in answer.details]
-        engine.storage.count_accesses(ids, where.space)
-        engine.storage.note_emitted(ids, where.space, where.session_id)
+        engine.storage.note(
+            [
+                *notes.accesses(ids, where.space),
+                *notes.emissions(ids, where.space, where.session_id),
+            ]
+        )
     elapsed_ms = (time.perf_counter() - started) * 1000
     engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
     degraded = engine.degraded(asked.degraded, question.mode, state)
@@ -155,7 +161,7 @@ def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
     """Put together a context that nobody asked for."""
     started = time.perf_counter()
     where = _of_session(engine, given, filters)
-    engine.storage.settle_emitted()
+    engine.storage.settle()
     request = _prompt_request(given, where, query=check.check_query(given["query"]), recent=0)
     reminder = Reminder(
         since=check.check_moment("since", given["since"]),

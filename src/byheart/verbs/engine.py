@@ -11,6 +11,7 @@ from typing import Any
 from byheart.contracts import Embedder, Storage
 from byheart.conversation.context import Prompter
 from byheart.conversation.turns import Recorder
+from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Asked, Reopen, Vectorizer
 from byheart.errors import EmbedderUnavailable, EmbeddingError, StoreFull
 from byheart.memory.batches import Batcher
@@ -109,7 +110,7 @@ class Engine:
 
     def embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
         """Make missing vectors as far as possible; return the reason if some are still missing."""
-        waiting = self.storage.count_pending()
+        waiting = stored_vectors.count_waiting(self.storage)
         try:
             if waiting:
                 self.embed_pending(lambda made: show(made, waiting))

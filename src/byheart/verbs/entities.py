@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from byheart.errors import InvalidInput
+from byheart.memory import entities
 from byheart.model import Entity, EntityPage
 from byheart.model import checks as check
 from byheart.verbs.engine import Engine
@@ -31,7 +32,8 @@ class EntityVerbs:
 
     def rename(self, name: str, new_name: str, space: Text = None) -> Entity:
         """Give an entity another name; the old spelling goes on meaning it."""
-        return self._engine.storage.rename_entity(
+        return entities.rename_stored(
+            self._engine.storage,
             check.check_label("name", name),
             check.check_label("new_name", new_name),
             self._engine.space(space),
@@ -43,4 +45,4 @@ class EntityVerbs:
         if not given:
             raise InvalidInput("names are missing", "name the entities to be merged")
         target = check.check_label("into", into)
-        return self._engine.storage.merge_entities(given, target, self._engine.space(space))
+        return entities.merge_stored(self._engine.storage, given, target, self._engine.space(space))

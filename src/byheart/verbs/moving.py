@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from byheart.conversation.turns import check_turn
+from byheart.embedding import stored_vectors
 from byheart.errors import InvalidInput
 from byheart.model import Backup, Exported, Imported, TransferProgress
 from byheart.model import checks as check
@@ -88,7 +89,9 @@ def import_file(
             on_progress(TransferProgress(importer.progress.memories, made, waiting, made))
 
     reason = engine.embed_waiting(show) if embed else None
-    return replace(result, pending_vectors=engine.storage.count_pending(), degraded=reason)
+    return replace(
+        result, pending_vectors=stored_vectors.count_waiting(engine.storage), degraded=reason
+    )
 
 
 def follow(engine: Engine, path: str | Path, format: str) -> Imported:
@@ -100,7 +103,7 @@ def follow(engine: Engine, path: str | Path, format: str) -> Imported:
     importer = _importer(engine, on_error="skip")
     result = importer.go_on(check.check_path("path", path).absolute(), chosen)
     _observe(engine, result)
-    return replace(result, pending_vectors=engine.storage.count_pending())
+    return replace(result, pending_vectors=stored_vectors.count_waiting(engine.storage))
 
 
 def _importer(

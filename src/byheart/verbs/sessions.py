@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from byheart.conversation.sessions import Sessions
-from byheart.memory import transactions
+from byheart.memory import notes, transactions
 from byheart.memory.references import find_text, identify
 from byheart.model import (
     Filter,
@@ -148,7 +148,8 @@ class SessionVerbs:
         which = {"session_id": name, "space": space}
         done = changing.forget(self._engine, locals(), which)
         if not done.dry_run:
-            self._storage.forget_emitted(self._engine.space(space), name)
+            with self._storage.writing() as writer:
+                writer.forget_emissions(self._engine.space(space), name)
         return done
 
     def restore(self, session_id: str, who: str = "manual", space: Text = None) -> RestoredSession:
@@ -171,7 +172,7 @@ class SessionVerbs:
             if "#" in name:
                 parse_chunk_id(name)
         session = check.check_optional_label("session_id", session_id)
-        self._storage.note_emitted(names, self._engine.space(space), session)
+        self._storage.note(notes.emissions(names, self._engine.space(space), session))
 
     def of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
         """Name the session of each memory, text, chunk or file; leave out unknown names."""

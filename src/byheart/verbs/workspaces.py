@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from byheart.embedding import stored_vectors
 from byheart.errors import InvalidInput
 from byheart.model import Indexed, IndexProgress, Workspace
 from byheart.model import checks as check
@@ -96,7 +97,7 @@ def index(
     reason = engine.embed_waiting(show) if check.check_bool("embed", embed) else None
     return replace(
         result,
-        pending_vectors=engine.storage.count_pending(),
+        pending_vectors=stored_vectors.count_waiting(engine.storage),
         degraded=reason,
         elapsed_ms=(time.perf_counter() - started) * 1000,
     )

@@ -212,7 +212,7 @@ class Indexer:
             tally.removed += transactions.hide(self._storage, place.workspace_no, gone)
         if "" in chosen:
             transactions.finish(self._storage, place.workspace_no, clock.now())
-            self._storage.prune_files(self._kept, _PURGED_PER_RUN)
+            transactions.purge(self._storage, self._kept, _PURGED_PER_RUN)
         return tally
 
     def _note_unseen(self, place: Place, look: _Look) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from byheart.contracts import (
     FileChange,
@@ -17,9 +17,10 @@ from byheart.contracts import (
     Writer,
     key_of,
 )
+from byheart.embedding import stored_vectors
 from byheart.errors import NotFound
+from byheart.memory import expiry, versions
 from byheart.memory import transactions as memory_transactions
-from byheart.memory import versions
 from byheart.model import Workspace
 from byheart.system import clock
 from byheart.workspace import file_life
@@ -44,6 +45,7 @@ def apply(
     """Record files as they are now; report the status of each."""
     with storage.writing() as writer:
         files = _Files(writer, workspace_no)
+        model = stored_vectors.adopt(writer.models, model)
         return [files.apply(each, model) for each in changes]
 
 
@@ -97,6 +99,15 @@ def release(storage: Storage, workspace_no: int, watcher: str) -> None:
         writer.workspaces.change(workspace_no, file_life.released(), {"watcher": watcher})
 
 
+def purge(storage: Storage, grace: timedelta, limit: int) -> int:
+    """Erase and count some memories whose files were found to be missing a grace period ago."""
+    return len(expiry.prune(storage, "missing file", grace, limit, _remove_files))
+
+
+def _remove_files(writer: Writer, memory_ids: Sequence[str]) -> None:
+    writer.workspaces.remove_files(memory_ids)
+
+
 class _Files:
     """Change the files of one workspace, and their memories, within one transaction."""
 
@@ -140,8 +151,8 @@ class _Files:
         if change.moved_from is not None:
             source = self._known(change.moved_from)
             return file_life.move(change, known, source, self._memory(source))
-        keys = [] if change.draft is None else [key_of(change.draft.memory).text]
-        is_erased = bool(self._tombstones.find(keys))
+        key = None if change.draft is None else key_of(change.draft.memory)
+        is_erased = key is not None and bool(self._tombstones.find([key.text]))
         if known is not None and known.memory_id is not None:
             return file_life.follow(change, known, self._memory(known), is_erased=is_erased)
         if key is None or key.client_id is None:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Self
 
 from byheart.contracts import Storage
+from byheart.embedding import stored_vectors
 from byheart.errors import ByheartError, NotFound, StoreError, Unreadable
 from byheart.memory.saving import Saver
 from byheart.model import STALE_SECONDS, Indexed, IndexProgress
@@ -205,7 +206,7 @@ class Watcher:
 
     def _tell(self, tally: Tally, ms: float) -> None:
         if self._on_indexed is not None and (tally.changed or tally.errors):
-            pending = self._storage.count_pending()
+            pending = stored_vectors.count_waiting(self._storage)
             self._on_indexed(report(self._place, tally, ms, pending))
 
     def _embed(self) -> bool:

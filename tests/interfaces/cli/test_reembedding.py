@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import byheart
+from byheart.embedding import stored_vectors
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
 
@@ -101,4 +102,4 @@ def test_an_interrupted_reembed_says_how_to_go_on(home: Path) -> None:
 
 def _vectors_beside() -> int:
     with byheart.open(embedding_provider="none") as store:
-        return store._storage.generations.count_unused()  # type: ignore[attr-defined]
+        return stored_vectors.count_unused(store._storage)  # type: ignore[attr-defined]

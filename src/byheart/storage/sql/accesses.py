@@ -1,29 +1,23 @@
-"""Count accesses of memories: at once if no other process writes, or else a little later."""
+"""Count accesses of memories."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
-from byheart.model.times import now_micros
-from byheart.storage.sql import versions
-from byheart.storage.sql.connection import Database
-from byheart.storage.sql.notes import Notes
+from byheart.contracts import MemoryAccess
+from byheart.model.times import now_micros, to_micros
+from byheart.storage.sql.connection import Connection
 
 
-class Accesses:
-    """Count accesses by space and memory, and record the time of the last one."""
-
-    def __init__(self, database: Database) -> None:
-        self._notes = Notes[tuple[str, str], tuple[int, int]](database, versions.count_accesses)
-        self.flush = self._notes.flush
-
-    def count(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count one access of each memory now."""
-        now = now_micros()
-
-        def add(waiting: dict[tuple[str, str], tuple[int, int]]) -> None:
-            for memory_id in memory_ids:
-                times, _ = waiting.get((space, memory_id), (0, 0))
-                waiting[space, memory_id] = (times + 1, now)
-
-        self._notes.add(add)
+def write(connection: Connection, counts: Iterable[tuple[MemoryAccess, int]]) -> None:
+    """Add accesses to memories, and set the time of the last one."""
+    now = now_micros()
+    connection.run_many(
+        # A time in the future was recorded while the clock was wrong.
+        "UPDATE memories SET access_count = access_count + ?1, accessed_at = "
+        "iif(accessed_at <= ?2, max(accessed_at, ?3), ?3) WHERE space = ?4 AND memory_id = ?5",
+        (
+            (times, now, to_micros(access.at), access.space, access.memory_id)
+            for access, times in counts
+        ),
+    )

@@ -3,82 +3,61 @@
 from __future__ import annotations
 
 import hmac
-import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from byheart.errors import Conflict
+from byheart.contracts import KeyUse
 from byheart.model import Token
 from byheart.model.times import from_micros, to_micros
-from byheart.storage.sql.connection import Connection, Database
-from byheart.storage.sql.notes import Notes
+from byheart.storage.sql.connection import Connection
 
 _TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
 _LOOKED_UP_BYTES = 8
 
 
-class SqliteTokens:
-    """Keep API keys by the hash of their secrets."""
+class SqlTokenRows:
+    """Look up and change API keys within one transaction."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._uses = Notes[str, int](database, _note_uses)
-        self.flush = self._uses.flush
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
-    def add(self, token: Token, secret_hash: bytes) -> None:
-        """Add an API key, unless its name is taken."""
-        with self._database.writing() as connection:
-            taken: list[Any] = connection.all(
-                "SELECT expires_at FROM tokens WHERE name = ?", (token.name,)
-            )
-            if taken:
-                raise _taken(token, taken[0][0])
-            connection.run(
-                f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    secret_hash,
-                    *(token.token_id, token.name, token.access, token.space, token.session_id),
-                    *map(_micros, (token.created_at, token.expires_at, token.last_used_at)),
-                ),
-            )
+    def find(self, space: str | None = None, secret_hash: bytes | None = None) -> list[Token]:
+        """List API keys, oldest first: of one space, or of all; with one secret, or with any."""
+        start = None if secret_hash is None else secret_hash[:_LOOKED_UP_BYTES]
+        rows = self._connection.all(
+            f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE (?1 IS NULL OR space = ?1) "
+            + ("" if start is None else "AND substr(secret_hash, 1, 8) = ?2 ")
+            + "ORDER BY created_at, token_id",
+            (space,) if start is None else (space, start),
+        )
+        return [
+            _to_token(row)
+            for held, *row in rows
+            if secret_hash is None or hmac.compare_digest(held, secret_hash)
+        ]
 
-    def list(self, space: str | None) -> list[Token]:
-        """List the API keys of a space, or of all spaces, oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.all(
-                f"SELECT {_TOKEN} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
-                "ORDER BY created_at, token_id",
-                (space,),
-            )
-        return [_to_token(row) for row in rows]
-
-    def find(self, secret_hash: bytes) -> Token | None:
-        """Find the API key whose secret has this hash."""
-        with self._database.reading() as connection:
-            rows: list[Any] = connection.all(
-                f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
-                (secret_hash[:_LOOKED_UP_BYTES],),
-            )
-        for held, *row in rows:
-            if hmac.compare_digest(held, secret_hash):
-                return _to_token(row)
-        return None
+    def put(self, token: Token, secret_hash: bytes) -> None:
+        """Add an API key."""
+        self._connection.run(
+            f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                secret_hash,
+                *(token.token_id, token.name, token.access, token.space, token.session_id),
+                *map(_micros, (token.created_at, token.expires_at, token.last_used_at)),
+            ),
+        )
 
     def remove(self, token_id: str) -> bool:
         """Remove an API key; say whether it existed."""
-        with self._database.writing() as connection:
-            return connection.run("DELETE FROM tokens WHERE token_id = ?", (token_id,)) > 0
-
-    def note_use(self, token_id: str, at: datetime) -> None:
-        """Record when an API key was used; never wait: while others write, record it later."""
-        self._uses.add(lambda uses: uses.update({token_id: to_micros(at)}))
+        return self._connection.run("DELETE FROM tokens WHERE token_id = ?", (token_id,)) > 0
 
 
-def _note_uses(connection: Connection, uses: Mapping[str, int]) -> None:
+def write_uses(connection: Connection, uses: Iterable[KeyUse]) -> None:
+    """Record when API keys were last used."""
     connection.run_many(
         "UPDATE tokens SET last_used_at = max(ifnull(last_used_at, 0), ?2) WHERE token_id = ?1",
-        uses.items(),
+        ((use.token_id, to_micros(use.at)) for use in uses),
     )
 
 
@@ -93,12 +72,3 @@ def _moment(micros: int | None) -> datetime | None:
 
 def _micros(moment: datetime | None) -> int | None:
     return None if moment is None else to_micros(moment)
-
-
-def _taken(token: Token, expires_at: int | None) -> Conflict:
-    expired = expires_at is not None and expires_at <= to_micros(token.created_at)
-    return Conflict(
-        f"there is a token named {token.name!r} already" + (", which has expired" * expired),
-        "choose another name, or take that one out first: "
-        f"byheart token revoke {shlex.quote(token.name)}",
-    )

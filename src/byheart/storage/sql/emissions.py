@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from byheart.model.times import now_micros
-from byheart.storage.sql.connection import Connection, Database
-from byheart.storage.sql.notes import Notes
+from byheart.contracts import Emission
+from byheart.model.times import to_micros
+from byheart.storage.sql.connection import Connection
 
 # The number of passages remembered for a session, and for one memory that was given whole.
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
@@ -27,32 +27,11 @@ class _Emitted(NamedTuple):
     chunk_index: int | None
 
 
-class Emissions:
+def write(connection: Connection, notes: Sequence[Emission]) -> None:
     """Record the passages that were put into prompts."""
-
-    def __init__(self, database: Database) -> None:
-        self._notes = Notes[_Emitted, int](database, _write)
-        self.flush = self._notes.flush
-
-    def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Record passages by their ids, or whole memories by their ids."""
-        now = now_micros()
-
-        def note(waiting: dict[_Emitted, int]) -> None:
-            for each in chunk_ids:
-                text_id, _, index = each.partition("#")
-                key = _Emitted(space, session_id or "", text_id, int(index) if index else None)
-                waiting[key] = now
-
-        self._notes.add(note)
-
-    def settle(self) -> None:
-        """Write waiting records, unless another process is writing now."""
-        self._notes.add(lambda _waiting: None)
-
-
-def _write(connection: Connection, waiting: Mapping[_Emitted, int]) -> None:
-    waiting = _after_the_last(connection, waiting)
+    if not notes:
+        return
+    waiting = _after_the_last(connection, dict(map(_read, notes)))
     # One statement, because a search waits for it.
     connection.run(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
@@ -75,6 +54,12 @@ def _write(connection: Connection, waiting: Mapping[_Emitted, int]) -> None:
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
                 (*place, MOST_REMEMBERED),
             )
+
+
+def _read(note: Emission) -> tuple[_Emitted, int]:
+    text_id, _, index = note.passage.partition("#")
+    place = note.space, note.session_id or ""
+    return _Emitted(*place, text_id, int(index) if index else None), to_micros(note.at)
 
 
 def _after_the_last(connection: Connection, waiting: Mapping[_Emitted, int]) -> dict[_Emitted, int]:

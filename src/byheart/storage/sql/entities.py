@@ -1,18 +1,16 @@
 """Store entities: the subjects of memories, each with one name and any number of aliases.
 
-A spelling is either the name or an alias of one entity, never both: saving, searching and renaming
-under any spelling refer to the same entity. No function here crosses the space boundary.
+No function here crosses the space boundary.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from byheart.errors import Conflict, NotFound
+from byheart.contracts import EntityRow
 from byheart.model import Entity, Filter
+from byheart.model.spellings import spelling_key
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
@@ -24,14 +22,6 @@ _BEGINS = """(substr(e.key, 1, length(?)) = ? OR EXISTS (
     WHERE a.entity_no = e.entity_no AND substr(a.key, 1, length(?)) = ?))"""
 
 
-class _Named(NamedTuple):
-    """An entity as it is stored."""
-
-    entity_no: int
-    key: str
-    name: str
-
-
 def list_entities(
     connection: Connection, space: str, prefix: str | None, limit: int, offset: int
 ) -> tuple[list[Entity], int]:
@@ -40,7 +30,7 @@ def list_entities(
     begins = ""
     if prefix:
         begins = f"AND {_BEGINS}"
-        values = [*values, *[prefix.casefold()] * 4]
+        values = [*values, *[spelling_key(prefix)] * 4]
     # Begin with the entities: most stores have many memories that name no entity.
     rows: list[Any] = connection.all(
         f"SELECT e.name, count(*) AS memories, min(m.created_at), max(m.updated_at), {_ALIASES}, "
@@ -55,103 +45,57 @@ def list_entities(
     return [], list_entities(connection, space, prefix, 1, 0)[1]
 
 
-def rename(connection: Connection, name: str, new_name: str, space: str) -> Entity:
-    """Give an entity another name; the old name stays as an alias."""
-    entity = _require(connection, name, space)
-    other = _find(connection, new_name, space)
-    if other is not None and other.entity_no != entity.entity_no:
-        raise Conflict(
-            f"{new_name} is another entity already; nothing was changed",
-            "make one of the two: "
-            + shlex.join(["byheart", "entities", "merge", name, "--into", new_name]),
+class SqlEntityRows:
+    """Look up and change entities within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def find(self, name: str, space: str) -> EntityRow | None:
+        """Find an entity of a space by any of its spellings."""
+        row = self._connection.get(
+            f"SELECT entity_no, name, {_ALIASES} FROM entities e WHERE entity_no IN ("
+            "SELECT entity_no FROM entities WHERE space = ?1 AND key = ?2 UNION "
+            "SELECT entity_no FROM entity_aliases WHERE space = ?1 AND key = ?2)",
+            (space, spelling_key(name)),
         )
-    _set_name(connection, entity, new_name, space)
-    return _describe(connection, entity.entity_no, space)
+        return None if row is None else EntityRow(row[0], row[1], tuple(json.loads(row[2])))
 
-
-def merge(connection: Connection, names: Sequence[str], into: str, space: str) -> Entity:
-    """Merge several entities into one; the other names stay as aliases."""
-    sources = [_require(connection, name, space) for name in names]
-    target = _find(connection, into, space)
-    if target is None:
-        # The first entity takes the new name, which no entity has yet.
-        target = sources[0]
-        _set_name(connection, target, into, space)
-    elif target in sources:
-        _set_name(connection, target, into, space)
-    for source in sources:
-        # The caller may have named the same entity twice, by two of its spellings.
-        if source.entity_no != target.entity_no and _exists(connection, source.entity_no):
-            _absorb(connection, source, target.entity_no, space)
-    return _describe(connection, target.entity_no, space)
-
-
-def _absorb(connection: Connection, source: _Named, target_no: int, space: str) -> None:
-    connection.run(
-        "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
-        "SELECT ?, memory_no FROM memory_entities WHERE entity_no = ?",
-        (target_no, source.entity_no),
-    )
-    connection.run(
-        "UPDATE entity_aliases SET entity_no = ? WHERE entity_no = ?",
-        (target_no, source.entity_no),
-    )
-    connection.run("DELETE FROM entities WHERE entity_no = ?", (source.entity_no,))
-    _add_alias(connection, source, target_no, space)
-
-
-def _set_name(connection: Connection, entity: _Named, new_name: str, space: str) -> None:
-    key = new_name.casefold()
-    connection.run("DELETE FROM entity_aliases WHERE space = ? AND key = ?", (space, key))
-    connection.run(
-        "UPDATE entities SET key = ?, name = ? WHERE entity_no = ?",
-        (key, new_name, entity.entity_no),
-    )
-    if key != entity.key:
-        _add_alias(connection, entity, entity.entity_no, space)
-
-
-def _add_alias(connection: Connection, old: _Named, entity_no: int, space: str) -> None:
-    connection.run(
-        "INSERT INTO entity_aliases (space, key, name, entity_no) VALUES (?, ?, ?, ?)",
-        (space, old.key, old.name, entity_no),
-    )
-
-
-def _find(connection: Connection, name: str, space: str) -> _Named | None:
-    row = connection.get(
-        "SELECT entity_no, key, name FROM entities WHERE entity_no IN ("
-        "SELECT entity_no FROM entities WHERE space = ?1 AND key = ?2 UNION "
-        "SELECT entity_no FROM entity_aliases WHERE space = ?1 AND key = ?2)",
-        (space, name.casefold()),
-    )
-    return None if row is None else _Named(*row)
-
-
-def _require(connection: Connection, name: str, space: str) -> _Named:
-    entity = _find(connection, name, space)
-    if entity is None:
-        raise NotFound(
-            f"there is no entity {name} in this space", "look for it with: byheart entities"
+    def put(self, entity: EntityRow) -> None:
+        """Give an entity its name and exactly these aliases."""
+        number = entity.entity_no
+        self._connection.run("DELETE FROM entity_aliases WHERE entity_no = ?", (number,))
+        self._connection.run(
+            "UPDATE entities SET key = ?, name = ? WHERE entity_no = ?",
+            (spelling_key(entity.name), entity.name, number),
         )
-    return entity
-
-
-def _exists(connection: Connection, entity_no: int) -> bool:
-    return bool(connection.get("SELECT 1 FROM entities WHERE entity_no = ?", (entity_no,)))
-
-
-def _describe(connection: Connection, entity_no: int, space: str) -> Entity:
-    live, values = where_clause(Filter(space=space), now_micros())
-    return _to_entity(
-        connection.get(
-            "SELECT e.name, count(m.memory_no), min(m.created_at), max(m.updated_at), "
-            f"{_ALIASES} FROM entities e LEFT JOIN memory_entities me USING (entity_no) "
-            f"LEFT JOIN memories m ON m.memory_no = me.memory_no AND {live} "
-            "WHERE e.entity_no = ?",
-            [*values, entity_no],
+        self._connection.run_many(
+            "INSERT INTO entity_aliases (space, key, name, entity_no) "
+            "SELECT space, ?, ?, entity_no FROM entities WHERE entity_no = ?",
+            ((spelling_key(alias), alias, number) for alias in entity.aliases),
         )
-    )
+
+    def absorb(self, entity_no: int, into: int) -> None:
+        """Give the memories of one entity to another, and remove the entity with its aliases."""
+        self._connection.run(
+            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
+            "SELECT ?, memory_no FROM memory_entities WHERE entity_no = ?",
+            (into, entity_no),
+        )
+        self._connection.run("DELETE FROM entities WHERE entity_no = ?", (entity_no,))
+
+    def describe(self, entity_no: int, space: str) -> Entity:
+        """Describe an entity with the number of its visible memories."""
+        live, values = where_clause(Filter(space=space), now_micros())
+        return _to_entity(
+            self._connection.get(
+                "SELECT e.name, count(m.memory_no), min(m.created_at), max(m.updated_at), "
+                f"{_ALIASES} FROM entities e LEFT JOIN memory_entities me USING (entity_no) "
+                f"LEFT JOIN memories m ON m.memory_no = me.memory_no AND {live} "
+                "WHERE e.entity_no = ?",
+                [*values, entity_no],
+            )
+        )
 
 
 def _to_entity(row: Any) -> Entity:

@@ -23,6 +23,7 @@ from byheart.model.times import from_micros, to_micros
 from byheart.storage.sql import writing
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.model_rows import number_in_use
 from byheart.storage.sql.rows import CHUNK, MEMORY, encode_fields, to_chunk, to_memory
 
 _HELD = """
@@ -151,7 +152,8 @@ class SqlMemoryRows:
 
     def insert(self, text: NewText, model: Model | None) -> Inserted:
         """Insert a text with its chunks, keywords, vectors, tags and entities."""
-        return writing.insert_text(self._connection, text, model)
+        model_no = number_in_use(self._connection, model)
+        return writing.insert_text(self._connection, text, model_no)
 
     def change(self, changes: Sequence[MemoryChange]) -> None:
         """Set fields, replace labels and add events."""
@@ -208,7 +210,7 @@ class SqlMemoryRows:
     ) -> None:
         """Write the chunks of a memory again, under its title and summary, which have changed."""
         connection = self._connection
-        model_no = None if model is None else writing.activate(connection, model)
+        model_no = number_in_use(connection, model)
         rows = connection.all(
             f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
             "ORDER BY chunk_index",
@@ -235,9 +237,10 @@ class SqlMemoryRows:
             "UPDATE history SET memory_no = ? WHERE memory_no = ?", (to, memory_no)
         )
 
-    def remove_text(self, memory_no: int) -> None:
-        """Remove a row with everything that belongs to it."""
-        writing.remove(self._connection, memory_no)
+    def remove_text(self, memory_no: int, *, every_text: bool = False) -> None:
+        """Remove a row with all that belongs to it; with `every_text`, the earlier rows as well."""
+        for each in (memory_no, *(self._earlier(memory_no) if every_text else ())):
+            writing.remove(self._connection, each)
 
 
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:

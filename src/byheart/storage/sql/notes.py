@@ -7,37 +7,36 @@ memory until the next one is written.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from collections.abc import Iterable
 
+from byheart.contracts import Emission, KeyUse, MemoryAccess, Note
 from byheart.errors import StoreError
+from byheart.storage.sql import accesses, api_keys, emissions
 from byheart.storage.sql.connection import Connection, Database
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 # The longest time that closing the store waits for other writers. It is the last chance to write
 # the notes, but a user who only searched waits this long for the shell prompt.
 _LAST_WAIT_MS = 500
 
 
-class Notes(Generic[Key, Value]):
+class Notes:
     """Write notes without ever waiting for other writers."""
 
-    def __init__(
-        self, database: Database, write: Callable[[Connection, Mapping[Key, Value]], None]
-    ) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._write = write
         self._lock = threading.Lock()
-        self._waiting: dict[Key, Value] = {}
+        # Notes that differ only in their time are kept once: the last one, and their number.
+        self._waiting: dict[tuple[object, ...], tuple[Note, int]] = {}
 
-    def add(self, change: Callable[[dict[Key, Value]], None]) -> None:
-        """Change the waiting notes, and write them unless another process is writing now."""
+    def add(self, notes: Iterable[Note]) -> None:
+        """Add notes, and write all waiting ones unless another process is writing now."""
         if not self._database.writable:
             return
         with self._lock:
-            change(self._waiting)
+            for note in notes:
+                key = (type(note), *note[:-1])  # the last field is the time
+                _, times = self._waiting.get(key, (note, 0))
+                self._waiting[key] = note, times + 1
             self._write_waiting(0)
 
     def flush(self) -> None:
@@ -50,7 +49,15 @@ class Notes(Generic[Key, Value]):
             return
         try:
             with self._database.noting(wait_ms) as connection:
-                self._write(connection, self._waiting)
+                _write(connection, list(self._waiting.values()))
         except StoreError:
             return  # busy, or the disk is full: write these notes with the next one
         self._waiting.clear()
+
+
+def _write(connection: Connection, notes: list[tuple[Note, int]]) -> None:
+    accesses.write(
+        connection, [(note, times) for note, times in notes if isinstance(note, MemoryAccess)]
+    )
+    emissions.write(connection, [note for note, _ in notes if isinstance(note, Emission)])
+    api_keys.write_uses(connection, [note for note, _ in notes if isinstance(note, KeyUse)])

@@ -14,7 +14,6 @@ from byheart.contracts import (
     FoundChunk,
     Held,
     Listing,
-    Model,
     SaidTurn,
     Section,
     Standing,
@@ -34,10 +33,13 @@ from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import emissions, entities, listings, sessions, versions
+from byheart.storage.sql.api_keys import SqlTokenRows
 from byheart.storage.sql.archive_rows import space_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.dump import SqlDump
+from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.memory_rows import SqlMemoryRows
+from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import (
     FOUND,
     MEMORY,
@@ -289,13 +291,20 @@ class SqlReader:
         """List the valid copies that memories were promoted to: each copy and its source."""
         return sessions.copies_of(self._connection, memory_ids, space, self._now)
 
-    def model(self) -> Model | None:
-        """Name the model whose vectors are ranked."""
-        row = self._connection.get(
-            "SELECT name, dimensions FROM models "
-            "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-        )
-        return None if row is None else Model(*row)
+    @cached_property
+    def expiry(self) -> SqlExpiryRows:
+        """Give the memories that may be erased."""
+        return SqlExpiryRows(self._connection)
+
+    @cached_property
+    def tokens(self) -> SqlTokenRows:
+        """Give the API keys."""
+        return SqlTokenRows(self._connection)
+
+    @cached_property
+    def models(self) -> SqlModelRows:
+        """Give the models, and the chunks that lack vectors."""
+        return SqlModelRows(self._connection)
 
     def count_scopes(self, space: str) -> tuple[int, int]:
         """Count the spaces of the store, and the sessions of one of them."""

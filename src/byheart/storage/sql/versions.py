@@ -77,19 +77,6 @@ _BELONGINGS = {
 }
 
 
-def count_accesses(
-    connection: Connection, counts: Mapping[tuple[str, str], tuple[int, int]]
-) -> None:
-    """Add accesses to memories, and set the last one: (space, id) → number, moment."""
-    now = now_micros()
-    connection.run_many(
-        # A time in the future was recorded while the clock was wrong.
-        "UPDATE memories SET access_count = access_count + ?1, accessed_at = "
-        "iif(accessed_at <= ?2, max(accessed_at, ?3), ?3) WHERE space = ?4 AND memory_id = ?5",
-        ((times, now, at, space, memory_id) for (space, memory_id), (times, at) in counts.items()),
-    )
-
-
 def record(
     connection: Connection,
     memory_no: int,

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from byheart.contracts import DedupKey, Inserted, Model, NewText, Window
+from byheart.contracts import Inserted, NewText, Window
 from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
+from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
 from byheart.storage.sql.changes import record_change as record_change
 from byheart.storage.sql.changes import record_switch as record_switch
@@ -25,24 +26,8 @@ _SAME_CLIENT_ID = """
     WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
 
 
-def find_live(connection: Connection, key: DedupKey) -> tuple[int, str] | None:
-    """Find the memory that holds a text now, expired or not: its number and id."""
-    condition, values = _same(key)
-    return connection.get(  # type: ignore[no-any-return]
-        "SELECT memory_no, memory_id FROM memories" + condition, values
-    )
-
-
-def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
-    if key.client_id is not None:
-        return _SAME_CLIENT_ID, (key.space, key.session_id, key.client_id)
-    values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
-    # The same words said twice are two turns.
-    return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
-
-
-def insert_text(connection: Connection, text: NewText, model: Model | None) -> Inserted:
-    """Write a text with its chunks, keywords, vectors and labels."""
+def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
+    """Write a text with its chunks, keywords, labels, and the vectors of the model in use."""
     memory = text.memory
     # A text that is saved again is wanted, even if it was once forgotten for good.
     connection.run(
@@ -56,7 +41,6 @@ def insert_text(connection: Connection, text: NewText, model: Model | None) -> I
         **encode_fields(text.life),
     }
     memory_no, pending = insert_row(connection, row), 0
-    model_no = None if model is None else activate(connection, model)
     for chunk, made in zip(text.chunks, text.windows, strict=True):
         chunk_no = insert_chunk(connection, memory_no, chunk)
         insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
@@ -168,67 +152,21 @@ def insert_labels(connection: Connection, memory_no: int, memory: Memory) -> Non
 
 def entity_no(connection: Connection, space: str, name: str) -> int:
     """Give the number of an entity, by any of its spellings; make it if need be."""
-    key = name.casefold()
-    alias = connection.get(
-        "SELECT entity_no FROM entity_aliases WHERE space = ? AND key = ?", (space, key)
+    key = spelling_key(name)
+    # An alias stays as it is: only the name may get another spelling.
+    known = connection.get(
+        "SELECT entity_no, name FROM entities WHERE space = ?1 AND key = ?2 UNION ALL "
+        "SELECT entity_no, NULL FROM entity_aliases WHERE space = ?1 AND key = ?2",
+        (space, key),
     )
-    if alias is not None:
-        return int(alias)
-    return int(
-        connection.get(
-            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?) ON CONFLICT (space, key) "
-            "DO UPDATE SET name = iif(length(excluded.name) > length(name), excluded.name, name) "
-            "RETURNING entity_no",
-            (space, key, name),
+    if known is None:
+        return connection.insert(
+            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?)", (space, key, name)
         )
-    )
-
-
-def activate(connection: Connection, model: Model) -> int | None:
-    """Give the number of a model if it is the store's: the first one that brought vectors.
-
-    Two processes with two models can both have found the store without one; the later one's
-    vectors would never be searched, so its chunks wait for vectors of the store's model.
-    """
-    if connection.run(
-        "INSERT INTO store VALUES ('model', ?) ON CONFLICT DO NOTHING", (model.name,)
-    ):
-        # The first one may find vectors of its own, made beside none or imported.
-        connection.run(
-            "DELETE FROM pending_vectors WHERE chunk_no IN (SELECT chunk_no FROM vectors "
-            "JOIN models USING (model_no) WHERE name = ? AND dimensions = ?)",
-            model,
-        )
-    connection.run(
-        "INSERT OR IGNORE INTO models (name, dimensions) "
-        "SELECT ?1, ?2 FROM store WHERE key = 'model' AND value = ?1",
-        model,
-    )
-    return connection.get(  # type: ignore[no-any-return]
-        "SELECT model_no FROM models JOIN store ON key = 'model' AND value = name "
-        "WHERE name = ? AND dimensions = ?",
-        model,
-    )
-
-
-def add_vectors(connection: Connection, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-    """Write the vectors of chunks that are still pending, and count those."""
-    model_no = activate(connection, model)
-    if model_no is None:
-        return 0
-    added = []
-    for chunk_no, windows in made.items():
-        if any(window.vector is None for window in windows):
-            continue  # it goes on waiting
-        waited = connection.run("DELETE FROM pending_vectors WHERE chunk_no = ?", (chunk_no,))
-        if waited and insert_vectors(connection, chunk_no, model_no, windows):
-            added.append(chunk_no)
-    owners = {
-        connection.get("SELECT memory_no FROM chunks WHERE chunk_no = ?", (chunk_no,))
-        for chunk_no in added
-    }
-    record_change(connection, sorted(owners))
-    return len(added)
+    number, spelling = known
+    if spelling is not None and (better := choose_spelling(spelling, name)) != spelling:
+        connection.run("UPDATE entities SET name = ? WHERE entity_no = ?", (better, number))
+    return int(number)
 
 
 def remove(connection: Connection, memory_no: int) -> None:

@@ -61,6 +61,28 @@ _BENCHES = """
 _RUNS_KEPT = 50
 
 
+def _keep_run(connection: apsw.Connection, run: BenchRun) -> None:
+    """Keep the figures of a benchmark run, and of the latest runs before it."""
+    # Create the table when it is first needed: a new schema version would lose all counts.
+    connection.execute(_BENCHES)
+    row = (run.space, to_micros(run.at), json.dumps(to_wire(run)))
+    connection.execute("INSERT OR REPLACE INTO benches VALUES (?, ?, ?)", row)
+    connection.execute(
+        "DELETE FROM benches WHERE space = ?1 AND at NOT IN (SELECT at FROM benches "
+        "WHERE space = ?1 ORDER BY at DESC LIMIT ?2)",
+        (run.space, _RUNS_KEPT),
+    )
+
+
+def _read_runs(connection: apsw.Connection, space: str) -> list[BenchRun]:
+    """Give the figures of the benchmark runs that are kept, oldest first."""
+    # A run of another release may have other figures, and cannot be compared.
+    with contextlib.suppress(apsw.SQLError, KeyError, TypeError, ValueError):
+        select = "SELECT run FROM benches WHERE space = ? ORDER BY at"
+        return [_to_run(json.loads(row[0])) for row in connection.execute(select, (space,))]
+    return []
+
+
 def _to_run(wire: dict[str, Any]) -> BenchRun:
     figures = tuple(BenchFigures(**each) for each in wire["figures"])
     return BenchRun(**wire | {"at": datetime.fromisoformat(wire["at"]), "figures": figures})
@@ -74,7 +96,7 @@ class SqliteLedger:
         self._store = store
 
     def add(self, tally: Tally) -> bool:
-        """Add the counts of one process; say whether they could be written."""
+        """Add the counts and runs of one process; say whether they could be written."""
         try:
             try:
                 self._write(tally)
@@ -114,9 +136,11 @@ class SqliteLedger:
                 ),
             )
             connection.execute(_TRIM, (_SLOWEST_KEPT,))
+            for run in tally.runs:
+                _keep_run(connection, run)
 
     def read(self, space: str) -> Tally:
-        """Give the counts of a space and of the whole store."""
+        """Give the counts of a space and of the whole store, and the runs of the space."""
         with contextlib.suppress(apsw.Error, OSError):
             return self._read(space)
         return Tally()
@@ -141,9 +165,9 @@ class SqliteLedger:
                 )
             ]
             latest = {row[0]: row[1] for row in connection.execute("SELECT * FROM latest")}
-        return Tally(
-            counts, latest, {space: slowest}, None if since is None else from_micros(since)
-        )
+            runs = tuple(_read_runs(connection, space))
+        began = None if since is None else from_micros(since)
+        return Tally(counts, latest, {space: slowest}, began, runs)
 
     def reset(self, space: str) -> None:
         """Reset the counts of a space and of the whole store."""
@@ -174,35 +198,6 @@ class SqliteLedger:
             connection.execute(
                 "INSERT OR REPLACE INTO moments VALUES ('', 'cleared', ?)", (now_micros(),)
             )
-
-    def keep_run(self, run: BenchRun) -> None:
-        """Keep the figures of a benchmark run, and of the latest runs before it."""
-        with (
-            contextlib.suppress(apsw.Error, OSError),
-            self._connected(create=True) as connection,
-        ):
-            assert connection is not None
-            # Create the table when it is first needed: a new schema version would lose all counts.
-            connection.execute(_BENCHES)
-            row = (run.space, to_micros(run.at), json.dumps(to_wire(run)))
-            connection.execute("INSERT OR REPLACE INTO benches VALUES (?, ?, ?)", row)
-            connection.execute(
-                "DELETE FROM benches WHERE space = ?1 AND at NOT IN (SELECT at FROM benches "
-                "WHERE space = ?1 ORDER BY at DESC LIMIT ?2)",
-                (run.space, _RUNS_KEPT),
-            )
-
-    def runs(self, space: str) -> list[BenchRun]:
-        """Give the figures of the benchmark runs that are kept, oldest first."""
-        # A run of another release may have other figures, and cannot be compared.
-        with (
-            contextlib.suppress(apsw.Error, OSError, TypeError, ValueError),
-            self._connected() as connection,
-        ):
-            if connection is not None:
-                select = "SELECT run FROM benches WHERE space = ? ORDER BY at"
-                return [_to_run(json.loads(row[0])) for row in connection.execute(select, (space,))]
-        return []
 
     @contextmanager
     def _connected(self, *, create: bool = False) -> Iterator[apsw.Connection | None]:

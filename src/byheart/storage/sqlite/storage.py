@@ -4,41 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
-
-import numpy as np
 
 from byheart.contracts import (
     Ledger,
-    Model,
-    PendingChunk,
+    Note,
     Reader,
     Remove,
-    Vectors,
-    Window,
     Writer,
 )
 from byheart.errors import StoreUnreachable
 from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
-from byheart.model import Entity, Finding, Inventory, Removal, Status
-from byheart.storage.sql import (
-    emissions,
-    entities,
-    pruning,
-    writing,
-)
-from byheart.storage.sql.accesses import Accesses
-from byheart.storage.sql.api_keys import SqliteTokens
+from byheart.model import Finding, Inventory, Removal, Status
 from byheart.storage.sql.bookmarks import SqliteBookmarks
-from byheart.storage.sql.emissions import Emissions
-from byheart.storage.sql.generations import Generations, to_embed
+from byheart.storage.sql.notes import Notes
 from byheart.storage.sql.reading import SqlReader
-from byheart.storage.sql.rows import CHUNK
 from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import copying, examination, files, mending
 from byheart.storage.sqlite.connection import SqliteConnection
@@ -50,16 +33,6 @@ from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 
 _MOST_ATTEMPTS = 50
-# The waiting chunks of some memories: found through their chunks, however many others wait.
-_PENDING_OF = """
-    SELECT chunk_no FROM memories CROSS JOIN chunks USING (memory_no)
-    CROSS JOIN pending_vectors USING (chunk_no)
-    WHERE memory_id IN (SELECT value FROM json_each(?))"""
-_PENDING = f"""
-    SELECT {CHUNK}, m.title, c.memory_no, m.memory_id
-    FROM chunks c JOIN memories m USING (memory_no) WHERE chunk_no IN (%s
-        AND chunk_no NOT IN (SELECT value FROM json_each(?)) ORDER BY chunk_no LIMIT ?)
-    ORDER BY chunk_no"""
 
 
 class AheadOfSnapshot(Exception):
@@ -87,11 +60,8 @@ class SqliteStorage:
             raise
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, SqliteIndexedDatabase(self._database))
-        self.generations = Generations(self._database)
-        self.tokens = SqliteTokens(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
-        self._accesses = Accesses(self._database)
-        self._emissions = Emissions(self._database)
+        self._notes = Notes(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
@@ -154,88 +124,17 @@ class SqliteStorage:
         with self._database.writing() as connection:
             yield SqlWriter(connection)
 
-    def forget_emitted(self, space: str, session_id: str) -> None:
-        """Remove the record of passages that were given to a session."""
-        with self._database.writing() as connection:
-            emissions.forget(connection, space, session_id)
-
-    def rename_entity(self, name: str, new_name: str, space: str) -> Entity:
-        """Give an entity another name; the old name stays as an alias."""
-        with self._database.writing() as connection:
-            return entities.rename(connection, name, new_name, space)
-
-    def merge_entities(self, names: Sequence[str], into: str, space: str) -> Entity:
-        """Merge several entities into one; the other names stay as aliases."""
-        with self._database.writing() as connection:
-            return entities.merge(connection, names, into, space)
-
     def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories with every trace of them, and search for remaining traces."""
         return erase(self._database, self._index, memory_ids, space, remove)
 
-    def prune(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some of the memories found to be expired a grace period ago."""
-        return len(pruning.prune(self._database, pruning.EXPIRED, grace, limit))
+    def note(self, notes: Sequence[Note]) -> None:
+        """Record minor events, now or a little later; never wait, and never fail."""
+        self._notes.add(notes)
 
-    def prune_files(self, grace: timedelta, limit: int) -> int:
-        """Erase and count some memories whose files were found to be missing a grace period ago."""
-        return len(pruning.prune(self._database, pruning.MISSING, grace, limit))
-
-    def count_accesses(self, memory_ids: Sequence[str], space: str) -> None:
-        """Count accesses of memories; never wait: while others write, add the counts later."""
-        self._accesses.count(memory_ids, space)
-
-    def note_emitted(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:
-        """Record which passages, or whole memories, were given out for a prompt; never wait."""
-        self._emissions.add(chunk_ids, space, session_id)
-
-    def settle_emitted(self) -> None:
-        """Make recorded emissions visible to readers, unless another process is writing now."""
-        self._emissions.settle()
-
-    def model(self) -> Model | None:
-        """Name the model whose vectors this store holds."""
-        with self._database.reading() as connection:
-            row = connection.get(
-                "SELECT name, dimensions FROM models "
-                "WHERE name = (SELECT value FROM store WHERE key = 'model')"
-            )
-        return None if row is None else Model(*row)
-
-    def vectors_of(self, model: Model, text_hashes: Sequence[bytes]) -> dict[bytes, Vectors]:
-        """Find the vectors of texts that were embedded before."""
-        found: dict[bytes, Vectors] = {}
-        with self._database.reading() as connection:
-            for text_hash in text_hashes:
-                row = connection.get(
-                    "SELECT embedding FROM vectors JOIN models USING (model_no) "
-                    "WHERE text_hash = ? AND name = ? AND dimensions = ? LIMIT 1",
-                    (text_hash, *model),
-                )
-                if row is not None:
-                    found[text_hash] = np.frombuffer(row, "<f4")
-        return found
-
-    def pending(
-        self, limit: int, of: Sequence[str] = (), without: Sequence[int] = ()
-    ) -> list[PendingChunk]:
-        """List chunks that still lack vectors, oldest first: of some memories, or of all."""
-        chosen, values = _pending(of)
-        values = (*values, json.dumps(list(without)), limit)
-        with self._database.reading() as connection:
-            rows = connection.all(_PENDING % chosen, values)
-            return list(to_embed(connection, rows))
-
-    def count_pending(self, of: Sequence[str] = ()) -> int:
-        """Count the chunks that still lack vectors, of some memories, or in all spaces."""
-        chosen, values = _pending(of)
-        with self._database.reading() as connection:
-            return int(connection.get(f"SELECT count(*) FROM ({chosen})", values))
-
-    def add_vectors(self, model: Model, made: Mapping[int, Sequence[Window]]) -> int:
-        """Add the vectors of pending chunks that are still there, and count the chunks."""
-        with self._database.writing() as connection:
-            return writing.add_vectors(connection, model, made)
+    def settle(self) -> None:
+        """Make recorded notes visible to readers, unless another process is writing now."""
+        self._notes.add(())
 
     def status(self, space: str) -> Status:
         """Describe the store."""
@@ -306,8 +205,7 @@ class SqliteStorage:
         self._publish()
 
     def optimize(self) -> None:
-        """Compact the database and its indexes, and drop vectors of models no longer in use."""
-        self.generations.drop_unused(next_too=False)
+        """Compact the database and its indexes."""
         with self._database.writing() as connection:
             connection.run("INSERT INTO chunk_words (chunk_words) VALUES ('optimize')")
             # Keep the last change: every index and index file refers to it.
@@ -327,16 +225,7 @@ class SqliteStorage:
 
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for the next process."""
-        self._accesses.flush()
-        self._emissions.flush()
-        self.tokens.flush()
+        self._notes.flush()
         if self._index.unpublished():
             self._publish()
         self._database.close()
-
-
-def _pending(of: Sequence[str]) -> tuple[str, tuple[object, ...]]:
-    """Give the query, and its parameters, for chunks of all or some memories without vectors."""
-    if of:
-        return _PENDING_OF, (json.dumps(list(of)),)
-    return "SELECT chunk_no FROM pending_vectors WHERE 1", ()
