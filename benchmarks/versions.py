@@ -41,12 +41,12 @@ SESSION = "talk"
 HELP = ["-m", "byheart", "--help"]
 FIRST_ANSWER = """
 import sys, byheart
-with byheart.open(sys.argv[1], space=sys.argv[2], embedder="hash", collect_stats=False) as store:
+with byheart.open(sys.argv[1], space=sys.argv[2], embedding_provider="hash", collect_stats=False) as store:
     store.search(sys.argv[3], mode="fts")
 """
 EMPTY_STORE = """
 import sys, byheart
-byheart.open(sys.argv[1], embedder="hash").close()
+byheart.open(sys.argv[1], embedding_provider="hash").close()
 """
 
 
