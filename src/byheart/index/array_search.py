@@ -192,11 +192,14 @@ class View:
             self._spaces[name] = known
         return known
 
+    def count_space(self, name: str, now: int) -> Held:
+        """Count what a space holds."""
+        space = self.space(name, now)
+        return Held(space.memory_count, space.selection.total, space.bare_chunks)
+
     def count(self, where: Filter, now: int) -> Held:
-        """Count what a space holds, or what a session of it may see."""
+        """Count what a session of a space may see."""
         space = self.space(where.space, now)
-        if where.session_id is None:
-            return Held(space.memory_count, space.selection.total, space.bare_chunks)
         memories = reduce(np.logical_and, self._conditions(where, space), space.memories)
         chunks = self.chunks.alive & memories.take(self.chunks.owner)
         return Held(
@@ -221,9 +224,9 @@ class View:
         """Give the range of numbers that all selected chunks are in."""
         if not selection.total:
             return range(0)
-        numbers, last = self.chunks.chunk_nos, len(selection.chunks) - 1
-        first, last = selection.chunks.argmax(), last - selection.chunks[::-1].argmax()
-        return range(int(numbers[first]), int(numbers[last]) + 1)
+        first, behind = selection.chunks.argmax(), selection.chunks[::-1].argmax()
+        numbers = self.chunks.chunk_nos
+        return range(int(numbers[first]), int(numbers[len(numbers) - 1 - behind]) + 1)
 
     def _own(self, space: str) -> Mask:
         """Mark every text of a space, earlier ones too."""

@@ -277,7 +277,10 @@ class ArraySearch:
         self, space: str, session_id: str | None = None, *, include_global: bool = True
     ) -> IndexState:
         """Count the memories and chunks of a space, or of the part that a session may see."""
-        held = self._view.count(Filter(space, session_id, include_global), self._now)
+        if session_id is None:
+            held = self._view.count_space(space, self._now)
+        else:
+            held = self._view.count(Filter(space, session_id, include_global), self._now)
         model = self._lookup.active_model_name()
         return IndexState(held.memories, held.chunks, held.bare_chunks, model)
 
@@ -316,7 +319,8 @@ def _union(some: Slots, others: Slots) -> Slots:
 def _ranks(rows: Numbers, count: int) -> Numbers:
     """Give the rank of each row in a retriever; -1 if the retriever did not find the chunk."""
     ranks = np.full(count, -1)
-    ranks[rows] = np.arange(len(rows))
+    if len(rows):
+        ranks[rows] = np.arange(len(rows))
     return ranks
 
 

@@ -96,9 +96,16 @@ def describe(
         *(found.vector_ranks, shares.by_vector),
         np.zeros(len(scores)) if beside is None else beside,
     )
-    for number, memory, score, cosine, *places, aside in _in_parts(rows, *columns):
+    for number, memory, score, cosine, rank, bm25, by_words, place, by_vector, aside in _in_parts(
+        rows, *columns
+    ):
         near = None if cosine != cosine else cosine  # not a number: it has no vector
-        yield Fused(number, memory, score, _places(near, *places, by_rank), near, aside)
+        places = {}
+        if rank >= 0 or (bm25 > 0 and not by_rank):
+            places[KEYWORDS] = Place(rank if rank >= 0 else None, bm25, by_words)
+        if near is not None and (place >= 0 or not by_rank):
+            places[VECTOR] = Place(place if place >= 0 else None, near, by_vector)
+        yield Fused(number, memory, score, places, near, aside)
 
 
 def _in_parts(rows: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:
@@ -106,25 +113,3 @@ def _in_parts(rows: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]
     for part in (rows[:_ON_A_PAGE], rows[_ON_A_PAGE:]):
         if len(part):
             yield from zip(*(column.take(part).tolist() for column in columns), strict=True)
-
-
-def _places(
-    cosine: float | None,
-    keyword_rank: int,
-    bm25: float,
-    by_words: float,
-    vector_rank: int,
-    by_vector: float,
-    by_rank: bool,
-) -> dict[str, Place]:
-    places = {}
-    if keyword_rank >= 0:
-        places[KEYWORDS] = Place(keyword_rank, bm25, by_words)
-    elif bm25 > 0 and not by_rank:
-        places[KEYWORDS] = Place(None, bm25, by_words)
-    if cosine is not None:
-        if vector_rank >= 0:
-            places[VECTOR] = Place(vector_rank, cosine, by_vector)
-        elif not by_rank:
-            places[VECTOR] = Place(None, cosine, by_vector)
-    return places

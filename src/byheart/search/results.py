@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
+from functools import cached_property
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -198,8 +199,13 @@ class _Answer:
                 return 0.0
             return self._reader.index.best_window(self._vector, found.chunk_no)
 
-        terms, length = self._ranking.terms, self._request.snippet_chars
-        return make_snippet(found.chunk.content, terms, length, find_nearest)
+        length = self._request.snippet_chars
+        return make_snippet(found.chunk.content, self._sought, length, find_nearest)
+
+    @cached_property
+    def _sought(self) -> frozenset[str]:
+        """Return the terms to mark, always as the same object: lookups of words compare it."""
+        return frozenset(self._ranking.terms)
 
     def _explain(self, fused: Fused) -> Explanation | None:
         if not self._request.explain:
