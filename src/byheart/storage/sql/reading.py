@@ -32,12 +32,14 @@ from byheart.model import (
 from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sql import emissions, entities, listings, sessions, versions
+from byheart.storage.sql import emissions, entities, listings, sessions
 from byheart.storage.sql.api_keys import SqlTokenRows
 from byheart.storage.sql.archive_rows import space_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.dump import SqlDump
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
+from byheart.storage.sql.history import history as read_history
+from byheart.storage.sql.history import row_of
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import (
@@ -227,11 +229,7 @@ class SqlReader:
     def _text_row(self, name: str, space: str) -> str:
         """Name the row with the text of a version: a row carries the last version it had."""
         memory_id, version = parse_text_id(name)
-        return (
-            name
-            if version is None
-            else versions.row_of(self._connection, memory_id, space, version)
-        )
+        return name if version is None else row_of(self._connection, memory_id, space, version)
 
     def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
         """Give the numbers of tokens in texts of memories, as counted when they were saved."""
@@ -275,7 +273,7 @@ class SqlReader:
 
     def history(self, memory_id: str, space: str) -> list[HistoryEntry]:
         """List the events of a memory's life, oldest first; an unknown memory has none."""
-        return versions.history(self._connection, memory_id, space)
+        return read_history(self._connection, memory_id, space)
 
     def sessions(
         self, space: str, agent_id: str | None, limit: int, offset: int
