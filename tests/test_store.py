@@ -1041,7 +1041,7 @@ def test_doctor_names_missing_vectors_and_makes_them_when_told_to_fix(
     store.save("text")
     watched.down = False
     [finding] = [each for each in store.doctor() if not each.ok]
-    assert (finding.check, finding.hint) == ("vectors complete", "run: byheart doctor --fix")
+    assert (finding.check, finding.hint) == ("vectors complete", "run: store.doctor(fix=True)")
     assert all(finding.ok for finding in store.doctor(fix=True))
     assert store.search("text").degraded is None
 

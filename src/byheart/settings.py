@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import platformdirs
 
-from byheart.errors import SettingsError
+from byheart.errors import Do, Hint, SettingsError
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import FILE_MODE, make_private_folder
 
@@ -361,13 +360,13 @@ class Settings:
         get_args(RedactSecrets),
     )
     hook_timeout_seconds: float = _number(
-        2.0, "How long `byheart hook` may keep an agent waiting for an answer.", 0, 600, float
+        2.0, "How long a hook may keep an agent waiting for an answer.", 0, 600, float
     )
     hook_capture_seconds: float = _number(
         10.0, "How long it may take where there is nothing to wait for.", 0, 600, float
     )
     hook_max_tokens: int = _number(
-        1_000, "How much `byheart hook` puts into a prompt, in tokens; 0 means nothing.", 0, 100_000
+        1_000, "How much a hook puts into a prompt, in tokens; 0 means nothing.", 0, 100_000
     )
     hook_min_similarity: float = _number(
         0.3,
@@ -377,7 +376,7 @@ class Settings:
         1,
         float,
     )
-    collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
+    collect_stats: bool = _flag(True, "Whether queries and saves are counted for the statistics.")
     slow_query_ms: float = _number(
         500.0, "A query that takes longer counts as slow, in milliseconds.", 0, 3_600_000, float
     )
@@ -388,7 +387,7 @@ class Settings:
         60.0, "A server that nobody asks anything lets go of the model after this.", 1, 10**9, float
     )
     # Not `host` and `port`, because Kubernetes sets BYHEART_PORT for a service named byheart.
-    serve_host: str = _text("127.0.0.1", "The address that `byheart serve` listens on.")
+    serve_host: str = _text("127.0.0.1", "The address that the server listens on.")
     serve_port: int = _number(8765, "The port that it listens on; 0 means any free one.", 0, 65535)
     allowed_hosts: tuple[str, ...] = _names(
         "Names under which the server may be asked, besides those of this machine; `*` means any.",
@@ -678,7 +677,8 @@ def require_known(key: str, source: str) -> None:
     if key in _RULES:
         return
     nearest = _nearest(key)
-    hint = f"did you mean {nearest}?" if nearest else "'byheart config list' shows every setting"
+    every = Hint("see every setting with: ", Do("config list"))
+    hint = f"did you mean {nearest}?" if nearest else every
     raise SettingsError(f"there is no setting {key!r} ({source})", hint)
 
 
@@ -688,7 +688,7 @@ def _how_to_drop(key: str, value: object) -> str:
     meant = f"did you mean {nearest}? " if nearest else ""
     if isinstance(value, dict):
         return f"{meant}take the table {key} out of the file"
-    return f"{meant}take it out with: byheart config unset {shlex.quote(key)}"
+    return Hint(f"{meant}take it out with: ", Do("config unset", key))
 
 
 def _nearest(key: str) -> str:

@@ -21,13 +21,17 @@ from byheart.conversation.turns import Recorder, check_logged, check_turn
 from byheart.embedding.reembedding import Reembedder
 from byheart.embedding.vectorizer import Asked, Reopen, Vectorizer
 from byheart.errors import (
+    Do,
     EmbedderUnavailable,
     EmbeddingError,
+    Hint,
     InvalidInput,
     NotFound,
+    Placeholder,
     StoreDamaged,
     StoreError,
     StoreFull,
+    join_hints,
 )
 from byheart.memory.batches import Batcher, Progress
 from byheart.memory.forgetting import Forgetter
@@ -728,7 +732,7 @@ class MemoryStore:
         elapsed_ms = (time.perf_counter() - started) * 1000
         self._observer.searched(question.where.space, "recall", question.query, elapsed_ms)
         degraded = self._degraded(asked.degraded, question.mode, state)
-        remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+        remark = join_hints("; ", (asked.remark, answer.remark))
         return replace(answer, degraded=degraded, remark=remark)
 
     @contextlib.contextmanager
@@ -749,7 +753,7 @@ class MemoryStore:
         if not text and granularity != "coarse":
             raise InvalidInput(
                 "the query is empty",
-                "ask for something, or list memories with granularity=coarse or byheart list",
+                Hint("ask for something, or list memories with: ", Do("list")),
             )
         return SearchRequest(
             query=text,
@@ -821,7 +825,7 @@ class MemoryStore:
         if forgotten_at is not None:
             raise NotFound(
                 f"{current} was forgotten on {forgotten_at:%Y-%m-%d}",
-                f"bring it back with: byheart restore {current}",
+                Hint("bring it back with: ", Do("restore", current)),
             )
         if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
             raise _not_found(name)
@@ -873,7 +877,8 @@ class MemoryStore:
             located = locate(reader, name, self._space(space))
             if located is None and "#" not in name and ":" in name:
                 raise NotFound(
-                    f"no file {name} is in this space", "look with: byheart list --kind file"
+                    f"no file {name} is in this space",
+                    Hint("look with: ", Do("list", kind="file")),
                 )
             if located is not None:
                 memory_id = located.memory_id
@@ -1288,7 +1293,7 @@ class MemoryStore:
         """Name the reason why an answer may be incomplete, if there is one."""
         read_only = None if self._storage.writable else "the store can only be read"
         reasons = (self._storage.trouble(), read_only, unavailable or _incomplete(mode, state))
-        return "; ".join(filter(None, reasons)) or None
+        return join_hints("; ", reasons)
 
     def stats(self, space: Text = None, reset: bool = False) -> Stats:
         """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""
@@ -1418,9 +1423,10 @@ def _raw_mode(mode: object) -> Mode:
 def _incomplete(mode: Mode, state: IndexState) -> str | None:
     if mode == "fts" or not state.pending_vectors:
         return None
-    return (
+    return Hint(
         f"{state.pending_vectors:,} of {state.chunks:,} chunks have no vectors yet: "
-        "make them with: byheart doctor --fix"
+        "make them with: ",
+        Do("doctor", fix=True),
     )
 
 
@@ -1433,4 +1439,5 @@ def _damaged(name: str) -> StoreDamaged:
 
 
 def _not_found(name: str) -> NotFound:
-    return NotFound(f"there is no {name} in this space", "look for it with: byheart search QUERY")
+    hint = Hint("look for it with: ", Do("search", Placeholder("QUERY")))
+    return NotFound(f"there is no {name} in this space", hint)

@@ -426,7 +426,7 @@ def test_an_empty_root_removes_nothing_unless_told_to(store: MemoryStore, root: 
     root.mkdir()
     report = store.index(root)
     assert report.files_removed == 0
-    assert "--prune" in report.errors[0].reason
+    assert "prune=True" in report.errors[0].reason
     assert found(store, "turbine") == ["setup.md"]
     assert store.index(root, prune=True).files_removed == 3
     assert found(store, "turbine") == []

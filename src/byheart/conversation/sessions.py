@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 
 from byheart.contracts import DedupKey, Reader, Storage
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import (
     Filter,
@@ -152,7 +152,7 @@ def _named(
         if memory is None or memory.replaced_at is not None:
             raise NotFound(
                 f"there is no memory {memory_id} in this space; nothing was promoted",
-                "look for it with: byheart list",
+                Hint("look for it with: ", Do("list")),
             )
         if memory.session_id is None:
             raise InvalidInput(f"{memory_id} is global already", "name memories of a session")
@@ -164,7 +164,7 @@ def _named(
         if memory.expires_at is not None and memory.expires_at <= clock.now():
             raise InvalidInput(
                 f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",
-                f"keep it first: byheart update {memory_id} --clear ttl-days",
+                Hint("keep it first: ", Do("update", memory_id, ttl_days=None)),
             )
         if session_id is not None and memory.session_id != session_id:
             raise InvalidInput(

@@ -25,7 +25,7 @@ from byheart.embedding.vectorizer import (
     passages,
     previous_text,
 )
-from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
+from byheart.errors import Conflict, Do, Hint, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
@@ -123,8 +123,10 @@ def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict
     return Conflict(
         f"{item}client_id {turn.client_id!r} was logged before with another text, "
         f"as {held.memory_id}, which stays as it is",
-        "give each turn a client_id of its own, or change the text with: "
-        f"byheart update {held.memory_id}",
+        Hint(
+            "give each turn a client_id of its own, or change the text with: ",
+            Do("update", held.memory_id),
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
-from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
+from byheart.errors import Do, Hint, InvalidInput, NotFound, StoreDamaged, VersionConflict
 from byheart.memory.saving import (
     Saver,
     SaveRequest,
@@ -99,10 +99,12 @@ class Changer:
         if forgotten_at is not None:
             raise NotFound(
                 f"{memory_id} was forgotten on {forgotten_at:%Y-%m-%d}",
-                f"bring it back with: byheart restore {memory_id}",
+                Hint("bring it back with: ", Do("restore", memory_id)),
             )
         if memory is None:
-            raise NotFound(f"there is no {memory_id} in this space", "look with: byheart list")
+            raise NotFound(
+                f"there is no {memory_id} in this space", Hint("look with: ", Do("list"))
+            )
         if memory.replaced_at is not None:
             raise InvalidInput(
                 f"{memory_id} is an earlier text and cannot be changed",

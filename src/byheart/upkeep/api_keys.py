@@ -8,7 +8,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from byheart.contracts import Tokens
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.model import ACCESSES, CreatedToken, Token
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
@@ -54,7 +54,7 @@ class Doorkeeper:
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
-                f"there is no token {shown}", "see which there are with: byheart token list"
+                f"there is no API key {shown}", Hint("see which there are with: ", Do("tokens"))
             )
         return token
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from byheart.contracts import Double, Storage
+from byheart.errors import Do, Hint
 from byheart.language import distinct_words as particulars
 from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
 
@@ -34,8 +35,10 @@ def dedupe(
         left_out=left_out,
         threshold=threshold,
         applied=apply,
-        degraded=f"{pending:,} chunks have no vectors yet and were not compared: "
-        "make them with: byheart doctor --fix"
+        degraded=Hint(
+            f"{pending:,} chunks have no vectors yet and were not compared: make them with: ",
+            Do("doctor", fix=True),
+        )
         if pending
         else None,
     )

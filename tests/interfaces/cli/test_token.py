@@ -77,10 +77,13 @@ def test_what_goes_wrong_is_said_with_a_hint(run: Run) -> None:
     run("token", "create", "laptop")
     again = run("token", "create", "laptop")
     assert (again.code, again.out) == (1, "")
-    assert "hint: choose another name, or take that one out first" in again.err
+    assert (
+        "hint: choose another name, or revoke that one first: byheart token revoke laptop"
+        in again.err
+    )
     unknown = run("token", "revoke", "nobody")
     assert (unknown.code, unknown.out) == (1, "")
-    assert "there is no token 'nobody'" in unknown.err
+    assert "there is no API key 'nobody'" in unknown.err
     assert "hint: see which there are with: byheart token list" in unknown.err
     assert run("token", "create", "x", "--access", "admin").code == 2
     assert run("token", "create", "x", "--ttl-days", "-1").code == 2

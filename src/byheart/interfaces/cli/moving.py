@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import byheart
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import InvalidInput
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -46,25 +47,8 @@ _COUNTABLE = re.compile(
     r"\b(?:attachment|branch|document|file|image|line|message|note|observation|output|part|record"
     r"|repetition|sidechain)(?=$| of | without )"
 )
-# The Python spelling → the command-line spelling.
-_SPELLINGS = {
-    "on_error='skip'": "--on-error skip",
-    "overwrite=True": "--overwrite",
-    "force=True": "--force",
-}
 
 overwrite = flag("--overwrite", is_flag=True, help="Replace what is there.")
-
-
-@contextmanager
-def _spelled() -> Iterator[None]:
-    """Replace Python parameters in hints by command-line options."""
-    try:
-        yield
-    except ByheartError as error:
-        for python, typed in _SPELLINGS.items():
-            error.hint = error.hint.replace(python, typed)
-        raise
 
 
 @click.command(
@@ -100,7 +84,7 @@ def export_command(invocation: Invocation, /, path_or_file: str | None, **given:
         raise click.UsageError("name a PATH: stdout is taken by what is exported")
     if path_or_file is None and sys.stdout.isatty():
         raise click.UsageError("name a PATH, or write to the terminal with: byheart export -")
-    with _spelled(), open_store(invocation) as store, Bar("exporting") as bar:
+    with open_store(invocation) as store, Bar("exporting") as bar:
 
         def show(progress: TransferProgress) -> None:
             bar.show(progress.done, progress.total, count(progress.memories, "memory"))
@@ -163,7 +147,7 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
     if path_or_file != "-" and not check_path("path", path_or_file).exists():
         # Checked before a store is created for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
-    with _spelled(), _open(invocation, given) as store, Bar("importing") as bar:
+    with _open(invocation, given) as store, Bar("importing") as bar:
 
         def show(progress: TransferProgress) -> None:
             note = count(progress.memories, "memory")
@@ -246,7 +230,7 @@ def _show(invocation: Invocation, imported: Imported) -> None:
     if len(imported.skipped) > _SHOWN_SKIPPED:
         warn(invocation, f"and {len(imported.skipped) - _SHOWN_SKIPPED:,} more: see --json")
     if imported.pending_vectors:
-        because = f" ({imported.degraded})" if imported.degraded else ""
+        because = f" ({for_terminal(imported.degraded)})" if imported.degraded else ""
         waiting = count(imported.pending_vectors, "chunk")
         warn(
             invocation,
@@ -268,7 +252,7 @@ def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
 
     The copy is a store like any other: look at it with --db PATH, or put it in the store's place.
     """
-    with _spelled(), open_store(invocation) as store:
+    with open_store(invocation) as store:
         backup = store.backup(path, overwrite=overwrite)
     if invocation.json:
         print_json(backup)

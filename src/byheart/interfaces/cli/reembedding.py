@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import get_missing_model
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -76,5 +77,5 @@ def _show(done: Reembedding) -> None:
     if done.made or done.reused:
         known = f", {done.reused:,} were known" if done.reused else ""
         screen.line(f"embedded {count(done.made, 'text')} of {count(done.chunks, 'chunk')}{known}")
-    for sentence in done.message.split("; "):
+    for sentence in for_terminal(done.message).split("; "):
         screen.line(sentence)

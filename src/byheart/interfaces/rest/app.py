@@ -22,6 +22,7 @@ from byheart.interfaces.rest.docs_page import PAGE_POLICY, render_page
 from byheart.interfaces.rest.endpoints import Desk, write_json
 from byheart.interfaces.rest.files import FilesFolder
 from byheart.interfaces.rest.guard import AddressGuard, TokenGuard
+from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.journal import REQUEST_ID, Journal
 from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
 from byheart.interfaces.rest.openapi import describe_api
@@ -87,7 +88,7 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         # The reason may contain counts of the space: only keys that see the whole space get it.
         tell = grant is not None and grant.space == store.space and grant.session_id is None
         answer, status = await watch.look(tell=tell)
-        return _json(to_wire(answer), status)
+        return _json(to_wire(answer, spell_request), status)
 
     async def figures(request: Request) -> Response:
         grant: Grant = request.state.grant

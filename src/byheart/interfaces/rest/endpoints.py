@@ -24,6 +24,7 @@ from byheart.interfaces.operations import (
 )
 from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
+from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.store import MemoryStore
@@ -94,7 +95,7 @@ class Desk:
             return self._keep(entry, given, grant)
         if operation is WRITE_TO_FILE:
             return Outcome(write_json(self._write_file(given, grant)))
-        answer = perform(self._store, operation, given, grant)
+        answer = perform(self._store, operation, given, grant, spell_request)
         if operation.name == "search":
             # An alias that callers know from other systems, as `source` is an alias of `mode`.
             answer["count"] = answer["total_results"]
@@ -108,9 +109,11 @@ class Desk:
                     "items stand alone",
                     'send {"items": [{"content": …}, …]}, each with its own fields',
                 )
-            saved = perform_many(self._store, entry.operation, given["items"], grant, of_all)
+            saved = perform_many(
+                self._store, entry.operation, given["items"], grant, of_all, spell_request
+            )
             return Outcome(write_json(saved))
-        saved = perform(self._store, entry.operation, given, grant)
+        saved = perform(self._store, entry.operation, given, grant, spell_request)
         if saved["status"] != "created":
             return Outcome(write_json(saved))
         place = f"/memories/{quote(saved['memory_id'], safe='')}"

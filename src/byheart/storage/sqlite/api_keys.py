@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hmac
-import shlex
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 import apsw
 
-from byheart.errors import Conflict
+from byheart.errors import Conflict, Do, Hint
 from byheart.model import Token
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sqlite.database import Database
@@ -101,7 +100,6 @@ def _micros(moment: datetime | None) -> int | None:
 def _taken(token: Token, expires_at: int | None) -> Conflict:
     expired = expires_at is not None and expires_at <= to_micros(token.created_at)
     return Conflict(
-        f"there is a token named {token.name!r} already" + (", which has expired" * expired),
-        "choose another name, or take that one out first: "
-        f"byheart token revoke {shlex.quote(token.name)}",
+        f"there is an API key named {token.name!r} already" + (", which has expired" * expired),
+        Hint("choose another name, or revoke that one first: ", Do("revoke_token", token.name)),
     )

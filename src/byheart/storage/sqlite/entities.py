@@ -7,13 +7,12 @@ under any spelling refer to the same entity. No function here crosses the space 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
-from byheart.errors import Conflict, NotFound
+from byheart.errors import Conflict, Do, Hint, NotFound
 from byheart.model import Entity, Filter
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sqlite.filters import where_clause
@@ -63,8 +62,7 @@ def rename(connection: apsw.Connection, name: str, new_name: str, space: str) ->
     if other is not None and other.entity_no != entity.entity_no:
         raise Conflict(
             f"{new_name} is another entity already; nothing was changed",
-            "make one of the two: "
-            + shlex.join(["byheart", "entities", "merge", name, "--into", new_name]),
+            Hint("make one of the two: ", Do("merge_entities", name, into=new_name)),
         )
     _set_name(connection, entity, new_name, space)
     return _describe(connection, entity.entity_no, space)
@@ -133,7 +131,7 @@ def _require(connection: apsw.Connection, name: str, space: str) -> _Named:
     entity = _find(connection, name, space)
     if entity is None:
         raise NotFound(
-            f"there is no entity {name} in this space", "look for it with: byheart entities"
+            f"there is no entity {name} in this space", Hint("look for it with: ", Do("entities"))
         )
     return entity
 

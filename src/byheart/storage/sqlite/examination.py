@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
+from byheart.errors import Do, Hint, join_hints
 from byheart.index import file
 from byheart.index.index import Index
 from byheart.model import Finding
@@ -21,7 +22,8 @@ from byheart.storage.sqlite.file_examination import Checked, disk_space, examine
 from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
-_FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
+_FIX = Hint("run: ", Do("doctor", fix=True))
+_REBUILD = Hint("run: ", Do("doctor", rebuild=True))
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
 _KEYWORDS = "chunk_words"
@@ -125,7 +127,9 @@ def inspect(database: Database, index: Index) -> list[Finding]:
                 _index_file(connection, index),
             ]
         except (apsw.CorruptError, ValueError) as error:
-            return [Finding(_FILE, False, f"it cannot be read: {error}", "run: byheart doctor")]
+            return [
+                Finding(_FILE, False, f"it cannot be read: {error}", Hint("run: ", Do("doctor")))
+            ]
     return [each.finding for each in checked]
 
 
@@ -170,7 +174,7 @@ def _contents(
 def _unswept(connection: apsw.Connection) -> Checked:
     """Check whether an erasure is unfinished after its rows were removed."""
     left = erasing.is_unswept(connection)
-    message = "a forget --hard did not finish: its words may still stand in the store's files"
+    message = "an erasure did not finish: its words may still be in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
     return Checked(finding, erasing.sweep if left else None)
 
@@ -363,7 +367,7 @@ def _earlier_texts(connection: apsw.Connection) -> Checked:
     if not lost:
         return Checked(Finding(name, True, "in order"))
     message = f"{len(lost):,} earlier texts belong to memories that are gone"
-    return Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
+    return Checked(Finding(name, False, message, Hint("read one with: ", Do("get", lost[0][0]))))
 
 
 def _superseded(connection: apsw.Connection) -> Checked:
@@ -377,14 +381,18 @@ def _superseded(connection: apsw.Connection) -> Checked:
     if not rows:
         return Checked(Finding(name, True, "in order"))
     message = f"{len(rows):,} rank below memories that superseded them and are gone or forgotten"
-    hint = f"if one holds again: byheart supersede {rows[0][0]} --undo"
+    hint = Hint("to make one valid again: ", Do("supersede", rows[0][0]))
     return Checked(Finding(name, True, message, hint))
 
 
 def _other_models(connection: apsw.Connection) -> Checked:
     name = "vectors of other models"
-    roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
-    roles["next_model"] = "is being switched to; go on with: byheart reembed"
+    roles = {
+        "previous_model": Hint(
+            ", which the store can go back to with: ", Do("reembed", rollback=True)
+        ),
+        "next_model": Hint(", which the store is being switched to; go on with: ", Do("reembed")),
+    }
     # The index covers this query, so that SQLite need not read the large rows.
     rows: list[Any] = connection.execute(
         "SELECT name, n, n * 4 * dimensions, "
@@ -395,12 +403,15 @@ def _other_models(connection: apsw.Connection) -> Checked:
     ).fetchall()
     if not rows:
         return Checked(Finding(name, True, "in order"))
-    said = "; ".join(
-        f"{count:,} ({size / 1e6:.1f} MB) of {model}"
-        + (f", which the store {roles[role]}" if role else ", which is not used")
-        for model, count, size, role in rows
+    said = join_hints(
+        "; ",
+        (
+            f"{count:,} ({size / 1e6:.1f} MB) of {model}" + roles.get(role, ", which is not used")
+            for model, count, size, role in rows
+        ),
     )
-    return Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
+    hint = Hint("drop them with: ", Do("doctor", optimize=True))
+    return Checked(Finding(name, True, said or "", hint))
 
 
 def _expired(connection: apsw.Connection) -> Checked:
@@ -413,10 +424,12 @@ def _expired(connection: apsw.Connection) -> Checked:
     if not count:
         return Checked(Finding(name, True, "in order"))
     message = (
-        f"{count:,} have run out, the first on {from_micros(first):%Y-%m-%d}; they are found no "
+        f"{count:,} have expired, the first on {from_micros(first):%Y-%m-%d}; they are found no "
         "longer, and saves erase them little by little (setting prune_after_days)"
     )
-    return Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
+    return Checked(
+        Finding(name, True, message, Hint("count what would go: ", Do("cleanup", dry_run=True)))
+    )
 
 
 def _forgotten(connection: apsw.Connection) -> Checked:
@@ -427,7 +440,9 @@ def _forgotten(connection: apsw.Connection) -> Checked:
     if not count:
         return Checked(Finding(name, True, "in order"))
     message = f"{count:,} are hidden and can be restored"
-    return Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
+    return Checked(
+        Finding(name, True, message, Hint("see them with: ", Do("list", forgotten=True)))
+    )
 
 
 # --- Derived data -----------------------------------------------------------------------------

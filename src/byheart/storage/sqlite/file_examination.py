@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from byheart.errors import StoreError
+from byheart.errors import Do, Hint, StoreError
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.storage.sqlite import files, mending
@@ -16,7 +16,7 @@ from byheart.system.private_files import is_exposed
 _LEAST_FREE_BYTES = 200_000_000
 _LARGE_LOG_BYTES = 64 * 1024 * 1024
 _STALE_BACKUP_SECONDS = 30 * 24 * 3600
-_FIX = "run: byheart doctor --fix"
+_FIX = Hint("run: ", Do("doctor", fix=True))
 
 
 class Checked(NamedTuple):
@@ -42,9 +42,10 @@ def _last_changes(database: Database) -> Checked:
     name, trouble = "last changes", database.change_mark.trouble()
     if trouble is None:
         return Checked(Finding(name, True, "in order"))
-    hint = (
-        "if an older copy was put in its place on purpose, accept it with: byheart doctor --fix; "
-        "otherwise stop all programs that use the store and put a backup in its place"
+    hint = Hint(
+        "if an older copy was put in its place on purpose, accept it with: ",
+        Do("doctor", fix=True),
+        "; otherwise stop all programs that use the store and put a backup in its place",
     )
     return Checked(Finding(name, False, trouble, hint), mending.accept_present_state)
 
@@ -54,7 +55,7 @@ def _write_access(database: Database) -> Checked:
     if database.writable:
         return Checked(Finding(name, True, "in order"))
     message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
-    hint = "give yourself write access to the file and its folder, or choose another --db"
+    hint = "give yourself write access to the file and its folder, or choose another db_path"
     return Checked(Finding(name, False, message, hint))
 
 
@@ -78,7 +79,9 @@ def disk_space(database: Database) -> Checked:
         return Checked(Finding(name, False, message, hint))
     if free < needed:
         message += f"; compacting the store needs {needed / 1e9:.1f} GB"
-        return Checked(Finding(name, True, message, "free some before: byheart doctor --optimize"))
+        return Checked(
+            Finding(name, True, message, Hint("free some before: ", Do("doctor", optimize=True)))
+        )
     return Checked(Finding(name, True, message))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from byheart.contracts import EmbedderSpec, Model, PendingChunk, Window
-from byheart.errors import Conflict
+from byheart.errors import Conflict, Do, Hint
 from byheart.storage.sqlite import writing
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
@@ -197,7 +197,7 @@ def _refuse_other_dimensions(connection: apsw.Connection, model: Model) -> None:
         raise Conflict(
             f"the store holds vectors of {row[1]} dimensions under the name {model.name}, and "
             f"this one makes {model.dimensions}: the name must tell them apart",
-            "if they are not in use, drop them with: byheart doctor --optimize",
+            Hint("if they are not in use, drop them with: ", Do("doctor", optimize=True)),
         )
     connection.execute(
         "UPDATE models SET dimensions = ? WHERE model_no = ?", (model.dimensions, row[0])

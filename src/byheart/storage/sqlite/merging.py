@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from byheart.errors import Conflict
+from byheart.errors import Conflict, Do, Hint
 from byheart.model import Memory, Merged
 from byheart.model.times import now_micros
 from byheart.storage.sqlite import versions, writing
@@ -27,7 +27,10 @@ def merge(
     if kept.superseded_by is not None:
         raise Conflict(
             f"{keep} was superseded by {kept.superseded_by}; nothing was merged",
-            f"keep the one that holds now, or say first: byheart supersede {keep} --undo",
+            Hint(
+                "keep the memory that is valid now, or make this one valid again: ",
+                Do("supersede", keep),
+            ),
         )
     memories = [kept, *(_live(connection, other, space)[1] for other in others)]
     tags = tuple(dict.fromkeys(tag for each in memories for tag in each.tags))

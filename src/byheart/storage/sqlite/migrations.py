@@ -96,7 +96,7 @@ def _refuse_foreign(
     if tables and connection.execute("PRAGMA application_id").get != APPLICATION_ID:
         raise StoreDamaged(
             f"{database.path} is an SQLite database, but not a Byheart store",
-            "choose another file with --db PATH; this one was left as it is",
+            "choose another file (setting db_path); this one was left as it is",
         )
     if current > latest:
         raise StoreTooNew(

@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from byheart.contracts import DedupKey, Model, Revision, key_of
-from byheart.errors import Conflict, NotFound, VersionConflict
+from byheart.errors import Conflict, Do, Hint, NotFound, VersionConflict
 from byheart.model import HistoryEntry, Memory, SaveResult, text_id, to_wire
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sqlite import turn_order, writing
@@ -47,7 +47,7 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
         raise VersionConflict(
             f"{memory.memory_id} has version {version} by now, not {revision.expected_version}: "
             "somebody else changed it; nothing was written",
-            f"look at it with: byheart get {memory.memory_id}, and change it again",
+            Hint("read it with: ", Do("get", memory.memory_id), ", and change it again"),
         )
     _refuse_double(connection, revision, memory_no)
     if revision.text is not None:
@@ -86,8 +86,10 @@ def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: i
     else:
         raise Conflict(
             f"{other[1]} already holds this text in the same session and kind; nothing was written",
-            f"forget one of the two, or say which holds: byheart supersede {memory.memory_id} "
-            f"{other[1]}",
+            Hint(
+                "forget one of the two, or say which is valid: ",
+                Do("supersede", memory.memory_id, other[1]),
+            ),
         )
 
 
@@ -209,7 +211,7 @@ def _refuse_circle(connection: apsw.Connection, old: str, new: str, space: str) 
         if at == old:
             raise Conflict(
                 f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
-                f"say first that it holds again: byheart supersede {new} --undo",
+                Hint("first make it valid again: ", Do("supersede", new)),
             )
         seen.add(at)
         at = connection.execute(
@@ -254,7 +256,7 @@ def restore(connection: apsw.Connection, memory_id: str, space: str, who: str) -
     if other is not None and other[0] != rows[0]:
         raise Conflict(
             f"the same text was saved again as {other[1]}; nothing was changed",
-            f"use that one, or forget it first: byheart forget {other[1]}",
+            Hint("use that one, or forget it first: ", Do("forget", other[1])),
         )
     _set_forgotten(connection, rows, None)
     record(connection, rows[0], "restore", now_micros(), who)
@@ -410,8 +412,10 @@ def missing(connection: apsw.Connection, memory_id: str, space: str) -> NotFound
         "SELECT forgotten_at FROM memories WHERE memory_id = ? AND space = ?", (memory_id, space)
     ).get
     if hidden is None:
-        return NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
+        return NotFound(
+            f"there is no {memory_id} in this space", Hint("look for it with: ", Do("list"))
+        )
     return NotFound(
         f"{memory_id} was forgotten on {from_micros(hidden):%Y-%m-%d}",
-        f"bring it back with: byheart restore {memory_id}",
+        Hint("bring it back with: ", Do("restore", memory_id)),
     )
