@@ -42,12 +42,13 @@ from byheart.model import (
     FUSIONS,
     GRANULARITIES,
     MODES,
+    ApiKey,
     Backup,
     Bench,
     ChunkHit,
     ChunkWindow,
     ContextAnswer,
-    CreatedToken,
+    CreatedApiKey,
     Dedupe,
     Entity,
     EntityPage,
@@ -76,7 +77,6 @@ from byheart.model import (
     SessionSummary,
     Stats,
     Status,
-    Token,
     Transcript,
     TransferProgress,
     Workspace,
@@ -92,7 +92,7 @@ from byheart.settings import Settings
 from byheart.system import clock
 from byheart.transfer.documents import write_document
 from byheart.upkeep import doctor, duplicates
-from byheart.upkeep.api_keys import Doorkeeper
+from byheart.upkeep.api_keys import ApiKeyManager
 from byheart.upkeep.usage_stats import Observer
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class MemoryStore:
         self._forgetter = Forgetter(
             storage, self._find_again, self._observer.clear_queries, settings.space
         )
-        self._doorkeeper = Doorkeeper(storage.tokens)
+        self._api_keys = ApiKeyManager(storage.api_keys)
         self._watches: dict[threading.Event, threading.Event] = {}
         self.space = settings.space
 
@@ -1259,22 +1259,22 @@ class MemoryStore:
         session_id: Text = None,
         ttl_days: float | None = None,
         space: Text = None,
-    ) -> CreatedToken:
+    ) -> CreatedApiKey:
         """Create an API key for network access to one space; its secret is shown only this once."""
-        return self._doorkeeper.create(name, access, self._space(space), session_id, ttl_days)
+        return self._api_keys.create(name, access, self._space(space), session_id, ttl_days)
 
-    def tokens(self, space: Text = None) -> tuple[Token, ...]:
+    def tokens(self, space: Text = None) -> tuple[ApiKey, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
-        return tuple(self._storage.tokens.list(chosen))
+        return tuple(self._storage.api_keys.list(chosen))
 
-    def revoke_token(self, token: str) -> Token:
+    def revoke_token(self, token: str) -> ApiKey:
         """Revoke an API key by its id, name or secret; every process refuses it from now on."""
-        return self._doorkeeper.revoke(token)
+        return self._api_keys.revoke(token)
 
-    def check_token(self, secret: str) -> Token | None:
+    def check_token(self, secret: str) -> ApiKey | None:
         """Find the API key of a secret; give `None` if it is unknown, revoked or expired."""
-        return self._doorkeeper.check(secret)
+        return self._api_keys.check(secret)
 
     # --- Upkeep -------------------------------------------------------------------------------
 

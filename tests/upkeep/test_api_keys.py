@@ -1,4 +1,4 @@
-"""Tokens: who may come in over the network, and who may not any more."""
+"""API keys: who may come in over the network, and who may not any more."""
 
 from __future__ import annotations
 
@@ -359,4 +359,4 @@ def test_a_store_of_before_gets_room_for_tokens(open_store: OpenStore, path: Pat
 
 
 def test_the_nouns_are_in_the_model() -> None:
-    assert {"Token", "CreatedToken"} <= set(byheart.model.__all__)
+    assert {"ApiKey", "CreatedApiKey"} <= set(byheart.model.__all__)

@@ -55,7 +55,7 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Generations, Storage, Tokens
+from byheart.contracts.storage import ApiKeys, Bookmarks, Generations, Storage
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -69,6 +69,7 @@ __all__ = [
     "MOST_TERMS",
     "ActiveModel",
     "AlikeFile",
+    "ApiKeys",
     "Background",
     "Bookmarks",
     "Candidate",
@@ -116,7 +117,6 @@ __all__ = [
     "StoredText",
     "Tally",
     "TokenCounter",
-    "Tokens",
     "TombstoneRecord",
     "Unloadable",
     "Vectors",

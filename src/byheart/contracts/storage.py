@@ -23,7 +23,7 @@ from byheart.contracts.records import (
     Window,
 )
 from byheart.contracts.workspaces import Workspaces
-from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResult, Status, Token
+from byheart.model import ApiKey, Entity, Finding, Inventory, Merged, Removal, SaveResult, Status
 
 
 class Generations(Protocol):
@@ -76,18 +76,18 @@ class Generations(Protocol):
         ...
 
 
-class Tokens(Protocol):
+class ApiKeys(Protocol):
     """Keep API keys by the hash of their secrets; the secrets themselves are never stored."""
 
-    def add(self, token: Token, secret_hash: bytes) -> None:
+    def add(self, key: ApiKey, secret_hash: bytes) -> None:
         """Add an API key, unless its name is taken."""
         ...
 
-    def list(self, space: str | None) -> list[Token]:
+    def list(self, space: str | None) -> list[ApiKey]:
         """List the API keys of a space, or of all spaces, oldest first."""
         ...
 
-    def find(self, secret_hash: bytes) -> Token | None:
+    def find(self, secret_hash: bytes) -> ApiKey | None:
         """Find the API key whose secret has this hash; every process sees the same keys at once."""
         ...
 
@@ -135,7 +135,7 @@ class Storage(Protocol):
         ...
 
     @property
-    def tokens(self) -> Tokens:
+    def api_keys(self) -> ApiKeys:
         """Give access to the API keys."""
         ...
 

@@ -20,7 +20,7 @@ FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
 
 
 @dataclass(frozen=True, slots=True)
-class LegExplanation:
+class RetrieverExplanation:
     """Where one leg of the search placed a hit; a rank beyond the leg's first ones is not known."""
 
     rank: int | None
@@ -35,8 +35,8 @@ class Explanation:
 
     fusion: str
     final_score: float
-    fts: LegExplanation | None = None
-    vector: LegExplanation | None = None
+    fts: RetrieverExplanation | None = None
+    vector: RetrieverExplanation | None = None
     neighbours: float = 0.0
 
 

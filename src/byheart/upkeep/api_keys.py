@@ -7,9 +7,9 @@ import re
 import secrets
 from datetime import datetime, timedelta
 
-from byheart.contracts import Tokens
+from byheart.contracts import ApiKeys
 from byheart.errors import Do, Hint, InvalidInput, NotFound
-from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.model import ACCESSES, ApiKey, CreatedApiKey
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
 from byheart.system import clock
@@ -21,18 +21,18 @@ _SECRET = re.compile(rf"{SECRET_PREFIX}[A-Za-z0-9_-]{{43}}")  # 32 bytes as URL-
 _NOTED_EVERY = timedelta(minutes=1)
 
 
-class Doorkeeper:
+class ApiKeyManager:
     """Create and revoke API keys, and find the key that a secret belongs to."""
 
-    def __init__(self, tokens: Tokens) -> None:
-        self._tokens = tokens
+    def __init__(self, keys: ApiKeys) -> None:
+        self._keys = keys
 
     def create(
         self, name: object, access: object, space: str, session_id: object, ttl_days: object
-    ) -> CreatedToken:
+    ) -> CreatedApiKey:
         """Create an API key with a random secret."""
         now = clock.now()
-        token = Token(
+        key = ApiKey(
             token_id=new_token_id(),
             name=_check_name(name),
             access=check.check_choice("access", access, ACCESSES),
@@ -43,38 +43,38 @@ class Doorkeeper:
             last_used_at=None,
         )
         secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
-        self._tokens.add(token, _hash(secret))
-        return CreatedToken(token, secret)
+        self._keys.add(key, _hash(secret))
+        return CreatedApiKey(key, secret)
 
-    def revoke(self, named: object) -> Token:
+    def revoke(self, named: object) -> ApiKey:
         """Revoke an API key by its id, its name, or its secret."""
         text = check.check_label("token", named)
-        token = self._find(text)
-        if token is None or not self._tokens.remove(token.token_id):
+        key = self._find(text)
+        if key is None or not self._keys.remove(key.token_id):
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
                 f"there is no API key {shown}", Hint("see which there are with: ", Do("tokens"))
             )
-        return token
+        return key
 
-    def _find(self, text: str) -> Token | None:
+    def _find(self, text: str) -> ApiKey | None:
         if text.startswith(SECRET_PREFIX):
-            return self._tokens.find(_hash(text))
-        tokens = self._tokens.list(None)
+            return self._keys.find(_hash(text))
+        tokens = self._keys.list(None)
         return next((each for each in tokens if text in (each.token_id, each.name)), None)
 
-    def check(self, secret: object) -> Token | None:
+    def check(self, secret: object) -> ApiKey | None:
         """Find the API key of a secret; None if it is unknown, revoked or expired."""
         if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
             return None
-        token = self._tokens.find(_hash(secret))
+        key = self._keys.find(_hash(secret))
         now = clock.now()
-        if token is None or (token.expires_at is not None and token.expires_at <= now):
+        if key is None or (key.expires_at is not None and key.expires_at <= now):
             return None
-        if token.last_used_at is None or now - token.last_used_at >= _NOTED_EVERY:
-            self._tokens.note_use(token.token_id, now)
-        return token
+        if key.last_used_at is None or now - key.last_used_at >= _NOTED_EVERY:
+            self._keys.note_use(key.token_id, now)
+        return key
 
 
 def _check_name(name: object) -> str:

@@ -6,9 +6,7 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import reason, who
-from byheart.interfaces.cli.conversing import show_whole, unknown_session
-from byheart.interfaces.cli.forgetting import agreed, show_end, yes
+from byheart.interfaces.cli.forget import agreed, show_end, yes
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
 from byheart.interfaces.cli.screen import (
@@ -21,6 +19,8 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.turns import show_whole, unknown_session
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb, VerbGroup
 from byheart.model import Memory, Promoted, ResumedSession, SessionStats
 

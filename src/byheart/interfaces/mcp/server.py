@@ -43,23 +43,23 @@ class Run(Protocol):
 
 def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
     """Make a server for a store; `grant_of` returns what the caller of a request may do."""
-    door = _Door(store, grant_of, run)
+    handlers = _Handlers(store, grant_of, run)
     return Server(
         "byheart",
         version=version("byheart"),
         title="Byheart memory",
         instructions=INSTRUCTIONS,
-        on_list_tools=door.list_tools,
-        on_call_tool=door.call_tool,
-        on_list_resources=door.list_resources,
-        on_list_resource_templates=door.list_resource_templates,
-        on_read_resource=door.read_resource,
-        on_list_prompts=door.list_prompts,
-        on_get_prompt=door.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-class _Door:
+class _Handlers:
     """Answer each kind of request; the first request that needs the engine imports it."""
 
     def __init__(self, store: LazyStore, grant_of: GrantOf, run: Run) -> None:

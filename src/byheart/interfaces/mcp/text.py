@@ -103,8 +103,8 @@ def _explained(explanation: Wire | None) -> list[str]:
     """Name the rank of a hit in each retriever."""
     if explanation is None:
         return []
-    legs = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
-    return [f"{leg} {_place(found.get('rank'))}" for leg, found in legs.items() if found]
+    retrievers = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
+    return [f"{name} {_place(found.get('rank'))}" for name, found in retrievers.items() if found]
 
 
 def _place(rank: int | None) -> str:

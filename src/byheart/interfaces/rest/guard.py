@@ -82,7 +82,7 @@ class AddressGuard:
         )
 
 
-class TokenGuard:
+class ApiKeyGuard:
     """Admit requests with an API key, and put the key's grant into `scope["state"]["grant"]`.
 
     Requests without a valid key are counted by the address they come from.

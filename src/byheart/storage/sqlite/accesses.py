@@ -7,14 +7,16 @@ from collections.abc import Sequence
 from byheart.model.times import now_micros
 from byheart.storage.sqlite import versions
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sqlite.deferred_writes import DeferredWrites
 
 
 class Accesses:
     """Count accesses by space and memory, and record the time of the last one."""
 
     def __init__(self, database: Database) -> None:
-        self._notes = Notes[tuple[str, str], tuple[int, int]](database, versions.count_accesses)
+        self._notes = DeferredWrites[tuple[str, str], tuple[int, int]](
+            database, versions.count_accesses
+        )
         self.flush = self._notes.flush
 
     def count(self, memory_ids: Sequence[str], space: str) -> None:

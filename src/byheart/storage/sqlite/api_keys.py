@@ -10,60 +10,60 @@ from typing import Any
 import apsw
 
 from byheart.errors import Conflict, Do, Hint
-from byheart.model import Token
+from byheart.model import ApiKey
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sqlite.deferred_writes import DeferredWrites
 
-_TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
+_COLUMNS = "token_id, name, access, space, session_id, created_at, expires_at, last_used_at"
 _LOOKED_UP_BYTES = 8
 
 
-class SqliteTokens:
+class SqliteApiKeys:
     """Keep API keys by the hash of their secrets."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._uses = Notes[str, int](database, _note_uses)
+        self._uses = DeferredWrites[str, int](database, _note_uses)
         self.flush = self._uses.flush
 
-    def add(self, token: Token, secret_hash: bytes) -> None:
+    def add(self, key: ApiKey, secret_hash: bytes) -> None:
         """Add an API key, unless its name is taken."""
         with self._database.writing() as connection:
             taken: list[Any] = connection.execute(
-                "SELECT expires_at FROM tokens WHERE name = ?", (token.name,)
+                "SELECT expires_at FROM tokens WHERE name = ?", (key.name,)
             ).fetchall()
             if taken:
-                raise _taken(token, taken[0][0])
+                raise _taken(key, taken[0][0])
             connection.execute(
-                f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                f"INSERT INTO tokens (secret_hash, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     secret_hash,
-                    *(token.token_id, token.name, token.access, token.space, token.session_id),
-                    *map(_micros, (token.created_at, token.expires_at, token.last_used_at)),
+                    *(key.token_id, key.name, key.access, key.space, key.session_id),
+                    *map(_micros, (key.created_at, key.expires_at, key.last_used_at)),
                 ),
             )
 
-    def list(self, space: str | None) -> list[Token]:
+    def list(self, space: str | None) -> list[ApiKey]:
         """List the API keys of a space, or of all spaces, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(
-                f"SELECT {_TOKEN} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
+                f"SELECT {_COLUMNS} FROM tokens WHERE ?1 IS NULL OR space = ?1 "
                 "ORDER BY created_at, token_id",
                 (space,),
             ).fetchall()
-        return [_to_token(row) for row in rows]
+        return [_to_key(row) for row in rows]
 
-    def find(self, secret_hash: bytes) -> Token | None:
+    def find(self, secret_hash: bytes) -> ApiKey | None:
         """Find the API key whose secret has this hash."""
         with self._database.reading() as connection:
             rows: list[Any] = connection.execute(
-                f"SELECT secret_hash, {_TOKEN} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
+                f"SELECT secret_hash, {_COLUMNS} FROM tokens WHERE substr(secret_hash, 1, 8) = ?",
                 (secret_hash[:_LOOKED_UP_BYTES],),
             ).fetchall()
         for held, *row in rows:
             if hmac.compare_digest(held, secret_hash):
-                return _to_token(row)
+                return _to_key(row)
         return None
 
     def remove(self, token_id: str) -> bool:
@@ -84,9 +84,9 @@ def _note_uses(connection: apsw.Connection, uses: Mapping[str, int]) -> None:
     )
 
 
-def _to_token(row: Any) -> Token:
+def _to_key(row: Any) -> ApiKey:
     values: Any = [*row[:5], *map(_moment, row[5:])]
-    return Token(*values)
+    return ApiKey(*values)
 
 
 def _moment(micros: int | None) -> datetime | None:
@@ -97,9 +97,9 @@ def _micros(moment: datetime | None) -> int | None:
     return None if moment is None else to_micros(moment)
 
 
-def _taken(token: Token, expires_at: int | None) -> Conflict:
-    expired = expires_at is not None and expires_at <= to_micros(token.created_at)
+def _taken(key: ApiKey, expires_at: int | None) -> Conflict:
+    expired = expires_at is not None and expires_at <= to_micros(key.created_at)
     return Conflict(
-        f"there is an API key named {token.name!r} already" + (", which has expired" * expired),
-        Hint("choose another name, or revoke that one first: ", Do("revoke_token", token.name)),
+        f"there is an API key named {key.name!r} already" + (", which has expired" * expired),
+        Hint("choose another name, or revoke that one first: ", Do("revoke_token", key.name)),
     )

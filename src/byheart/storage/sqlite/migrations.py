@@ -14,7 +14,7 @@ from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
 from byheart.storage.sqlite import checksums
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.mending import rebuild_words
+from byheart.storage.sqlite.repairs import rebuild_words
 
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
 # The schema changes that need more than SQL, and the test whether a store needs the first.

@@ -32,7 +32,7 @@ from byheart.model import (
 from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
-from byheart.storage.sqlite import conversation, emissions, entities, sessions, versions
+from byheart.storage.sqlite import conversation, entities, sessions, shown_passages, versions
 from byheart.storage.sqlite.filters import where_clause
 from byheart.storage.sqlite.index_lookup import SqliteIndexLookup
 from byheart.storage.sqlite.index_source import SqliteIndexSource
@@ -270,12 +270,12 @@ class SqliteReader:
 
     def emitted(self, space: str, session_id: str) -> list[str]:
         """Give the texts that a session was lately given and still finds, latest first."""
-        return emissions.emitted(self._connection, space, session_id, self._now)
+        return shown_passages.emitted(self._connection, space, session_id, self._now)
 
     def given_since(self, space: str, session_id: str, since: datetime | None) -> frozenset[int]:
         """Name the chunks that were lately given to this very session, since a moment."""
         at = 0 if since is None else to_micros(since)
-        return emissions.given_since(self._connection, space, session_id, at)
+        return shown_passages.given_since(self._connection, space, session_id, at)
 
     def pinned(self, where: Filter) -> list[Memory]:
         """List the pinned memories, in the order in which they were pinned."""

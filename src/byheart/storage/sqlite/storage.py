@@ -34,23 +34,22 @@ from byheart.model import Entity, Finding, Inventory, Merged, Removal, SaveResul
 from byheart.storage.sqlite import (
     conversation,
     copying,
-    emissions,
+    doctor_checks,
     entities,
-    examination,
     files,
-    mending,
     merging,
     pruning,
+    repairs,
     sessions,
+    shown_passages,
     transfer,
     versions,
     writing,
 )
 from byheart.storage.sqlite.accesses import Accesses
-from byheart.storage.sqlite.api_keys import SqliteTokens
+from byheart.storage.sqlite.api_keys import SqliteApiKeys
 from byheart.storage.sqlite.bookmarks import SqliteBookmarks
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.emissions import Emissions
 from byheart.storage.sqlite.erasing import erase
 from byheart.storage.sqlite.generations import Generations, to_embed
 from byheart.storage.sqlite.index_source import SqliteIndexedDatabase, SqliteIndexSource
@@ -58,6 +57,7 @@ from byheart.storage.sqlite.ledger import SqliteLedger
 from byheart.storage.sqlite.migrations import migrate
 from byheart.storage.sqlite.reading import AheadOfSnapshot, SqliteReader
 from byheart.storage.sqlite.rows import CHUNK
+from byheart.storage.sqlite.shown_passages import ShownPassages
 from byheart.storage.sqlite.workspaces import SqliteWorkspaces
 
 _MOST_ATTEMPTS = 50
@@ -95,12 +95,12 @@ class SqliteStorage:
         index_path = path.with_name(path.name + "-index")
         self._index = Index(index_path, SqliteIndexedDatabase(self._database))
         self.generations = Generations(self._database)
-        self.tokens = SqliteTokens(self._database)
+        self.api_keys = SqliteApiKeys(self._database)
         self.workspaces = SqliteWorkspaces(self._database)
         self.bookmarks = SqliteBookmarks(self._database)
         self._accesses = Accesses(self._database)
         self._own_sessions: set[tuple[str, str]] = set()
-        self._emissions = Emissions(self._database)
+        self._emissions = ShownPassages(self._database)
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
@@ -192,7 +192,7 @@ class SqliteStorage:
     def forget_emitted(self, space: str, session_id: str) -> None:
         """Remove the record of passages that were given to a session."""
         with self._database.writing() as connection:
-            emissions.forget(connection, space, session_id)
+            shown_passages.forget(connection, space, session_id)
 
     def pin(self, memory_id: str, space: str, who: str, *, pinned: bool) -> None:
         """Pin a memory to the top of every prompt that may contain it, or remove the pin."""
@@ -373,19 +373,19 @@ class SqliteStorage:
 
     def inspect(self) -> list[Finding]:
         """Check the data that searches use, in little time; change nothing."""
-        return examination.inspect(self._database, self._index)
+        return doctor_checks.inspect(self._database, self._index)
 
     def examine(self, fix: bool = False) -> list[Finding]:
         """Check the store and all derived data; with `fix`, repair what can be derived."""
-        return examination.examine(self._database, self._index, self.schema_version, fix)
+        return doctor_checks.examine(self._database, self._index, self.schema_version, fix)
 
     def rebuild(self) -> None:
         """Rebuild all derived data from text, metadata and vectors."""
         with self._database.writing() as connection:
-            mending.rebuild_words(connection)
-            mending.drop_unused_entities(connection)
-            mending.rebuild_pending(connection)
-            mending.rebuild_indexes(connection)
+            repairs.rebuild_words(connection)
+            repairs.drop_unused_entities(connection)
+            repairs.rebuild_pending(connection)
+            repairs.rebuild_indexes(connection)
         self._index.discard()
         with self._attached():
             pass
@@ -415,7 +415,7 @@ class SqliteStorage:
         """Release files, connections and memory; leave an index file for the next process."""
         self._accesses.flush()
         self._emissions.flush()
-        self.tokens.flush()
+        self.api_keys.flush()
         if self._index.unpublished():
             self._publish()
         self._database.close()

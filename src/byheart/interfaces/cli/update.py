@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.importing import warn_of_secrets
+from byheart.interfaces.cli.batches import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
-from byheart.interfaces.cli.saving import fields, given_fields, read_content, read_file
+from byheart.interfaces.cli.save import fields, given_fields, read_content, read_file
 from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json, warn
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from byheart.errors import Do, Hint, StoreError
 from byheart.index.index import Index
 from byheart.model import Finding
-from byheart.storage.sqlite import files, mending
+from byheart.storage.sqlite import files, repairs
 from byheart.storage.sqlite.database import Database
 from byheart.system.private_files import is_exposed
 
@@ -47,7 +47,7 @@ def _last_changes(database: Database) -> Checked:
         Do("doctor", fix=True),
         "; otherwise stop all programs that use the store and put a backup in its place",
     )
-    return Checked(Finding(name, False, trouble, hint), mending.accept_present_state)
+    return Checked(Finding(name, False, trouble, hint), repairs.accept_present_state)
 
 
 def _write_access(database: Database) -> Checked:
@@ -66,7 +66,7 @@ def _permissions(database: Database) -> Checked:
     if not exposed:
         return Checked(Finding(name, True, "in order"))
     message = "every user of this machine can read " + ", ".join(path.name for path in exposed)
-    return Checked(Finding(name, False, message, _FIX), mending.make_files_private)
+    return Checked(Finding(name, False, message, _FIX), repairs.make_files_private)
 
 
 def disk_space(database: Database) -> Checked:
@@ -103,10 +103,10 @@ def _log(database: Database) -> Checked:
             ", ".join(readers) or "perhaps this process"
         )
         return Checked(
-            Finding(name, False, message, "end that process, then " + _FIX), mending.empty_log
+            Finding(name, False, message, "end that process, then " + _FIX), repairs.empty_log
         )
     message += "; all of it is written back, so it can be cut"
-    return Checked(Finding(name, False, message, _FIX), mending.empty_log)
+    return Checked(Finding(name, False, message, _FIX), repairs.empty_log)
 
 
 def _backups(database: Database, schema_version: int) -> Checked:
@@ -136,4 +136,4 @@ def _leftovers(database: Database) -> Checked:
         f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
         + ", ".join(path.name for path in left)
     )
-    return Checked(Finding(name, False, message, _FIX), mending.remove_leftovers)
+    return Checked(Finding(name, False, message, _FIX), repairs.remove_leftovers)

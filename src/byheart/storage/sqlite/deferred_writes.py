@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 _LAST_WAIT_MS = 500
 
 
-class Notes(Generic[Key, Value]):
+class DeferredWrites(Generic[Key, Value]):
     """Write notes without ever waiting for other writers."""
 
     def __init__(

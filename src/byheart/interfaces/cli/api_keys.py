@@ -12,7 +12,7 @@ from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
-from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.model import ACCESSES, ApiKey, CreatedApiKey
 from byheart.system import clock
 
 
@@ -65,11 +65,11 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
 def list_tokens(invocation: Invocation) -> None:
     """List the tokens of all spaces, or of --space, oldest first."""
     with open_store(invocation) as store:
-        tokens = store.tokens(invocation.space)
+        keys = store.tokens(invocation.space)
     if invocation.json:
-        print_json(tokens)
+        print_json(keys)
         return
-    if not tokens:
+    if not keys:
         click.echo("No tokens here. Make one with: byheart token create NAME")
         return
     screen = open_screen()
@@ -86,16 +86,16 @@ def list_tokens(invocation: Invocation) -> None:
         ),
         [
             (
-                token.name,
-                token.access,
-                token.space,
-                token.session_id or "-",
-                screen.moment(token.created_at),
-                screen.moment(token.last_used_at) or "never",
-                _expiry(screen, token),
-                token.token_id,
+                key.name,
+                key.access,
+                key.space,
+                key.session_id or "-",
+                screen.moment(key.created_at),
+                screen.moment(key.last_used_at) or "never",
+                _expiry(screen, key),
+                key.token_id,
             )
-            for token in tokens
+            for key in keys
         ],
     )
 
@@ -118,22 +118,22 @@ def revoke_token(invocation: Invocation, /, token: str) -> None:
         )
 
 
-def _show_created(screen: Screen, created: CreatedToken) -> None:
-    token = created.token
-    screen.line(Part("✓", "good"), Part(token.name, "name"), _bounds(token))
+def _show_created(screen: Screen, created: CreatedApiKey) -> None:
+    key = created.token
+    screen.line(Part("✓", "good"), Part(key.name, "name"), _bounds(key))
     # Printed directly, because a wrapped secret could not be copied.
     click.echo(created.secret)
     screen.line(Part("This is shown only once. Send it as: Authorization: Bearer SECRET", "dim"))
 
 
-def _bounds(token: Token) -> str:
-    session = f", session {token.session_id}" if token.session_id else ""
-    until = f", until {token.expires_at.astimezone():%Y-%m-%d %H:%M}" if token.expires_at else ""
-    return f"may {token.access} in space {token.space}{session}{until}"
+def _bounds(key: ApiKey) -> str:
+    session = f", session {key.session_id}" if key.session_id else ""
+    until = f", until {key.expires_at.astimezone():%Y-%m-%d %H:%M}" if key.expires_at else ""
+    return f"may {key.access} in space {key.space}{session}{until}"
 
 
-def _expiry(screen: Screen, token: Token) -> str:
-    if token.expires_at is None:
+def _expiry(screen: Screen, key: ApiKey) -> str:
+    if key.expires_at is None:
         return "never"
-    gone = "expired " if token.expires_at <= clock.now() else ""
-    return gone + screen.moment(token.expires_at)
+    gone = "expired " if key.expires_at <= clock.now() else ""
+    return gone + screen.moment(key.expires_at)

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import reason, who
 from byheart.interfaces.cli.options import flag, own_filters
 from byheart.interfaces.cli.screen import (
     Part,
@@ -19,6 +18,7 @@ from byheart.interfaces.cli.screen import (
     warn,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Dedupe, MergeProposal
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from byheart.errors import InvalidInput
-from byheart.interfaces.cli.changing import who
-from byheart.interfaces.cli.importing import (
+from byheart.interfaces.cli.batches import (
     LOGGING,
     import_lines,
     warn_of_missing_vectors,
@@ -26,7 +25,7 @@ from byheart.interfaces.cli.options import (
     together,
     turn_flag,
 )
-from byheart.interfaces.cli.saving import given_fields, read_content
+from byheart.interfaces.cli.save import given_fields, read_content
 from byheart.interfaces.cli.screen import (
     Part,
     Screen,
@@ -38,6 +37,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Memory, Turn
 from byheart.model.fields import BY_NAME, LOG_FIELDS

@@ -14,7 +14,7 @@ import apsw
 
 from byheart.model.times import now_micros
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.notes import Notes
+from byheart.storage.sqlite.deferred_writes import DeferredWrites
 
 # The number of passages remembered for a session, and for one memory that was given whole.
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
@@ -29,11 +29,11 @@ class _Emitted(NamedTuple):
     chunk_index: int | None
 
 
-class Emissions:
+class ShownPassages:
     """Record the passages that were put into prompts."""
 
     def __init__(self, database: Database) -> None:
-        self._notes = Notes[_Emitted, int](database, _write)
+        self._notes = DeferredWrites[_Emitted, int](database, _write)
         self.flush = self._notes.flush
 
     def add(self, chunk_ids: Sequence[str], space: str, session_id: str | None) -> None:

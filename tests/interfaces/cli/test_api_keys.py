@@ -6,7 +6,7 @@ import inspect
 import re
 
 import byheart
-from byheart.interfaces.cli.token import create_token
+from byheart.interfaces.cli.api_keys import create_token
 from tests.interfaces.cli.conftest import Run
 
 MOMENT_DAYS = 1e-9  # over before the next line

@@ -1,43 +1,14 @@
-"""Define API keys, and the JSON form of all value types at every interface."""
+"""Turn value types into the JSON form that every interface shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from byheart.errors import Hint, Spelling, spell_hint
-
-Access = Literal["read", "write"]
-
-ACCESSES: tuple[Access, ...] = ("read", "write")
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """An API key: the space that it opens for network access, and how much it may do there.
-
-    `last_used_at` is exact to a minute.
-    """
-
-    token_id: str
-    name: str
-    access: Access
-    space: str
-    session_id: str | None
-    created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedToken:
-    """A new API key with its secret, which is not stored and cannot be shown again."""
-
-    token: Token
-    secret: str
 
 
 @cache

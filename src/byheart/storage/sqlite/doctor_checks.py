@@ -16,9 +16,9 @@ from byheart.index import file
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
-from byheart.storage.sqlite import checksums, erasing, mending, writing
+from byheart.storage.sqlite import checksums, erasing, repairs, writing
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
+from byheart.storage.sqlite.file_checks import Checked, disk_space, examine_files
 from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.storage.sqlite.rows import CHUNK, to_chunk
 
@@ -48,14 +48,14 @@ _RELATIONS = (
         "keyword index",
         "{} chunks are missing from the keyword index: raw queries do not find them",
         _FIX,
-        mending.add_missing_words,
+        repairs.add_missing_words,
         "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
     ),
     _MustBeEmpty(
         "keyword index leftovers",
         "{} keyword entries belong to no chunk",
         _FIX,
-        mending.add_missing_words,
+        repairs.add_missing_words,
         "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
     ),
     _MustBeEmpty(
@@ -63,7 +63,7 @@ _RELATIONS = (
         "{} chunks have neither vectors of the store's model nor a place in the queue for them: "
         "only their words are found",
         _FIX,
-        mending.rebuild_pending,
+        repairs.rebuild_pending,
         """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
                WHERE name = (SELECT value FROM store WHERE key = 'model'))
@@ -73,7 +73,7 @@ _RELATIONS = (
         "vector sizes",
         "{} vectors do not have the length their model says: searches by meaning fail",
         _FIX,
-        mending.drop_ill_sized_vectors,
+        repairs.drop_ill_sized_vectors,
         """SELECT count(*) FROM vectors JOIN models USING (model_no)
            WHERE length(embedding) != 4 * dimensions""",
     ),
@@ -81,7 +81,7 @@ _RELATIONS = (
         "entities in use",
         "{} entities belong to no memory",
         _FIX,
-        mending.drop_unused_entities,
+        repairs.drop_unused_entities,
         "SELECT count(*) FROM entities WHERE entity_no NOT IN "
         "(SELECT entity_no FROM memory_entities)",
     ),
@@ -89,7 +89,7 @@ _RELATIONS = (
         "history",
         "{} memories have no history: nobody knows who saved them",
         _FIX,
-        mending.begin_history,
+        repairs.begin_history,
         "SELECT count(*) FROM memories WHERE version_of IS NULL "
         "AND memory_no NOT IN (SELECT memory_no FROM history)",
     ),
@@ -194,14 +194,14 @@ def _integrity(connection: apsw.Connection) -> Iterator[Checked]:
     damaged = _damaged_tables(connection) | ({_KEYWORDS: unread} if unread else {})
     if damaged and all(table.startswith(_KEYWORDS) for table in damaged):
         message = f"the keyword index is damaged; texts and vectors are not ({said})"
-        mend = _in_transaction(mending.rebuild_words)
+        mend = _in_transaction(repairs.rebuild_words)
         yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     elif damaged and all(
         map(_is_of_an_index, (each for some in damaged.values() for each in some))
     ):
         message = f"an index of the database does not agree with its table; texts are safe ({said})"
-        mend = _in_transaction(mending.rebuild_indexes)
+        mend = _in_transaction(repairs.rebuild_indexes)
         yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     else:
@@ -244,8 +244,8 @@ def _foreign_keys(connection: apsw.Connection) -> Checked:
         f"{count:,} rows of {table} belong to {parent} that are gone"
         for table, count, parent in rows
     )
-    if all(table in mending.BELONGINGS for table, _, _ in rows):
-        mend = _in_transaction(mending.drop_belongings_of_nothing)
+    if all(table in repairs.BELONGINGS for table, _, _ in rows):
+        mend = _in_transaction(repairs.drop_belongings_of_nothing)
         return Checked(Finding(name, False, said, _FIX), mend)
     return Checked(Finding(name, False, said, "restore a backup: texts have lost their memories"))
 
@@ -289,7 +289,7 @@ def _words(connection: apsw.Connection) -> Checked:
         f"{wrong:,} of {len(rows):,} chunks looked at are not found by their own words: the "
         "keyword index is of other texts"
     )
-    return Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
+    return Checked(Finding(name, False, message, _REBUILD), _in_transaction(repairs.rebuild_words))
 
 
 def _some_chunks(connection: apsw.Connection) -> Iterator[Any]:
@@ -453,7 +453,7 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
     foreign = file.is_of_another_version(index.path)
     if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
         return Checked(
-            Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
+            Finding(name, False, f"{index.path} is damaged", _REBUILD), repairs.rebuild_index_file
         )
     try:
         view = index.view(SqliteIndexSource(connection))
@@ -470,11 +470,11 @@ def _index_file(connection: apsw.Connection, index: Index) -> Checked:
     if not (np.array_equal(alive, stored) and np.array_equal(known, memories)):
         return Checked(
             Finding(name, False, "does not hold the store's chunks", _REBUILD),
-            mending.rebuild_index_file,
+            repairs.rebuild_index_file,
         )
     if foreign:  # as after an upgrade: each process builds an index until the file is written again
         message = f"{index.path} is of another version of Byheart, and not used"
-        return Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
+        return Checked(Finding(name, True, message, _FIX), repairs.rebuild_index_file)
     return Checked(Finding(name, True, "in order"))
 
 

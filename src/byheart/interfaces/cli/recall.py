@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -21,6 +20,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.cli.verdict import show_doubt
 from byheart.model import MODES, RecallAnswer, RecalledMemory, RecallExplanation
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")

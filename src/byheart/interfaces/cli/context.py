@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import who
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, read_query, session_filters
 from byheart.interfaces.cli.screen import (
@@ -21,6 +20,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import MODES, ContextAnswer, Memory
 

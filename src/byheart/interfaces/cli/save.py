@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.interfaces.cli.importing import (
+from byheart.interfaces.cli.batches import (
     Watched,
     import_lines,
     warn_of_missing_vectors,

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -24,6 +23,7 @@ from byheart.interfaces.cli.screen import (
     seen_from_here,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.cli.verdict import show_doubt
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -73,7 +73,7 @@ from byheart.model import (
     type=click.Choice(FUSIONS),
     default="evidence",
     show_default=True,
-    help="How hybrid unites its legs.",
+    help="How hybrid search combines its retrievers.",
 )
 @flag("--similarity-threshold", type=float, metavar="0-1", help="Accepted; drops no result.")
 @filters
@@ -181,15 +181,15 @@ def _lines(hit: ChunkHit | SectionHit) -> str:
 
 
 def _explain(screen: Screen, explanation: Explanation) -> None:
-    for name, leg in (("fts", explanation.fts), ("vector", explanation.vector)):
-        if leg is None:
+    for name, found in (("fts", explanation.fts), ("vector", explanation.vector)):
+        if found is None:
             screen.line(Part(f"{name:6}  did not find it", "dim"), indent=1)
             continue
-        terms = ", ".join(f"{term} {weight:.3f}" for term, weight in leg.terms.items())
+        terms = ", ".join(f"{term} {weight:.3f}" for term, weight in found.terms.items())
         screen.line(
             Part(
-                f"{name:6}  {_rank(leg.rank)}  score {leg.score:.4f}  "
-                f"adds {leg.contribution:.6f}" + (f"  ({terms})" if terms else ""),
+                f"{name:6}  {_rank(found.rank)}  score {found.score:.4f}  "
+                f"adds {found.contribution:.6f}" + (f"  ({terms})" if terms else ""),
                 "dim",
             ),
             indent=1,

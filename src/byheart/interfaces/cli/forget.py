@@ -11,11 +11,11 @@ import click
 from click.core import ParameterSource
 
 from byheart.errors import NotFound
-from byheart.interfaces.cli.changing import reason, who
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.options import flag, own_filters
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Forgotten
 
