@@ -22,22 +22,24 @@ from byheart.model import Finding, to_wire
 from byheart.store import MemoryStore
 
 SOURCE = Path(inspect.getfile(MemoryStore)).parent
+# People on the store's own machine use these.
+LOCAL = tuple(f"interfaces/{name}/" for name in ("cli", "hooks", "setup"))
 COMMANDS = byheart.list_commands(click.Context(byheart))
 NAMES_COMMAND = re.compile(rf"byheart (?:{'|'.join(COMMANDS)})\b")
 
 
 class Site(NamedTuple):
-    """A place outside the interfaces where an operation is named."""
+    """A place where an operation is named."""
 
     place: str
     do: Do
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
-    """Parse the files outside the interfaces."""
+    """Parse the files of the engine, and of the interfaces over the network."""
     for file in sorted(SOURCE.rglob("*.py")):
         path = file.relative_to(SOURCE).as_posix()
-        if not path.startswith("interfaces/"):
+        if not path.startswith(LOCAL):
             yield path, ast.parse(file.read_text(encoding="utf-8"))
 
 
@@ -71,7 +73,7 @@ def texts(tree: ast.Module) -> Iterator[ast.Constant]:
 SITES = list(sites())
 
 
-def test_no_text_outside_the_interfaces_names_a_command() -> None:
+def test_no_text_that_the_network_may_show_names_a_command() -> None:
     found = [
         f"{path}:{text.lineno}: {text.value}"
         for path, tree in trees()
@@ -90,6 +92,7 @@ def test_no_hint_loses_its_operations_in_a_formatted_text() -> None:
         if isinstance(node, ast.FormattedValue)
         for each in ast.walk(node.value)
         if getattr(each, "id", "") in ("Do", "Hint") or getattr(each, "attr", "") == "hint"
+        if ast.unparse(each) != "problem.hint"  # it is spelled already
     ]
     assert not found
 

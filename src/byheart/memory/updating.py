@@ -118,7 +118,7 @@ class Changer:
             raise StoreDamaged(
                 f"the text of {current.memory_id} is not the one that was saved, and stays as it "
                 "is: nothing was changed",
-                "give the whole text anew as content, or put a backup in the store's place",
+                "give the whole text again as content, or put a backup in the store's place",
             )
         request = check_request(_merged(current, given), self._settings)
         request = look_for_secrets(request, self._settings, tuple(given))

@@ -83,7 +83,8 @@ def _check_name(name: object) -> str:
     for prefix in (TOKEN_PREFIX, SECRET_PREFIX):
         if text.startswith(prefix):
             raise InvalidInput(
-                f"a token's name cannot begin with {prefix}", "name it after who will use it"
+                f"the name of an API key cannot begin with {prefix}",
+                "name it after who will use it",
             )
     return text
 
@@ -92,7 +93,7 @@ def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
     expires_at = check.check_expiry(ttl_days, None, now)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(
-            f"ttl_days is {ttl_days}: the token would be good for no time at all",
+            f"ttl_days is {ttl_days}: the API key would expire at once",
             "give more than 0 days; without ttl_days it is good for ever",
         )
     return expires_at

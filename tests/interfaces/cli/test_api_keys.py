@@ -51,7 +51,7 @@ def test_a_terminal_says_what_the_token_may_do(terminal: Run) -> None:
 
 
 def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStore) -> None:
-    assert run("token", "list").out.startswith("No tokens here.")
+    assert run("token", "list").out.startswith("There are no API keys.")
     secret = library.create_token("laptop").secret
     library.create_token("late", space="work", ttl_days=MOMENT_DAYS)
     lines = run("token", "list").out.splitlines()

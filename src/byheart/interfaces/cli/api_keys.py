@@ -18,9 +18,9 @@ from byheart.system import clock
 
 @click.group("token", cls=VerbGroup, examples=("byheart token create laptop", "byheart token list"))
 def token_command() -> None:
-    """Make, list and revoke the tokens that let programs in.
+    """Create, list and revoke API keys for network access.
 
-    A token is bound to one space: nothing is seen of any other.
+    A key gives access to one space only.
     """
 
 
@@ -38,15 +38,17 @@ def token_command() -> None:
     type=click.Choice(ACCESSES),
     default="write",
     show_default=True,
-    help="Whether it may change anything.",
+    help="Whether the key may read only, or also write.",
 )
-@flag("--session-id", "-s", metavar="ID", help="Bind it to this session: it can name no other.")
-@flag("--ttl-days", type=float, metavar="DAYS", help="How long it is good for; else for ever.")
+@flag("--session-id", "-s", metavar="ID", help="Restrict the key to this session.")
+@flag(
+    "--ttl-days", type=float, metavar="DAYS", help="Days until the key expires; by default never."
+)
 @click.pass_obj
 def create_token(invocation: Invocation, /, **given: Any) -> None:
-    """Make a token for --space and show its secret, this once.
+    """Create an API key for --space, and show its secret once.
 
-    Only a hash of the secret is kept.
+    Only a hash of the secret is stored.
     """
     with byheart.open(settings=settings_of(invocation)) as store:
         created = store.create_token(**given)
@@ -63,14 +65,14 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
 )
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
-    """List the tokens of all spaces, or of --space, oldest first."""
+    """List the API keys of all spaces, or of --space, oldest first."""
     with open_store(invocation) as store:
         keys = store.tokens(invocation.space)
     if invocation.json:
         print_json(keys)
         return
     if not keys:
-        click.echo("No tokens here. Make one with: byheart token create NAME")
+        click.echo("There are no API keys. Create one with: byheart token create NAME")
         return
     screen = open_screen()
     screen.table(
@@ -104,9 +106,9 @@ def list_tokens(invocation: Invocation) -> None:
 @click.argument("token", metavar="NAME_OR_ID")
 @click.pass_obj
 def revoke_token(invocation: Invocation, /, token: str) -> None:
-    """Take a token out by its name or id; it is refused from now on.
+    """Revoke an API key by its name or id.
 
-    Every server notices at once. A secret that got about can be given instead of a name.
+    Every server refuses it at once. A leaked secret can be given instead of the name.
     """
     with open_store(invocation) as store:
         revoked = store.revoke_token(token)

@@ -6,6 +6,7 @@ from byheart.errors import Option, Step, spell_hint, spell_shell
 
 # Verbs whose command has another name.
 _COMMANDS = {
+    "create_token": "token create",
     "merge_entities": "entities merge",
     "revoke_token": "token revoke",
     "tokens": "token list",

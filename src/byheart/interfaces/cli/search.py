@@ -56,18 +56,18 @@ from byheart.model import (
     type=click.Choice(MODES),
     default="hybrid",
     show_default=True,
-    help="By meaning and keyword, by meaning, or by keyword.",
+    help="Search by meaning and keyword, by meaning, or by keyword.",
 )
 @flag(
     *("--granularity", "-g"),
     type=click.Choice(GRANULARITIES),
     default="fine",
     show_default=True,
-    help="Passages, sections, or whole memories.",
+    help="Return passages, sections, or whole memories.",
 )
 @flag("--full", is_flag=True, help="Show the whole passage, section or memory.")
-@flag("--explain", is_flag=True, help="Show why each hit stands where it stands.")
-@flag("--raw", is_flag=True, help="QUERY is in FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
+@flag("--explain", is_flag=True, help="Explain the rank of each hit.")
+@flag("--raw", is_flag=True, help="Read QUERY as FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
 @flag(
     "--fusion",
     type=click.Choice(FUSIONS),
@@ -75,7 +75,12 @@ from byheart.model import (
     show_default=True,
     help="How hybrid search combines its retrievers.",
 )
-@flag("--similarity-threshold", type=float, metavar="0-1", help="Accepted; drops no result.")
+@flag(
+    "--similarity-threshold",
+    type=float,
+    metavar="0-1",
+    help="Accepted for compatibility; has no effect.",
+)
 @filters
 @click.pass_obj
 def search_command(
@@ -84,7 +89,7 @@ def search_command(
     """Find the passages that answer a question, best first.
 
     QUERY is any text, joined by spaces; "-" reads it from stdin. With --granularity coarse it may
-    be left out: then all memories that pass the filters are listed.
+    be omitted: then all memories that match the filters are listed.
     """
     with open_embedding_store(invocation) as store:
         answer = store.search(read_query(query), **given)
@@ -217,7 +222,7 @@ def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
         return
     if given["offset"] and answer.confidence > 0:
-        click.echo(f"No more than that: nothing stands behind the first {given['offset']:,}.")
+        click.echo(f"There are no results after the first {given['offset']:,}.")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
     other = ", or --mode hybrid" if given["mode"] != "hybrid" else ""

@@ -106,7 +106,7 @@ class Desk:
             of_all = {name: given[name] for name in entry.in_path}
             if len(given) > 1 + len(of_all):
                 raise InvalidInput(
-                    "items stand alone",
+                    "items cannot be combined with other fields",
                     'send {"items": [{"content": …}, …]}, each with its own fields',
                 )
             saved = perform_many(

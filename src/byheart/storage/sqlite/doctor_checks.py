@@ -87,7 +87,7 @@ _RELATIONS = (
     ),
     _MustBeEmpty(
         "history",
-        "{} memories have no history: nobody knows who saved them",
+        "{} memories have no history: their author is unknown",
         _FIX,
         repairs.begin_history,
         "SELECT count(*) FROM memories WHERE version_of IS NULL "

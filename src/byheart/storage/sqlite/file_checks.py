@@ -99,7 +99,7 @@ def _log(database: Database) -> Checked:
     readers = files.processes_with(path)
     message = f"{path.name} has {files.size(path) / 1e6:.0f} MB"
     if written_back < frames:
-        message += ", kept from being written back by somebody who has been reading for long: " + (
+        message += ", kept from being written back by a long read: " + (
             ", ".join(readers) or "perhaps this process"
         )
         return Checked(

@@ -24,7 +24,7 @@ from byheart.storage.sqlite.rows import CHUNK, CONTENT, columns_of, to_chunk
 # A change of these fields changes the words that a chunk is found by.
 _IN_KEYWORDS = frozenset(("title", "summary"))
 # The reason recorded when an expired memory is hidden.
-_SAID_AGAIN = "it had run out, and the same was saved again"
+_SAID_AGAIN = "it had expired, and the same text was saved again"
 _COPY_VECTORS = (
     "INSERT INTO vectors (chunk_no, model_no, window_index, text_hash, embedding) "
     "SELECT ?, model_no, window_index, text_hash, embedding FROM vectors WHERE chunk_no = ?",
@@ -46,7 +46,7 @@ def revise(connection: apsw.Connection, revision: Revision, model: Model | None)
     if version != revision.expected_version:
         raise VersionConflict(
             f"{memory.memory_id} has version {version} by now, not {revision.expected_version}: "
-            "somebody else changed it; nothing was written",
+            "another caller changed it; nothing was written",
             Hint("read it with: ", Do("get", memory.memory_id), ", and change it again"),
         )
     _refuse_double(connection, revision, memory_no)
@@ -85,7 +85,7 @@ def _refuse_double(connection: apsw.Connection, revision: Revision, memory_no: i
         set_aside(connection, memory, revision.who)
     else:
         raise Conflict(
-            f"{other[1]} already holds this text in the same session and kind; nothing was written",
+            f"{other[1]} already has this text in the same session and kind; nothing was written",
             Hint(
                 "forget one of the two, or say which is valid: ",
                 Do("supersede", memory.memory_id, other[1]),
