@@ -22,7 +22,7 @@ EXCEPTIONS = {
     "parameters": {
         "embedding/providers.py open_embedder",
         "embedding/served_embedder.py ServedEmbedder.__init__",
-        "interfaces/cli/forgetting.py forget_command",
+        "interfaces/cli/forget.py forget_command",
         "transfer/importing.py Importer.__init__",
     },
 }

@@ -1043,7 +1043,10 @@ def test_doctor_names_missing_vectors_and_makes_them_when_told_to_fix(
     store.save("text")
     watched.down = False
     [finding] = [each for each in store.admin.doctor() if not each.ok]
-    assert (finding.check, finding.hint) == ("vectors complete", "run: byheart doctor --fix")
+    assert (finding.check, finding.hint) == (
+        "vectors complete",
+        "run: store.admin.doctor(fix=True)",
+    )
     assert all(finding.ok for finding in store.admin.doctor(fix=True))
     assert store.search("text").degraded is None
 

@@ -1,4 +1,4 @@
-"""Define every error that Byheart raises.
+"""Define every error that Byheart raises, and the hints of errors.
 
 ByheartError                     what happened, and what to do next
 ├── InvalidInput                 the caller's value is not allowed; nothing was written
@@ -20,9 +20,120 @@ ByheartError                     what happened, and what to do next
     ├── StoreReadOnly            the store can be read but not written
     ├── StoreTooNew              written by a newer version of Byheart
     └── StoreUnreachable         the file or folder cannot be opened
+
+A hint names operations as values (`Do`), so that each interface can spell them in its own way: as a
+command, a request, a tool or a call.
 """
 
 from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterable
+from typing import Any, Self
+
+
+class Placeholder(str):
+    """Stand for a value that the reader has to choose, such as a query."""
+
+    __slots__ = ()
+
+
+class Option:
+    """Name a parameter of the call that failed, with the value that would help."""
+
+    def __init__(self, name: str, value: object) -> None:
+        self.name = name
+        self.value = value
+
+    def __str__(self) -> str:
+        return f"{self.name}={_literal(self.value)}"
+
+
+class Do:
+    """Name an operation with its arguments; as a string, it is spelled for Python.
+
+    `verb` is a method of `MemoryStore`, or a command without one, such as `model download`.
+    """
+
+    def __init__(self, verb: str, /, *values: object, **options: object) -> None:
+        self.verb = verb
+        self.values = values
+        self.options = options
+
+    @property
+    def is_command(self) -> bool:
+        """Tell whether only the command line has this operation."""
+        return " " in self.verb
+
+    def __str__(self) -> str:
+        if self.is_command:
+            return spell_shell(self.verb, self.values, self.options)
+        given = [*map(_literal, self.values)]
+        given += [str(Option(name, value)) for name, value in self.options.items()]
+        return f"store.{self.verb}({', '.join(given)})"
+
+
+Step = Do | Option
+Spelling = Callable[[Step], str]
+
+
+class Hint(str):
+    """Hold a text that names operations; as a string, they are spelled for Python."""
+
+    parts: tuple[str | Step, ...]
+
+    def __new__(cls, *parts: str | Step) -> Self:
+        """Join the parts; a part may be a hint itself."""
+        hint = super().__new__(cls, "".join(map(str, parts)))
+        flat: list[str | Step] = []
+        for part in parts:
+            flat += part.parts if isinstance(part, Hint) else (part,)
+        hint.parts = tuple(flat)
+        return hint
+
+    def __add__(self, other: str) -> Hint:
+        return Hint(self, other)
+
+    def __radd__(self, other: str) -> Hint:
+        return Hint(other, self)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return self.parts
+
+
+def join_hints(separator: str, texts: Iterable[str | None]) -> Hint | None:
+    """Join the texts that are not empty; return `None` if there is none."""
+    parts: list[str] = []
+    for text in filter(None, texts):
+        parts += (separator, text) if parts else (text,)
+    return Hint(*parts) if parts else None
+
+
+def spell_hint(text: str, spelling: Spelling) -> str:
+    """Spell the operations of a text for one interface."""
+    if not isinstance(text, Hint):
+        return text
+    return "".join(part if isinstance(part, str) else spelling(part) for part in text.parts)
+
+
+def spell_shell(command: str, values: Iterable[object], options: dict[str, object]) -> str:
+    """Spell a command of the command line."""
+    words = [
+        str(value) if isinstance(value, Placeholder) else shlex.quote(str(value))
+        for value in values
+    ]
+    for name, value in options.items():
+        words.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            words.append(shlex.quote(str(value)))
+    return " ".join(("byheart", command, *words))
+
+
+def _literal(value: object) -> str:
+    if isinstance(value, Placeholder):
+        return value.lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 class ByheartError(Exception):
@@ -34,7 +145,8 @@ class ByheartError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+        # The text of an error is often part of another one: a hint stays one.
+        return Hint(self.message, " (", self.hint, ")") if self.hint else self.message
 
 
 class InvalidInput(ByheartError):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from byheart.contracts import EmbedderSpec
 from byheart.embedding import LazyEmbedder, Progress, SimpleEmbedder, check_embedder, open_embedder
-from byheart.errors import InvalidInput, SettingsError, StoreUnreachable
+from byheart.errors import Do, Hint, InvalidInput, SettingsError, StoreUnreachable
 from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -42,7 +42,8 @@ def open(  # noqa: A001 - callers write `byheart.open`
     chosen = load_settings(given) if settings is None or given else settings
     if not chosen.enabled:
         raise SettingsError(
-            "the memory is switched off", "switch it on with: byheart config set enabled true"
+            "the memory is switched off",
+            Hint("switch it on with: ", Do("config set", "enabled", "true")),
         )
     own = None if embedder is None else check_embedder(embedder)
     path = _file_path(chosen.db_path)

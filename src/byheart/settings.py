@@ -11,7 +11,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -21,7 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import platformdirs
 
-from byheart.errors import SettingsError
+from byheart.errors import Do, Hint, SettingsError
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import FILE_MODE, make_private_folder
 
@@ -113,7 +112,7 @@ def _clean_text(given: _Given) -> str:
         raise ValueError("it must be text, in quotes")
     text = str(given.raw).strip()
     if not text.isprintable():
-        raise ValueError("it holds a character that cannot be shown")
+        raise ValueError("it has a control character")
     return text
 
 
@@ -279,67 +278,74 @@ class Settings:
         "", "The embedding model; empty means the provider's own default.", blank=True
     )
     workspaces: tuple[str, ...] = _paths("Folders that `serve` and `mcp` index when they start.")
-    auto_reindex: bool = _flag(True, "Whether they watch these folders from then on.")
-    model_path: Path | None = _path(None, "A folder that holds the model's files.")
-    cache_dir: Path = _path(_cache_folder, "Where downloaded models are kept.", "`<cache folder>`")
+    auto_reindex: bool = _flag(True, "Whether they then watch these folders.")
+    model_path: Path | None = _path(None, "A folder with the model's files.")
+    cache_dir: Path = _path(_cache_folder, "The folder for downloaded models.", "`<cache folder>`")
     model_sources: tuple[ModelSource, ...] = _choices(
         get_args(ModelSource),
-        "Who is asked for the model's files when the cache has none, in order.",
+        "The sources of the model's files if the cache has none, in order.",
         get_args(ModelSource),
     )
-    offline: bool = _flag(False, "Whether nothing may be downloaded.", "HF_HUB_OFFLINE")
-    embedding_threads: int = _number(0, "Threads that embed; 0 means automatic.", 0, 256)
-    ollama_url: str = _web_address("http://localhost:11434", "Where Ollama answers.")
+    offline: bool = _flag(False, "Whether downloads are forbidden.", "HF_HUB_OFFLINE")
+    embedding_threads: int = _number(
+        0, "The number of embedding threads; 0 means automatic.", 0, 256
+    )
+    ollama_url: str = _web_address("http://localhost:11434", "The address of Ollama.")
     openai_base_url: str = _web_address(
-        "https://api.openai.com/v1", "Where the OpenAI-compatible service answers."
+        "https://api.openai.com/v1", "The address of the OpenAI-compatible service."
     )
-    openai_api_key: str | None = _secret("The key for that service.", "OPENAI_API_KEY")
+    openai_api_key: str | None = _secret("The API key of that service.", "OPENAI_API_KEY")
     embedding_timeout_seconds: float = _seconds(
-        30.0, "How long a remote embedding provider may take.", 1, 3600
+        30.0, "The time limit of a remote embedding provider.", 1, 3600
     )
-    chunk_tokens: int = _number(400, "The size that chunks aim at, in tokens.", 32, 2000)
+    chunk_tokens: int = _number(400, "The target size of a chunk, in tokens.", 32, 2000)
     overlap_tokens: int = _number(
-        80, "Tokens before a chunk that its vector sees too; less than `chunk_tokens`.", 0, 400
+        80, "Tokens before a chunk that its vector also covers; less than `chunk_tokens`.", 0, 400
     )
     snippet_chars: int = _number(500, "The length of a snippet, in characters.", 40, 5000)
     recall_relevance_weight: float = _weight(
-        0.4, "The weight, in a recall, of how well a memory answers the query."
+        0.4, "The weight of relevance to the query in a recall."
     )
-    recall_importance_weight: float = _weight(0.3, "The weight of how much it matters.")
-    recall_recency_weight: float = _weight(0.2, "The weight of how lately it was used.")
-    recall_frequency_weight: float = _weight(0.1, "The weight of how often it was used.")
+    recall_importance_weight: float = _weight(0.3, "The weight of importance in a recall.")
+    recall_recency_weight: float = _weight(0.2, "The weight of recency in a recall.")
+    recall_frequency_weight: float = _weight(0.1, "The weight of the frequency of use in a recall.")
     max_content_bytes: int = _number(
         10_000_000, "The largest text that can be saved, in bytes.", 1, 1_000_000_000
     )
-    max_chunks: int = _number(20_000, "The most chunks that one text may become.", 1, 1_000_000)
+    max_chunks: int = _number(20_000, "The largest number of chunks of one text.", 1, 1_000_000)
     busy_timeout_seconds: float = _seconds(
-        30.0, "How long to wait for another process's write.", 0, 3600
+        30.0, "The time to wait for the write lock of another process.", 0, 3600
     )
     notice_similar: bool = _flag(
-        True, "Whether a save says what is stored already that says almost the same."
+        True, "Whether a save reports stored memories that are almost the same."
     )
-    similar_threshold: float = _number(0.9, "How alike that must be: 1 is the same.", 0, 1, float)
+    similar_threshold: float = _number(
+        0.9, "The least similarity of these; 1 is identical.", 0, 1, float
+    )
     retention_policy: bool = _flag(False, "Whether memories expire by importance.")
     prune_after_days: float = _seconds(
         30.0,
-        "Days that an expired memory is hidden but not erased yet.",
+        "Days after which an expired memory is erased; until then it is hidden.",
         0,
         365_000,
     )
     identity_files: tuple[str, ...] = _paths(
-        "Files such as USER.md and IDENTITY.md that stand first in every context of this space."
+        "Files such as USER.md and IDENTITY.md that begin every context of this space."
     )
     notice_echoes: bool = _flag(
-        True, "Whether a logged reply that repeats what was put into the prompt is known again."
+        True, "Whether logged replies that repeat the context are recognized as echoes."
     )
     min_turn_words: int = _number(
-        3, "A logged turn of fewer words is kept, but not embedded.", 0, 100
+        3, "Logged turns with fewer words are kept, but not embedded.", 0, 100
     )
     summary_every_turns: int = _number(
-        20, "After how many turns a session's summary is made anew; 0 means never.", 0, 10_000
+        20,
+        "The number of turns after which a session's summary is renewed; 0 means never.",
+        0,
+        10_000,
     )
     capture_tools: tuple[str, ...] = _names(
-        "Tools of agents whose outputs are kept by hooks and from transcripts; `*` is anything.",
+        "Agent tools whose outputs hooks and transcripts capture; `*` matches anything.",
         "a list of names such as bash or mcp__*",
         "the name of a tool",
         r"[\w*?.:-]+",
@@ -350,95 +356,97 @@ class Settings:
     )
     capture_chars: int = _number(
         8_000,
-        "How much of such an output is kept, in characters, half from its end; 0 means all.",
+        "The kept length of such an output, in characters, half from its end; 0 means all.",
         0,
         10_000_000,
     )
     redact_secrets: RedactSecrets = _choice(
         "captured",
-        "Where secrets are replaced: in what hooks and transcripts capture (hooks), in indexed "
-        "files too (captured), in what is saved on purpose too (all), or nowhere (none).",
+        "Where secrets are replaced: in texts of hooks and transcripts (hooks), also in indexed "
+        "files (captured), also in saved texts (all), or nowhere (none).",
         get_args(RedactSecrets),
     )
     hook_timeout_seconds: float = _number(
-        2.0, "How long `byheart hook` may keep an agent waiting for an answer.", 0, 600, float
+        2.0, "The time that a hook may keep an agent waiting.", 0, 600, float
     )
     hook_capture_seconds: float = _number(
-        10.0, "How long it may take where there is nothing to wait for.", 0, 600, float
+        10.0, "The time limit of a hook if the agent does not wait.", 0, 600, float
     )
     hook_max_tokens: int = _number(
-        1_000, "How much `byheart hook` puts into a prompt, in tokens; 0 means nothing.", 0, 100_000
+        1_000, "The token budget of what a hook adds to a prompt; 0 means nothing.", 0, 100_000
     )
     hook_min_similarity: float = _number(
         0.3,
-        "How near a passage must be to a prompt to be put there, as a cosine; one that has half "
-        "of its words is.",
+        "The least cosine between a prompt and a passage that a hook adds to it; a passage with "
+        "half of the prompt's words is added too.",
         0,
         1,
         float,
     )
-    collect_stats: bool = _flag(True, "Whether queries and saves are counted for `byheart stats`.")
+    collect_stats: bool = _flag(True, "Whether queries and saves are counted for the statistics.")
     slow_query_ms: float = _number(
-        500.0, "A query that takes longer counts as slow, in milliseconds.", 0, 3_600_000, float
+        500.0, "The time above which a query counts as slow, in milliseconds.", 0, 3_600_000, float
     )
     mcp_max_tokens: int = _number(
-        8_000, "How long an answer of an MCP tool may be, in tokens.", 1_000, 1_000_000
+        8_000, "The largest answer of an MCP tool, in tokens.", 1_000, 1_000_000
     )
     unload_after_seconds: float = _number(
-        60.0, "A server that nobody asks anything lets go of the model after this.", 1, 10**9, float
+        60.0, "The idle time after which a server unloads the model.", 1, 10**9, float
     )
     # Not `host` and `port`, because Kubernetes sets BYHEART_PORT for a service named byheart.
-    serve_host: str = _text("127.0.0.1", "The address that `byheart serve` listens on.")
-    serve_port: int = _number(8765, "The port that it listens on; 0 means any free one.", 0, 65535)
+    serve_host: str = _text("127.0.0.1", "The address that the server listens on.")
+    serve_port: int = _number(8765, "The port that it listens on; 0 means any free port.", 0, 65535)
     allowed_hosts: tuple[str, ...] = _names(
-        "Names under which the server may be asked, besides those of this machine; `*` means any.",
+        "Host names that the server accepts, besides those of this machine; `*` means any.",
         "a list of host names",
         "a host name",
         r"\*|\[[0-9a-f:.]+\]|[^\s/:\[\]*]+",
     )
     allowed_origins: tuple[str, ...] = _names(
-        "Web pages that may ask the server from a browser, besides its own.",
+        "Origins of web pages that may call the server from a browser, besides its own.",
         "a list of origins such as https://example.com",
         "an origin such as https://example.com",
         r"https?://[^\s/*]+",
     )
     max_body_bytes: int = _number(
-        20_000_000, "The largest request that the server reads, in bytes.", 1_000, 2_000_000_000
+        20_000_000, "The largest request body, in bytes.", 1_000, 2_000_000_000
     )
     max_requests_per_minute: int = _number(
         6_000,
-        "How often each token, or address without one, may ask in a minute; 0: without limit.",
+        "The number of requests per minute for each API key or address; 0 means no limit.",
         0,
         10**9,
     )
     max_concurrent_reads: int = _number(
-        4, "How many reading requests run at once; more where a service elsewhere embeds.", 1, 1000
+        4, "The number of concurrent reads; higher if a remote service embeds.", 1, 1000
     )
-    max_concurrent_writes: int = _number(4, "How many writing requests run at once.", 1, 1000)
+    max_concurrent_writes: int = _number(4, "The number of concurrent writes.", 1, 1000)
     max_waiting_requests: int = _number(
-        256, "How many more of each may wait until they are refused.", 0, 100_000
+        256, "The number of waiting requests of each kind; further ones are refused.", 0, 100_000
     )
     max_connections: int = _number(
         500,
-        "How many connections the server keeps open, at most half of what the system allows it; "
-        "one more closes the connection that is idle the longest, or is refused.",
+        "The number of open connections, at most half of the system's limit. A further one closes "
+        "the connection that is idle longest, or is refused.",
         1,
         1_000_000,
     )
     client_timeout_seconds: float = _number(
         20.0,
-        "How long a client may take to send the head of a request, or stop while it sends a body "
-        "or reads an answer.",
+        "The time limit for the head of a request, and for pauses while a client sends a body or "
+        "reads an answer.",
         1,
         86_400,
         float,
     )
     files_dir: Path = _path(
         _files_folder,
-        "The only folder that the server writes files to, when a caller asks for one.",
+        "The only folder to which the server writes files for callers.",
         "`<data folder>/files`",
     )
-    log_level: LogLevel = _choice("warning", "The least serious event logged.", get_args(LogLevel))
+    log_level: LogLevel = _choice(
+        "warning", "The lowest level of events that are logged.", get_args(LogLevel)
+    )
     log_file: Path | None = _path(None, "A file for the log; empty means stderr.")
 
     @property
@@ -678,7 +686,8 @@ def require_known(key: str, source: str) -> None:
     if key in _RULES:
         return
     nearest = _nearest(key)
-    hint = f"did you mean {nearest}?" if nearest else "'byheart config list' shows every setting"
+    every = Hint("see every setting with: ", Do("config list"))
+    hint = f"did you mean {nearest}?" if nearest else every
     raise SettingsError(f"there is no setting {key!r} ({source})", hint)
 
 
@@ -688,7 +697,7 @@ def _how_to_drop(key: str, value: object) -> str:
     meant = f"did you mean {nearest}? " if nearest else ""
     if isinstance(value, dict):
         return f"{meant}take the table {key} out of the file"
-    return f"{meant}take it out with: byheart config unset {shlex.quote(key)}"
+    return Hint(f"{meant}take it out with: ", Do("config unset", key))
 
 
 def _nearest(key: str) -> str:

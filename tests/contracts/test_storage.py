@@ -35,7 +35,7 @@ from byheart.language.terms import query_terms
 from byheart.memory import entities, expiry, notes, transactions
 from byheart.memory.duplicates import find_doubles, find_similar
 from byheart.memory.erasing import erase
-from byheart.model import Filter, Heading, Memory, Token
+from byheart.model import ApiKey, Filter, Heading, Memory
 from byheart.model.ids import new_memory_id
 from byheart.storage.sqlite import SqliteStorage
 
@@ -605,27 +605,29 @@ def test_api_keys_are_found_by_their_secret_or_space_until_they_are_removed(
     storage, other = open_storage(), open_storage()
     at = datetime.now(UTC)
     made = [
-        Token(f"tok_{n}", f"name {n}", "read", f"space {n}", None, at + timedelta(n), None, None)
+        ApiKey(f"tok_{n}", f"name {n}", "read", f"space {n}", None, at + timedelta(n), None, None)
         for n in range(3)
     ]
     hashes = [sha256(each.name.encode()).digest() for each in made]
     with storage.writing() as writer:
         for token, secret_hash in zip(made, hashes, strict=True):
-            writer.tokens.put(token, secret_hash)
+            writer.api_keys.put(token, secret_hash)
     storage.note([KeyUse("tok_1", at)])
     storage.note([KeyUse("tok_1", at - timedelta(days=1))])
     used = replace(made[1], last_used_at=at)
     with other.reading() as reader:
-        assert reader.tokens.find() == [made[0], used, made[2]]
-        assert reader.tokens.find("space 1") == reader.tokens.find(secret_hash=hashes[1]) == [used]
-        assert reader.tokens.find("space 2", hashes[1]) == []
+        assert reader.api_keys.find() == [made[0], used, made[2]]
+        assert (
+            reader.api_keys.find("space 1") == reader.api_keys.find(secret_hash=hashes[1]) == [used]
+        )
+        assert reader.api_keys.find("space 2", hashes[1]) == []
         nearly = hashes[0][:-1] + bytes([hashes[0][-1] ^ 1])
-        assert reader.tokens.find(secret_hash=nearly) == []
+        assert reader.api_keys.find(secret_hash=nearly) == []
     with storage.writing() as writer:
-        assert writer.tokens.remove("tok_1")
-        assert not writer.tokens.remove("tok_1")
+        assert writer.api_keys.remove("tok_1")
+        assert not writer.api_keys.remove("tok_1")
     with other.reading() as reader:
-        assert reader.tokens.find(secret_hash=hashes[1]) == []
+        assert reader.api_keys.find(secret_hash=hashes[1]) == []
 
 
 def test_notes_are_written_at_once_or_when_others_have_finished(open_storage: Open) -> None:

@@ -94,7 +94,7 @@ def test_a_store_is_searched_by_its_own_model_while_the_settings_name_another(
     answer = other.search("the lake")
     assert answer.remark == (
         "the store's vectors are of model hash-64, but the settings name hash-96: "
-        "switch with: byheart reembed"
+        "switch with: store.reembed()"
     )
     assert filled.search("the lake").remark is None
     status = other.status()
@@ -143,7 +143,7 @@ def test_an_earlier_model_that_cannot_be_opened_is_named_with_the_reason(
     assert answer.mode == "fts"
     assert "hash-64" in str(answer.degraded)
     assert "wishful" in str(answer.degraded)
-    assert "byheart reembed" in str(answer.degraded)
+    assert "store.reembed()" in str(answer.degraded)
 
 
 def test_the_embedder_of_a_caller_leaves_no_word_of_how_it_is_opened(
@@ -170,7 +170,7 @@ def test_reembedding_switches_every_open_store_and_leaves_it_sound(
     assert (done.model_from, done.model_to, done.switched) == ("hash-64", "hash-96", True)
     assert (done.chunks, done.made, done.reused) == (len(TEXTS), len(TEXTS), 0)
     assert (done.pending_vectors, done.old_vectors) == (0, len(TEXTS))
-    assert "kept until byheart doctor --optimize" in done.message
+    assert "drop them with: store.doctor(optimize=True)" in done.message
     for store in (filled, other, opened("hash-96"), opened("hash-64")):
         check_found(store, "hash-96")
     assert vectors_by_model(path) == {"hash-64": len(TEXTS), "hash-96": len(TEXTS)}
@@ -256,7 +256,7 @@ def test_a_provider_that_fails_halfway_leaves_the_old_model_and_the_work_done_so
         store.admin.reembed(on_progress=fail_after)
     assert "on holiday" in raised.value.message
     assert "128 of 320 chunks" in raised.value.message
-    assert "byheart reembed" in raised.value.hint
+    assert "store.reembed()" in raised.value.hint
     assert open_store(embedder=first).search("the lake", mode="vector").degraded is None
     check_sound(open_store(embedder=first))
     second.down = False
@@ -321,7 +321,7 @@ def test_a_rollback_is_immediate_and_what_came_since_waits_for_vectors(
     back = other.admin.reembed(rollback=True)
     assert (back.model_from, back.model_to, back.switched) == ("hash-96", "hash-64", True)
     assert (back.made, back.pending_vectors) == (0, 1)
-    assert "doctor --fix" in back.message
+    assert "store.doctor(fix=True)" in back.message
     assert "the settings still name hash-96" in back.message
     assert "1 of 321 chunks" in str(other.search("the lake").degraded)
     assert all(finding.ok for finding in other.admin.doctor(fix=True))

@@ -117,7 +117,7 @@ def _try_one(path: Path, chance: random.Random, case: str, report: Report) -> No
                     store = open_store(path)
                 _operate(store, chance, number, kept)
             except ByheartError as error:
-                if "put a backup" in error.hint and "byheart doctor" not in error.hint:
+                if "put a backup" in error.hint and "store.doctor" not in error.hint:
                     report.failures.append(f"{case}: blames the file for the disk: {error}")
             except Exception:  # noqa: BLE001 (that is what is looked for)
                 report.failures.append(f"{case}: {_last_lines()}")

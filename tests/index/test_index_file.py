@@ -134,7 +134,10 @@ def test_doctor_notices_damage_inside_the_index_file_and_a_rebuild_mends_it(
     index.write_bytes(bytes(content))
     store = open_store()
     [finding] = [each for each in store.admin.doctor() if not each.ok]
-    assert (finding.check, finding.hint) == ("search index", "run: byheart doctor --rebuild")
+    assert (finding.check, finding.hint) == (
+        "search index",
+        "run: store.admin.doctor(rebuild=True)",
+    )
     assert all(each.ok for each in store.admin.doctor(rebuild=True))
     assert answers(store) == rebuilt(path, open_store, tmp_path)
 

@@ -991,7 +991,7 @@ def test_a_forgetting_that_was_cut_off_is_noticed_and_finished_by_the_doctor(
     assert left_in(tmp_path, mark.made), "the keyword index still has the words"
     with open_store() as again:
         [finding] = [each for each in again.admin.doctor() if not each.ok]
-        assert (finding.check, "--fix" in finding.hint) == ("forgetting", True)
+        assert (finding.check, "fix=True" in finding.hint) == ("forgetting", True)
         assert all(each.ok for each in again.admin.doctor(fix=True))
         assert all(each.ok for each in again.admin.doctor())
     assert left_in(tmp_path, mark.made) == {}

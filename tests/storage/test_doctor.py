@@ -57,7 +57,7 @@ def is_found_and_fixed(store: MemoryStore, *checks: str) -> Finding:
     """See that the checks, and no others, fail with a hint, and that a fix mends all of it."""
     found = wrong(store.admin.doctor())
     assert set(found) == set(checks)
-    assert all("byheart doctor" in each.hint for each in found.values())
+    assert all("store.doctor" in each.hint for each in found.values())
     after = store.admin.doctor(fix=True)
     assert wrong(after) == {}
     for check in checks:
@@ -94,7 +94,7 @@ def test_a_damaged_keyword_index_is_mended_without_a_backup(
     store = open_store()
     finding = wrong(store.admin.doctor())["database file"]
     assert "texts and vectors are not" in finding.message
-    assert finding.hint == "run: byheart doctor --rebuild"
+    assert finding.hint == "run: store.admin.doctor(rebuild=True)"
     assert wrong(store.admin.doctor(rebuild=True)) == {}
     assert store.search("memory", raw=True, limit=50).total_results == 30
 
@@ -125,7 +125,7 @@ def test_an_index_that_lost_rows_is_built_anew(saved: Path, open_store: OpenStor
     store = open_store()
     finding = wrong(store.admin.doctor())["database file"]
     assert "an index of the database does not agree with its table" in finding.message
-    assert finding.hint == "run: byheart doctor --rebuild"
+    assert finding.hint == "run: store.admin.doctor(rebuild=True)"
     assert wrong(store.admin.doctor(rebuild=True)) == {}
 
 
@@ -244,7 +244,7 @@ def test_an_earlier_text_of_a_memory_that_is_gone_shows(saved: Path, open_store:
     )
     finding = wrong(open_store().admin.doctor())["earlier texts"]
     assert finding.message == "1 earlier texts belong to memories that are gone"
-    assert finding.hint == "read one with: byheart get mem_gone@1"
+    assert finding.hint == 'read one with: store.get("mem_gone@1")'
 
 
 def test_a_memory_superseded_by_one_that_is_gone_is_told_of(
@@ -254,7 +254,7 @@ def test_a_memory_superseded_by_one_that_is_gone_is_told_of(
     finding = look(open_store().admin.doctor(), "superseded memories")
     assert finding.ok
     assert finding.message.startswith("1 rank below memories that superseded them")
-    assert "supersede mem_" in finding.hint
+    assert 'store.supersede("mem_' in finding.hint
 
 
 def test_a_memory_superseded_by_one_that_is_forgotten_is_told_of(store: MemoryStore) -> None:
@@ -279,7 +279,7 @@ def test_vectors_of_other_models_are_counted_with_what_they_are_for(
     assert finding.ok
     assert "30 (0.0 MB) of old, which the store can go back to" in finding.message
     assert "30 (0.0 MB) of odd, which is not used" in finding.message
-    assert "byheart doctor --optimize" in finding.hint
+    assert "store.doctor(optimize=True)" in finding.hint
 
 
 def test_expired_and_forgotten_memories_are_counted(open_store: OpenStore) -> None:
@@ -289,7 +289,7 @@ def test_expired_and_forgotten_memories_are_counted(open_store: OpenStore) -> No
     store.forget(store.save("it was forgotten").memory_id)
     findings = store.admin.doctor()
     assert look(findings, "expired memories").message.startswith(
-        f"1 have run out, the first on {yesterday:%Y-%m-%d}"
+        f"1 have expired, the first on {yesterday:%Y-%m-%d}"
     )
     assert look(findings, "forgotten memories").message == "1 are hidden and can be restored"
     assert wrong(findings) == {}
@@ -369,7 +369,7 @@ def test_a_log_that_a_reader_keeps_large_names_the_reader_and_is_cut_when_it_end
         assert "kept from being written back" in finding.message
         if sys.platform == "linux":
             assert f"(process {reader.pid})" in finding.message
-        assert finding.hint == "end that process, then run: byheart doctor --fix"
+        assert finding.hint == "end that process, then run: store.doctor(fix=True)"
     finally:
         reader.communicate("")
     assert wrong(store.admin.doctor(fix=True)) == {}
@@ -473,7 +473,7 @@ def test_model_files_are_read_and_compared(
     tokenizer.write_bytes(bytes(content))
     finding = wrong(store.admin.doctor())["model files"]
     assert finding.message.endswith("damaged: tokenizer.json")
-    assert finding.hint == "get it again with: byheart doctor --fix"
+    assert finding.hint == "get it again with: store.doctor(fix=True)"
 
 
 def test_a_model_that_is_not_there_is_told_of(

@@ -67,7 +67,7 @@ def test_a_damaged_log_that_hides_saves_is_told_of(
         assert "are not in it" in degraded
     finding = look(store)
     assert not finding.ok
-    assert "--fix" in finding.hint
+    assert "fix=True" in finding.hint
     # Going on to save does not hide it, in this process or the next.
     for n in range(10):
         store.save(f"something new {n}")

@@ -139,7 +139,7 @@ def test_doctor_names_files_that_everybody_can_read_and_closes_them(
     found = finding(store, "file permissions")
     assert not found.ok
     assert "memory.db, memory.db-wal" in found.message
-    assert "--fix" in found.hint
+    assert "fix=True" in found.hint
     assert finding(store, "file permissions", fix=True).fixed
     assert mode(path) == mode(path.with_name("memory.db-wal")) == 0o600
     assert finding(store, "file permissions").ok

@@ -344,7 +344,7 @@ def test_an_export_without_its_first_line_is_recognized(
 def test_a_store_is_recognized(store: MemoryStore, other: MemoryStore, tmp_path: Path) -> None:
     store.save("text")
     store.admin.backup(tmp_path / "copy.db")
-    with pytest.raises(InvalidInput, match=r"is a store, .* byheart --db .*copy\.db"):
+    with pytest.raises(InvalidInput, match=r"copy\.db is a store, .*open it as a store"):
         other.import_(tmp_path / "copy.db", on_error="skip")
 
 

@@ -1,4 +1,4 @@
-"""Tokens: who may come in over the network, and who may not any more."""
+"""API keys: who may come in over the network, and who may not any more."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def test_a_name_is_taken_until_it_is_revoked(store: MemoryStore) -> None:
     store.api_keys.create("laptop of Anna", space="a")
     with pytest.raises(Conflict) as caught:
         store.api_keys.create("laptop of Anna", space="b")
-    assert "byheart token revoke 'laptop of Anna'" in caught.value.hint
+    assert 'store.api_keys.revoke("laptop of Anna")' in caught.value.hint
     store.api_keys.revoke("laptop of Anna")
     store.api_keys.create("laptop of Anna", space="b")
     store.api_keys.create("over", ttl_days=MOMENT_DAYS)
@@ -359,4 +359,4 @@ def test_a_store_of_before_gets_room_for_tokens(open_store: OpenStore, path: Pat
 
 
 def test_the_nouns_are_in_the_model() -> None:
-    assert {"Token", "CreatedToken"} <= set(byheart.model.__all__)
+    assert {"ApiKey", "CreatedApiKey"} <= set(byheart.model.__all__)

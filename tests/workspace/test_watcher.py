@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from byheart.interfaces.caretaking import keep_workspaces
+from byheart.interfaces.background_work import keep_workspaces
 from byheart.model import Indexed
 from byheart.settings import load_settings
 from byheart.store import MemoryStore
@@ -401,7 +401,7 @@ def test_closing_the_store_ends_its_watches(open_store: OpenStore, root: Path, p
 def test_a_workspace_that_is_not_there_yet_is_tried_again(
     store: MemoryStore, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("byheart.interfaces.caretaking._TRY_AGAIN_SECONDS", 0.05)
+    monkeypatch.setattr("byheart.interfaces.background_work._TRY_AGAIN_SECONDS", 0.05)
     ended = threading.Event()
     later = tmp_path / "later"
     keep_workspaces(store, load_settings({"workspaces": [str(later)]}), ended)

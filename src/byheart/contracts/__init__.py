@@ -1,6 +1,6 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
-from byheart.contracts.api_keys import TokenReader, TokenRows
+from byheart.contracts.api_keys import ApiKeyReader, ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
 from byheart.contracts.embedders import (
     Embedder,
@@ -100,6 +100,8 @@ __all__ = [
     "MOST_TERMS",
     "ActiveModel",
     "AlikeFile",
+    "ApiKeyReader",
+    "ApiKeyRows",
     "ArchiveRows",
     "Background",
     "Bookmarks",
@@ -179,8 +181,6 @@ __all__ = [
     "TextRow",
     "TimePassed",
     "TokenCounter",
-    "TokenReader",
-    "TokenRows",
     "TombstoneRecord",
     "TombstoneRows",
     "Unloadable",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from byheart.contracts.api_keys import TokenReader
+from byheart.contracts.api_keys import ApiKeyReader
 from byheart.contracts.embedders import Vectors
 from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
@@ -237,7 +237,7 @@ class Reader(Protocol):
         ...
 
     @property
-    def tokens(self) -> TokenReader:
+    def api_keys(self) -> ApiKeyReader:
         """Give the API keys."""
         ...
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from byheart.contracts.api_keys import TokenRows
+from byheart.contracts.api_keys import ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, TombstoneRows
 from byheart.contracts.embedders import Model
 from byheart.contracts.entities import EntityRows
@@ -242,7 +242,7 @@ class Writer(Protocol):
         ...
 
     @property
-    def tokens(self) -> TokenRows:
+    def api_keys(self) -> ApiKeyRows:
         """Give the rows of API keys."""
         ...
 

@@ -20,6 +20,7 @@ from byheart.conversation.prompt import (
 )
 from byheart.conversation.running_summary import find_summary
 from byheart.embedding.vectorizer import Asked, Vectorizer
+from byheart.errors import join_hints
 from byheart.language.terms import query_terms
 from byheart.memory import notes
 from byheart.model import (
@@ -135,7 +136,7 @@ class Prompter:
             for name in item.chunk_ids or filter(None, (item.memory_id,))
         ]
         self._storage.note(notes.emissions(given, request.where.space, session_id))
-        remark = "; ".join(filter(None, (asked.remark, _name_missing(answer)))) or None
+        remark = join_hints("; ", (asked.remark, _name_missing(answer)))
         return replace(answer, degraded=asked.degraded, remark=remark), state
 
     def _look_up(self, request: PromptRequest, reader: Reader) -> _There:

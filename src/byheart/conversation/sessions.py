@@ -8,7 +8,7 @@ from itertools import islice
 
 from byheart.contracts import DedupKey, Listing, Reader, Storage
 from byheart.conversation.running_summary import find_summary
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.memory import notes, transactions
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import (
@@ -159,7 +159,7 @@ def _named(
         if memory is None or memory.replaced_at is not None:
             raise NotFound(
                 f"there is no memory {memory_id} in this space; nothing was promoted",
-                "look for it with: byheart list",
+                Hint("look for it with: ", Do("list")),
             )
         if memory.session_id is None:
             raise InvalidInput(f"{memory_id} is global already", "name memories of a session")
@@ -171,7 +171,7 @@ def _named(
         if memory.expires_at is not None and memory.expires_at <= clock.now():
             raise InvalidInput(
                 f"{memory_id} expired on {memory.expires_at:%Y-%m-%d}; nothing was promoted",
-                f"keep it first: byheart update {memory_id} --clear ttl-days",
+                Hint("keep it first: ", Do("update", memory_id, ttl_days=None)),
             )
         if session_id is not None and memory.session_id != session_id:
             raise InvalidInput(

@@ -8,7 +8,7 @@ from pathlib import Path
 from byheart.embedding.model_cache import damage_of, find_model, get_model, remove_model
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.progress import Progress
-from byheart.errors import EmbeddingError
+from byheart.errors import Do, EmbeddingError, Hint
 from byheart.model import Finding
 
 
@@ -88,9 +88,9 @@ def examine_model(
     message = f"{status.model}: {status.problem}"
     if not status.damaged:
         # Another check reports whether vectors can be made without this model.
-        return Finding(name, True, message, "get it with: byheart model download")
+        return Finding(name, True, message, Hint("get it with: ", Do("model download")))
     if not fix:
-        return Finding(name, False, message, "get it again with: byheart doctor --fix")
+        return Finding(name, False, message, Hint("get it again with: ", Do("admin.doctor", fix=True)))
     try:
         get_model(label, cache_dir, sources, lambda _done, _total: None)
     except EmbeddingError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import REQUIRED_FILES
-from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.errors import Do, EmbedderUnavailable, EmbeddingError, Hint, ModelFilesError
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # The weights and the tokenizer of the default model must match these hashes, from every source.
@@ -38,7 +38,7 @@ class ModelSources:
             if not own.is_dir():
                 raise ModelFilesError(
                     f"there is no model folder {model}",
-                    "check embedding_model and model_path: byheart config list",
+                    Hint("check embedding_model and model_path with: ", Do("config list")),
                 )
             return _checked(own, model)
         reasons: list[str] = []
@@ -51,8 +51,11 @@ class ModelSources:
                 reasons.append(f"{source}: {error.message}")
         raise EmbedderUnavailable(
             f"the model {model} could not be got ({'; '.join(reasons)})",
-            "run `byheart model download` when there is a network, or set model_path to a folder "
-            "that holds the model",
+            Hint(
+                "when there is a network, get it with: ",
+                Do("model download"),
+                "; or set model_path to a folder that holds the model",
+            ),
         )
 
     def would_download(self, model: str) -> bool:

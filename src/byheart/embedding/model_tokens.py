@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tokenizers import Encoding, Tokenizer
 
-from byheart.errors import ModelFilesError
+from byheart.errors import Do, Hint, ModelFilesError
 
 # Texts are tokenised in pieces of about this many characters, which limits memory and is faster.
 PIECE_CHARACTERS = 1 << 13
@@ -42,7 +42,8 @@ class ModelTokens:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # noqa: BLE001 (the library raises nothing narrower)
             raise ModelFilesError(
-                f"the tokenizer {path} cannot be read: {error}", "byheart model download --force"
+                f"the tokenizer {path} cannot be read: {error}",
+                Hint("get it again with: ", Do("model download", force=True)),
             ) from None
         # The file may demand cutting and padding to 128 tokens, as that of all-MiniLM-L6-v2 does.
         self._tokenizer.no_truncation()

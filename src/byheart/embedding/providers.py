@@ -15,7 +15,7 @@ from typing import Literal
 from byheart.contracts import Embedder, EmbedderSpec
 from byheart.embedding.lazy_embedder import LazyEmbedder, Opener
 from byheart.embedding.progress import Progress
-from byheart.errors import EmbedderUnavailable, SettingsError
+from byheart.errors import Do, EmbedderUnavailable, Hint, SettingsError
 
 Provider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
 
@@ -95,7 +95,8 @@ def _check_downloaded(
     sources = ModelSources(tuple(model_sources), offline=offline)
     if sources.would_download(label) and not find_model(label, cache_dir):
         raise EmbedderUnavailable(
-            f"the model {label} is not downloaded yet", "get it with: byheart model download"
+            f"the model {label} is not downloaded yet",
+            Hint("get it with: ", Do("model download")),
         )
 
 

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from byheart.contracts import Model, PendingChunk, Storage
 from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Maker, Passage, Vectorizer, previous_text
-from byheart.errors import Conflict, EmbedderUnavailable, EmbeddingError
+from byheart.errors import Conflict, Do, EmbedderUnavailable, EmbeddingError, Hint, join_hints
 from byheart.model import Reembedding
 
 OnProgress = Callable[[int, int], None]
 
 _BATCH_CHUNKS = 128
+_FIX, _DROP = Do("admin.doctor", fix=True), Do("admin.doctor", optimize=True)
 # After this many switches prevented by a concurrent save, switch first and embed its chunks later.
 _MOST_ATTEMPTS = 20
 
@@ -45,7 +46,7 @@ class Reembedder:
             raise EmbedderUnavailable(
                 f"{error.message}: {total - lacking:,} of {total:,} chunks have vectors of "
                 f"{maker.model.name}, and the store is searched as before",
-                f"{error.hint}; then go on with: byheart reembed".removeprefix("; then "),
+                Hint(error.hint, "; then " if error.hint else "", "go on with: ", Do("admin.reembed")),
             ) from error
         self._storage.refresh()
         return self._report(before, maker.model, maker, True, waiting, keep_old)
@@ -58,7 +59,7 @@ class Reembedder:
             raise Conflict(
                 "there is no earlier model to go back to: the store never switched, or the earlier "
                 "vectors were dropped",
-                "name the model in the settings, and make its vectors with: byheart reembed",
+                Hint("name the model in the settings, and make its vectors with: ", Do("admin.reembed")),
             )
         waiting = stored_vectors.switch(self._storage, previous, None)
         self._storage.refresh()
@@ -84,7 +85,7 @@ class Reembedder:
             if wanted != now.name
             else "",
             f"{dropped:,} vectors of other models were dropped" if dropped else "",
-            f"{old:,} vectors of other models are kept until byheart doctor --optimize drops them"
+            Hint(f"{old:,} vectors of other models are kept: drop them with: ", _DROP)
             if old
             else "",
         ]
@@ -97,16 +98,19 @@ class Reembedder:
             reused=0 if maker is None else maker.reused,
             pending_vectors=waiting,
             old_vectors=old,
-            message="; ".join(filter(None, told)),
+            message=join_hints("; ", told) or "",
         )
 
 
 def _tell_waiting(waiting: int, refusal: str | None) -> str:
     if refusal is None:
-        return f"{waiting:,} chunks wait for vectors: make them with: byheart doctor --fix"
-    return (
-        f"{waiting:,} chunks are found by keyword only, since the embedder refuses them: {refusal} "
-        "(byheart doctor --fix asks again and names them)"
+        return Hint(f"{waiting:,} chunks wait for vectors: make them with: ", _FIX)
+    return Hint(
+        f"{waiting:,} chunks are found by keyword only, since the embedder refuses them: ",
+        refusal,
+        " (ask again, and see which they are, with: ",
+        _FIX,
+        ")",
     )
 
 

@@ -31,8 +31,10 @@ from byheart.contracts import (
 from byheart.embedding import measure_unrelated, stored_vectors, to_unit_length, window_texts
 from byheart.errors import (
     ByheartError,
+    Do,
     EmbedderUnavailable,
     EmbeddingError,
+    Hint,
     InvalidInput,
     StoreError,
 )
@@ -123,9 +125,11 @@ class _Chosen(NamedTuple):
         mine = model_of(self.embedder)
         if self.stored is None or self.stored == mine:
             return None
-        return (
+        return Hint(
             f"the store's vectors are of model {self.stored.name}, but the embedder is {mine.name} "
-            "(switch the store to it with: byheart reembed)"
+            "(switch the store to it with: ",
+            Do("admin.reembed"),
+            ")",
         )
 
 
@@ -376,10 +380,10 @@ class Vectorizer:
         if earlier is None:
             raise EmbedderUnavailable(
                 f"{self._difference(stored)}, and an embedder of the former cannot be opened: "
-                f"{reason}",
-                "switch to the latter with: byheart reembed",
+                + str(reason),
+                Hint("switch to the latter with: ", Do("admin.reembed")),
             )
-        remark = f"{self._difference(stored)}: switch with: byheart reembed"
+        remark = Hint(f"{self._difference(stored)}: switch with: ", Do("admin.reembed"))
         return _Chosen(earlier, stored, remark)
 
     def _earlier(

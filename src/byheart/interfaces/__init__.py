@@ -1,1 +1,1 @@
-"""How do people and agents reach it? A door calls `MemoryStore` and renders the answer."""
+"""How do people and agents reach it? An interface calls `MemoryStore` and renders the answer."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from byheart.contracts import Reader, Storage
+from byheart.errors import Do, Hint
 from byheart.language import distinct_words as particulars
 from byheart.memory import transactions
 from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
@@ -44,8 +45,10 @@ def dedupe(
         left_out=left_out,
         threshold=threshold,
         applied=apply,
-        degraded=f"{pending:,} chunks have no vectors yet and were not compared: "
-        "make them with: byheart doctor --fix"
+        degraded=Hint(
+            f"{pending:,} chunks have no vectors yet and were not compared: make them with: ",
+            Do("admin.doctor", fix=True),
+        )
         if pending
         else None,
     )

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from byheart.contracts import Fate, Listing, Reader, Storage
-from byheart.errors import InvalidInput, NotFound
+from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.memory import transactions
 from byheart.memory.erasing import erase
 from byheart.model import Filter, Forgotten
@@ -124,7 +124,7 @@ class Forgetter:
         if unknown:
             raise NotFound(
                 f"there is no {unknown[0]} in this space; nothing was forgotten",
-                "look for it with: byheart list",
+                Hint("look for it with: ", Do("list")),
             )
 
     def _carry_out(

@@ -26,7 +26,7 @@ from byheart.embedding.vectorizer import (
     passages,
     previous_text,
 )
-from byheart.errors import Conflict, InvalidInput, StoreError, TooManyChunks
+from byheart.errors import Conflict, Do, Hint, InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.language.detection import UNDETERMINED, detect_language
 from byheart.memory import expiry, transactions
@@ -126,8 +126,10 @@ def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict
     return Conflict(
         f"{item}client_id {turn.client_id!r} was logged before with another text, "
         f"as {held.memory_id}, which stays as it is",
-        "give each turn a client_id of its own, or change the text with: "
-        f"byheart update {held.memory_id}",
+        Hint(
+            "give each turn a client_id of its own, or change the text with: ",
+            Do("update", held.memory_id),
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from byheart.contracts import Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
-from byheart.errors import InvalidInput, NotFound, StoreDamaged, VersionConflict
+from byheart.errors import Do, Hint, InvalidInput, NotFound, StoreDamaged, VersionConflict
 from byheart.memory import transactions
 from byheart.memory.saving import (
     Saver,
@@ -102,10 +102,12 @@ class Changer:
         if fate is not None and fate.forgotten_at is not None:
             raise NotFound(
                 f"{memory_id} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
-                f"bring it back with: byheart restore {memory_id}",
+                Hint("bring it back with: ", Do("restore", memory_id)),
             )
         if memory is None:
-            raise NotFound(f"there is no {memory_id} in this space", "look with: byheart list")
+            raise NotFound(
+                f"there is no {memory_id} in this space", Hint("look with: ", Do("list"))
+            )
         if memory.replaced_at is not None:
             raise InvalidInput(
                 f"{memory_id} is an earlier text and cannot be changed",
@@ -119,7 +121,7 @@ class Changer:
             raise StoreDamaged(
                 f"the text of {current.memory_id} is not the one that was saved, and stays as it "
                 "is: nothing was changed",
-                "give the whole text anew as content, or put a backup in the store's place",
+                "give the whole text again as content, or put a backup in the store's place",
             )
         request = check_request(_merged(current, given), self._settings)
         request = look_for_secrets(request, self._settings, tuple(given))

@@ -11,7 +11,6 @@ from byheart.model.answers import (
     Hit,
     IndexState,
     Judgement,
-    LegExplanation,
     MemoryFields,
     MemoryHit,
     Mode,
@@ -19,11 +18,13 @@ from byheart.model.answers import (
     RecalledMemory,
     RecalledSummary,
     RecallExplanation,
+    RetrieverExplanation,
     SearchAnswer,
     SectionHit,
     Verdict,
     VerdictExplanation,
 )
+from byheart.model.api_keys import ACCESSES, Access, ApiKey, CreatedApiKey
 from byheart.model.conversations import (
     Promoted,
     Promotion,
@@ -35,7 +36,6 @@ from byheart.model.conversations import (
     Transcript,
     Turn,
 )
-from byheart.model.doors import ACCESSES, Access, CreatedToken, Token, to_wire
 from byheart.model.figures import (
     Bench,
     BenchFigures,
@@ -104,6 +104,7 @@ from byheart.model.upkeep import (
     TransferProgress,
     WrittenFile,
 )
+from byheart.model.wire import to_wire
 from byheart.model.workspaces import (
     STALE_SECONDS,
     FileError,
@@ -126,6 +127,7 @@ __all__ = [
     "UNEMBEDDED",
     "Access",
     "AnthropicPrompt",
+    "ApiKey",
     "Backup",
     "Bench",
     "BenchFigures",
@@ -138,7 +140,7 @@ __all__ = [
     "ContextItem",
     "ContextPart",
     "ContextReceipt",
-    "CreatedToken",
+    "CreatedApiKey",
     "Dedupe",
     "Entity",
     "EntityPage",
@@ -162,7 +164,6 @@ __all__ = [
     "Latency",
     "LeftOut",
     "LeftOutReason",
-    "LegExplanation",
     "Match",
     "Memory",
     "MemoryFields",
@@ -187,6 +188,7 @@ __all__ = [
     "Removal",
     "RestoredSession",
     "ResumedSession",
+    "RetrieverExplanation",
     "SaveResult",
     "SaveStats",
     "SaveStatus",
@@ -202,7 +204,6 @@ __all__ = [
     "Stats",
     "Status",
     "SystemBlock",
-    "Token",
     "Transcript",
     "TransferProgress",
     "Turn",

@@ -20,8 +20,8 @@ FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
 
 
 @dataclass(frozen=True, slots=True)
-class LegExplanation:
-    """Where one leg of the search placed a hit; a rank beyond the leg's first ones is not known."""
+class RetrieverExplanation:
+    """The rank and score of a hit in one retriever; a rank beyond its first hits is unknown."""
 
     rank: int | None
     score: float
@@ -31,12 +31,12 @@ class LegExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a hit stands where it stands: what its legs and the turns around it contribute."""
+    """The contributions to a hit's score: of both retrievers, and of the turns around it."""
 
     fusion: str
     final_score: float
-    fts: LegExplanation | None = None
-    vector: LegExplanation | None = None
+    fts: RetrieverExplanation | None = None
+    vector: RetrieverExplanation | None = None
     neighbours: float = 0.0
 
 
@@ -136,7 +136,7 @@ Hit = ChunkHit | SectionHit | MemoryHit
 
 @dataclass(frozen=True, slots=True)
 class IndexState:
-    """How much there is to search, and how much of it has vectors."""
+    """The number of memories and chunks to search, and of chunks without vectors."""
 
     memories: int
     chunks: int
@@ -146,7 +146,7 @@ class IndexState:
 
 @dataclass(frozen=True, slots=True)
 class VerdictExplanation:
-    """What a verdict goes by: figures of the best hit; null where that leg was not asked.
+    """The figures of the best hit behind a verdict; null if its retriever was not asked.
 
     `coverage` is the share of the question's words that the hit contains, weighted by rarity;
     `weight` is the total rarity of these words; `similarity` is the cosine of the hit above that of
@@ -161,7 +161,7 @@ class VerdictExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """Whether the best hit answers a question, how probable that is, and why."""
+    """The estimate whether the best hit answers the question, its probability, and the reasons."""
 
     verdict: Verdict
     confidence: float
@@ -170,7 +170,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The envelope around the hits; `verdict` and `confidence` are about the best of them all."""
+    """The answer of a search; `verdict` and `confidence` are about the best hit."""
 
     query: str
     mode: Mode
@@ -197,7 +197,7 @@ class RecalledSummary:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory that a recall gives in full; every field is paid for in tokens."""
+    """A memory that a recall gives in full; every field counts against the token budget."""
 
     id: str
     kind: str
@@ -216,7 +216,7 @@ class RecalledMemory:
 
 @dataclass(frozen=True, slots=True)
 class RecallExplanation:
-    """What a memory's score is made of: four parts, each from 0 to 1 and not yet weighed."""
+    """The four parts of a memory's score, each from 0 to 1, before they are weighted."""
 
     id: str
     score: float
@@ -228,7 +228,7 @@ class RecallExplanation:
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """The memories behind a query, within a token budget; explanations stand outside of it."""
+    """The memories for a query within a token budget; explanations do not count against it."""
 
     query: str
     mode: Mode

@@ -104,9 +104,7 @@ def check_path(name: str, value: str | Path) -> Path:
     if not isinstance(value, str | Path):
         raise InvalidInput(f"{name} must be a path, not {type(value).__name__}", "give it as text")
     if "\0" in str(value):
-        raise InvalidInput(
-            f"{name} {show(str(value))} holds a NUL, as no path can", "check the path"
-        )
+        raise InvalidInput(f"{name} {show(str(value))} contains a NUL character", "check the path")
     try:
         path = Path(value).expanduser()
         # A path may be too long, in an unreadable folder, or a link to itself.
@@ -123,7 +121,7 @@ def check_path(name: str, value: str | Path) -> Path:
         ) from error
     except RuntimeError as error:
         raise InvalidInput(
-            f"{name} {value}: nobody here is called so",
+            f"{name} {value}: there is no such user",
             "write ./~… if the name begins with a tilde",
         ) from error
 

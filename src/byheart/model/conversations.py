@@ -12,7 +12,7 @@ from byheart.model.memories import Memory, SaveStatus
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What one agent did in one session."""
+    """The activity of one agent in one session."""
 
     session_id: str
     agent_id: str | None
@@ -25,7 +25,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class SessionStats:
-    """What one session holds, or with `session_id` null all of them; lengths are in characters."""
+    """The figures of one session, or of all if `session_id` is null; lengths in characters."""
 
     session_id: str | None
     total_memories: int
@@ -45,7 +45,7 @@ class SessionStats:
 
 @dataclass(frozen=True, slots=True)
 class ResumedSession:
-    """What there is to take up a session again with, the latest first; `found` if it is known."""
+    """The memories to continue a session with, latest first; `found` if the session exists."""
 
     session_id: str
     task_code: str | None
@@ -59,7 +59,7 @@ class ResumedSession:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """A memory of a session and its copy for all; in a dry run, one that is new has no id yet."""
+    """A memory of a session and its global copy; in a dry run, a new copy has no id yet."""
 
     memory_id: str
     promoted_id: str | None
@@ -70,7 +70,7 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class Promoted:
-    """What `promote` copied, or with `dry_run` would copy."""
+    """The memories that `promote` copied, or would copy with `dry_run`."""
 
     session_id: str | None
     promotions: tuple[Promotion, ...]
@@ -79,7 +79,7 @@ class Promoted:
 
 @dataclass(frozen=True, slots=True)
 class RestoredSession:
-    """What was brought back of a session that had been forgotten."""
+    """The restored memories of a forgotten session."""
 
     session_id: str
     memory_ids: tuple[str, ...]
@@ -88,7 +88,7 @@ class RestoredSession:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody said in a session, or what a tool or a file brought into it."""
+    """One turn of a session: a message, the output of a tool, or a file."""
 
     memory_id: str
     role: str

@@ -33,7 +33,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What the files of a store take on disk."""
+    """The sizes of a store's files on disk."""
 
     store_bytes: int
     log_bytes: int
@@ -65,7 +65,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class SlowQuery:
-    """One of the slowest queries; of a long one the beginning."""
+    """One of the slowest queries; a long query is cut."""
 
     kind: str
     query: str
@@ -75,7 +75,7 @@ class SlowQuery:
 
 @dataclass(frozen=True, slots=True)
 class Latency:
-    """How long queries took; `slow` ones took longer than the setting `slow_query_ms`."""
+    """The times of queries; `slow` counts those above the setting `slow_query_ms`."""
 
     count: int
     mean_ms: float | None
@@ -98,7 +98,7 @@ class QueryStats:
 
 @dataclass(frozen=True, slots=True)
 class SaveStats:
-    """What became of the texts that were saved in a space."""
+    """The number of saved texts in a space, by result."""
 
     created: int
     unchanged: int
@@ -107,7 +107,7 @@ class SaveStats:
 
 @dataclass(frozen=True, slots=True)
 class WorkStats:
-    """How often something was done, and how long that took."""
+    """The number of times something was done, and the time that it took."""
 
     count: int
     total_seconds: float
@@ -116,7 +116,7 @@ class WorkStats:
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """How often something was there already; the rate is `None` until anybody asked."""
+    """The hits and misses of a cache; the rate is `None` before the first access."""
 
     hits: int
     misses: int
@@ -125,7 +125,7 @@ class CacheStats:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a space holds, and what its store has done since some moment, in all processes.
+    """The contents of a space, and the work of its store since a moment, in all processes.
 
     Queries and saves are counted for the space; index work and caches for the whole store.
     """

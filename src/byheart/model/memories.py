@@ -256,7 +256,7 @@ class ChangedFields(_LastingFields, total=False):
 
 @dataclass(frozen=True, slots=True)
 class SaveResult:
-    """What became of one saved text; `degraded` is why vectors are missing, if some are.
+    """The result of saving one text; `degraded` is the reason if vectors are missing.
 
     `secrets_found` counts probable secrets in the text by kind; `secrets_redacted` says whether the
     settings caused them to be replaced.
@@ -286,7 +286,7 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """What memories are about: its name, other spellings, and how many memories name it now."""
+    """A subject of memories: its name, its aliases, and the number of memories that name it."""
 
     name: str
     memories: int
@@ -306,7 +306,7 @@ class EntityPage:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One thing that happened to a memory; `changes` gives `from` and `to` for each field."""
+    """One change of a memory; `changes` gives `from` and `to` for each field."""
 
     operation: Operation
     at: datetime

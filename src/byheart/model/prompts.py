@@ -28,7 +28,7 @@ LeftOutReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """Something that a context holds, and where it is from; `cut` if not to its end.
+    """An item of a context, and its source; `cut` if its end is missing.
 
     An identity file has a path, and its `memory_id` is empty.
     """
@@ -52,7 +52,7 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something that could have been in a part of a context, and why it is not."""
+    """An item that is not in a context, and the reason."""
 
     part: ContextPart
     memory_id: str
@@ -64,7 +64,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ContextReceipt:
-    """What a context holds and what not; `tokens` are by part, `frame` is what holds them.
+    """The items in a context and those left out; `tokens` are by part, `frame` is the markup.
 
     `counter` is the name of the model whose tokens were counted, or `estimate`.
     """
@@ -86,7 +86,7 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class SystemBlock:
-    """A piece of a system prompt; with `cache_control`, the provider is to remember it."""
+    """A part of a system prompt; with `cache_control`, the provider caches it."""
 
     text: str
     cache_control: Mapping[str, str] | None = None
@@ -103,7 +103,7 @@ class AnthropicPrompt:
 
 @dataclass(frozen=True, slots=True)
 class ContextAnswer:
-    """What goes into a prompt, within a token budget, as one text and as messages.
+    """The context for a prompt within a token budget, as one text and as messages.
 
     `text` begins with `stable`, whose bytes stay the same until its content changes.
     """

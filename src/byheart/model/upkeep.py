@@ -12,7 +12,7 @@ from byheart.model.memories import Similar
 
 @dataclass(frozen=True, slots=True)
 class MergeProposal:
-    """Memories that could be one: which to keep, why that one, and the others, nearest first."""
+    """A proposal to merge memories: the one to keep, the reason, and the others, nearest first."""
 
     keep: str
     summary: str
@@ -22,7 +22,7 @@ class MergeProposal:
 
 @dataclass(frozen=True, slots=True)
 class Dedupe:
-    """What `dedupe` proposes or did; `left_out` counts pairs that differ in a name or a number."""
+    """The merges proposed or done; `left_out` counts pairs that differ in a name or number."""
 
     proposals: tuple[MergeProposal, ...]
     total: int
@@ -35,7 +35,7 @@ class Dedupe:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What a memory is after others were merged into it."""
+    """A memory after others were merged into it."""
 
     memory_id: str
     version: int
@@ -47,7 +47,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What was taken out for good, and where was looked for what might be left."""
+    """The erased rows and files, and the files searched for remaining traces."""
 
     memories: int
     texts: int
@@ -61,7 +61,7 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What a `forget` or `cleanup` did, or with `dry_run` would do."""
+    """The memories that `forget` or `cleanup` hid or erased, or would with `dry_run`."""
 
     memory_ids: tuple[str, ...]
     count: int

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from byheart.errors import StoreDamaged
+from byheart.errors import Do, Hint, StoreDamaged
 
 
 def contradiction(text_id: str) -> StoreDamaged:
     """Make the error for a text whose rows contradict one another."""
     return StoreDamaged(
         f"the store's rows about {text_id} contradict one another: its file has changed",
-        "see what is damaged with: byheart doctor",
+        Hint("see what is damaged with: ", Do("admin.doctor")),
     )

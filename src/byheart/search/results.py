@@ -16,10 +16,10 @@ from byheart.model import (
     Explanation,
     Hit,
     Judgement,
-    LegExplanation,
     Memory,
     MemoryFields,
     MemoryHit,
+    RetrieverExplanation,
     SectionHit,
     section_of,
 )
@@ -210,16 +210,16 @@ class _Answer:
     def _explain(self, fused: Fused) -> Explanation | None:
         if not self._request.explain:
             return None
-        legs = {
-            leg: LegExplanation(
-                place.rank, place.score, place.contribution, self._terms(leg, fused)
+        explained = {
+            retriever: RetrieverExplanation(
+                place.rank, place.score, place.contribution, self._terms(retriever, fused)
             )
-            for leg, place in fused.places.items()
+            for retriever, place in fused.places.items()
         }
-        return Explanation(self._ranking.method, fused.score, **legs, neighbours=fused.beside)
+        return Explanation(self._ranking.method, fused.score, **explained, neighbours=fused.beside)
 
-    def _terms(self, leg: str, fused: Fused) -> dict[str, float]:
-        if leg != "fts":
+    def _terms(self, retriever: str, fused: Fused) -> dict[str, float]:
+        if retriever != "fts":
             return {}
         return self._ranking.term_shares(fused)
 

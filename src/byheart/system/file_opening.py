@@ -32,7 +32,7 @@ def open_to_read(path: str | Path, *, only_files: bool = False) -> io.BufferedRe
     A later read that fails raises InvalidInput, in whichever module it happens.
     """
     if "\0" in str(path):
-        raise OSError(errno.EINVAL, "its name holds a NUL, as no path can")
+        raise OSError(errno.EINVAL, "its name contains a NUL character")
     mode = Path(path).stat().st_mode
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))

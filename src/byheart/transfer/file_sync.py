@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from byheart.contracts import Storage
-from byheart.errors import Conflict, InvalidInput, VersionConflict
+from byheart.errors import Conflict, Do, Hint, InvalidInput, Option, VersionConflict
 from byheart.memory.saving import SaveRequest, check_request
 from byheart.model import HistoryEntry, Memory, SaveResult, to_wire
 from byheart.settings import Settings
@@ -100,7 +100,7 @@ class Reviser:
         if hidden is not None:
             raise Conflict(
                 f"{file.memory_id} was forgotten here",
-                f"bring it back with: byheart restore {file.memory_id}, or remove the file",
+                Hint("bring it back with: ", Do("restore", file.memory_id), ", or remove the file"),
             )
         return replace(
             request,
@@ -132,7 +132,10 @@ class Reviser:
         if moved_on:
             raise Conflict(
                 f"{memory.memory_id} has changed since this file was written, and so has the file",
-                "export it again and make the change there, or let the file win with force=True",
+                Hint(
+                    "export it again and make the change there, or let the file win with ",
+                    Option("force", True),
+                ),
             )
         if "content" in differing and not self._force and self._is_erased(request):
             return "refused"

@@ -24,8 +24,10 @@ from byheart.conversation.capture import capture_title
 from byheart.errors import (
     ByheartError,
     Conflict,
+    Hint,
     InvalidInput,
     NotFound,
+    Option,
     StoreBusy,
     StoreFull,
     TooManyChunks,
@@ -51,6 +53,7 @@ from byheart.transfer.loading import Loader
 
 OnError = Literal["stop", "skip"]
 ON_ERROR: tuple[OnError, ...] = ("stop", "skip")
+_SKIP = Option("on_error", "skip")
 IMPORT_FORMATS = (*FORMATS, *foreign.FOREIGN)
 # Formats that are read from the position of the last read.
 GROWING = tuple(foreign.GROWING)
@@ -143,7 +146,7 @@ class Importer:
                 self._import_lines(stream, name)
         except (StoreBusy, StoreFull) as error:
             if self._kept_so_far:
-                error.hint = f"{self._kept_so_far}{error.hint}; it goes on from there"
+                error.hint = Hint(self._kept_so_far, error.hint, "; it goes on from there")
             raise
         return self._result({chosen: 1})
 
@@ -416,10 +419,10 @@ class Importer:
         if self._on_error == "skip":
             self._counts.skipped.append(Skipped(place, error.message))
             return
-        again = "correct it and run this again, or leave it out with on_error='skip'"
-        advice = f"{self._kept_so_far}{again}"
+        again = Hint("correct it and run this again, or leave it out with ", _SKIP)
+        advice = self._kept_so_far + again
         error.message = f"{place}: {error.message}"
-        error.hint = f"{error.hint}; {advice}" if error.hint else advice
+        error.hint = Hint(error.hint, "; ", advice) if error.hint else advice
         raise error
 
     def _import_records(self, lines: Iterator[_Line], header: jsonl.Header, name: str) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from byheart.contracts import Dump, MemoryRecord, Record
-from byheart.errors import InvalidInput
+from byheart.errors import Hint, InvalidInput, Option
 from byheart.model import ORIGINS, Memory, to_wire
 from byheart.model import checks as check
 from byheart.model.field_types import arrange
@@ -126,8 +126,10 @@ def write(dump: Dump, folder: Path, *, by_space: bool, overwrite: bool) -> Itera
     if used and not overwrite:
         raise InvalidInput(
             f"{folder} is not empty",
-            "choose another folder; or, after importing what was changed in it, allow it with "
-            "overwrite=True",
+            Hint(
+                "choose another folder; or, after importing what was changed in it, allow it with ",
+                Option("overwrite", True),
+            ),
         )
     there, taken = _files_by_id(folder) if used else {}, set[str]()
     now = clock.now()

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import ByheartError, Hint, InvalidInput, Option
 from byheart.system.file_opening import open_to_write
 from byheart.system.private_files import open_private
 
@@ -52,7 +52,8 @@ def refuse_existing(path: Path, overwrite: bool, *, ordinary: bool = True) -> No
         raise InvalidInput(f"{path} is a folder", "name a file")
     if path.exists() and not overwrite:
         raise InvalidInput(
-            f"{path} exists already", "choose another name, or allow it with overwrite=True"
+            f"{path} exists already",
+            Hint("choose another name, or allow it with ", Option("overwrite", True)),
         )
     if ordinary and path.exists() and not path.is_file():
         raise InvalidInput(f"{path} is a device or a pipe, not a file", "name a file")

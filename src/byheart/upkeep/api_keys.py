@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-import shlex
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from byheart.contracts import KeyUse, Storage
-from byheart.errors import Conflict, InvalidInput, NotFound
-from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.errors import Conflict, Do, Hint, InvalidInput, NotFound
+from byheart.model import ACCESSES, ApiKey, CreatedApiKey
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
 from byheart.system import clock
@@ -23,7 +22,7 @@ _SECRET = re.compile(rf"{SECRET_PREFIX}[A-Za-z0-9_-]{{43}}")  # 32 bytes as URL-
 _NOTED_EVERY = timedelta(minutes=1)
 
 
-class Doorkeeper:
+class ApiKeyManager:
     """Create and revoke API keys, and find the key that a secret belongs to."""
 
     def __init__(self, storage: Storage) -> None:
@@ -31,10 +30,10 @@ class Doorkeeper:
 
     def create(
         self, name: object, access: object, space: str, session_id: object, ttl_days: object
-    ) -> CreatedToken:
+    ) -> CreatedApiKey:
         """Create an API key with a random secret."""
         now = clock.now()
-        token = Token(
+        key = ApiKey(
             token_id=new_token_id(),
             name=_check_name(name),
             access=check.check_choice("access", access, ACCESSES),
@@ -46,63 +45,65 @@ class Doorkeeper:
         )
         secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         with self._storage.writing() as writer:
-            refuse_taken_name(token, writer.tokens.find())
-            writer.tokens.put(token, _hash(secret))
-        return CreatedToken(token, secret)
+            refuse_taken_name(key, writer.api_keys.find())
+            writer.api_keys.put(key, _hash(secret))
+        return CreatedApiKey(key, secret)
 
-    def list(self, space: str | None) -> tuple[Token, ...]:
+    def list(self, space: str | None) -> tuple[ApiKey, ...]:
         """List the API keys of a space, or of all spaces, oldest first."""
         with self._storage.reading() as reader:
-            return tuple(reader.tokens.find(space))
+            return tuple(reader.api_keys.find(space))
 
-    def revoke(self, named: object) -> Token:
+    def revoke(self, named: object) -> ApiKey:
         """Revoke an API key by its id, its name, or its secret."""
         text = check.check_label("token", named)
-        token = self._find(text)
-        if token is None or not self._remove(token):
+        key = self._find(text)
+        if key is None or not self._remove(key):
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
-                f"there is no token {shown}", "see which there are with: byheart token list"
+                f"there is no API key {shown}", Hint("see which there are with: ", Do("api_keys.list"))
             )
-        return token
+        return key
 
-    def _find(self, text: str) -> Token | None:
+    def _find(self, text: str) -> ApiKey | None:
         if text.startswith(SECRET_PREFIX):
             return self._holder_of(text)
         tokens = self.list(None)
         return next((each for each in tokens if text in (each.token_id, each.name)), None)
 
-    def _holder_of(self, secret: str) -> Token | None:
+    def _holder_of(self, secret: str) -> ApiKey | None:
         with self._storage.reading() as reader:
-            return next(iter(reader.tokens.find(secret_hash=_hash(secret))), None)
+            return next(iter(reader.api_keys.find(secret_hash=_hash(secret))), None)
 
-    def _remove(self, token: Token) -> bool:
+    def _remove(self, key: ApiKey) -> bool:
         with self._storage.writing() as writer:
-            return writer.tokens.remove(token.token_id)
+            return writer.api_keys.remove(key.token_id)
 
-    def check(self, secret: object) -> Token | None:
+    def check(self, secret: object) -> ApiKey | None:
         """Find the API key of a secret; None if it is unknown, revoked or expired."""
         if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
             return None
-        token = self._holder_of(secret)
+        key = self._holder_of(secret)
         now = clock.now()
-        if token is None or (token.expires_at is not None and token.expires_at <= now):
+        if key is None or (key.expires_at is not None and key.expires_at <= now):
             return None
-        if token.last_used_at is None or now - token.last_used_at >= _NOTED_EVERY:
-            self._storage.note([KeyUse(token.token_id, now)])
-        return token
+        if key.last_used_at is None or now - key.last_used_at >= _NOTED_EVERY:
+            self._storage.note([KeyUse(key.token_id, now)])
+        return key
 
 
-def refuse_taken_name(token: Token, held: Iterable[Token]) -> None:
+def refuse_taken_name(key: ApiKey, held: Iterable[ApiKey]) -> None:
     """Refuse an API key whose name another one has, even if that one has expired."""
     for each in held:
-        if each.name == token.name:
-            expired = each.expires_at is not None and each.expires_at <= token.created_at
+        if each.name == key.name:
+            expired = each.expires_at is not None and each.expires_at <= key.created_at
             raise Conflict(
-                f"there is a token named {token.name!r} already" + ", which has expired" * expired,
-                "choose another name, or take that one out first: "
-                f"byheart token revoke {shlex.quote(token.name)}",
+                f"there is an API key named {key.name!r} already" + ", which has expired" * expired,
+                Hint(
+                    "choose another name, or revoke that one first: ",
+                    Do("api_keys.revoke", key.name),
+                ),
             )
 
 
@@ -112,7 +113,8 @@ def _check_name(name: object) -> str:
     for prefix in (TOKEN_PREFIX, SECRET_PREFIX):
         if text.startswith(prefix):
             raise InvalidInput(
-                f"a token's name cannot begin with {prefix}", "name it after who will use it"
+                f"the name of an API key cannot begin with {prefix}",
+                "name it after who will use it",
             )
     return text
 
@@ -121,7 +123,7 @@ def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
     expires_at = check.check_expiry(ttl_days, None, now)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(
-            f"ttl_days is {ttl_days}: the token would be good for no time at all",
+            f"ttl_days is {ttl_days}: the API key would expire at once",
             "give more than 0 days; without ttl_days it is good for ever",
         )
     return expires_at

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from byheart.contracts import FoundChunk, Storage, Tally
 from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Asked, Vectorizer
+from byheart.errors import Do, Hint, join_hints
 from byheart.language.terms import STOP_WORDS
 from byheart.model import (
     ECHO,
@@ -174,13 +175,13 @@ class Bencher:
     def _look_at_model(self) -> Iterator[Finding]:
         unavailable, remark = self._vectorizer.unavailable(), self._vectorizer.remark()
         if unavailable is not None:
-            yield Finding("embedding", False, unavailable, "look at: byheart model status")
+            yield Finding("embedding", False, unavailable, Hint("look at: ", Do("model status")))
         elif remark is not None:
-            yield Finding("model", False, remark, "run: byheart reembed")
+            yield Finding("model", False, remark, Hint("run: ", Do("admin.reembed")))
         waiting = stored_vectors.count_waiting(self._storage)
         if waiting:
             message = f"vectors are missing for {waiting:,} chunks"
-            yield Finding("vectors", False, message, "run: byheart doctor --fix")
+            yield Finding("vectors", False, message, Hint("run: ", Do("admin.doctor", fix=True)))
 
     def _measure(
         self, mode: Mode, where: Filter, known: Sequence[KnownItem], k: int
@@ -228,23 +229,24 @@ def compare(run: BenchRun, before: BenchRun | None) -> Iterator[Finding]:
         name = f"{now.mode} search"
         if last is not None and now.recall < last.recall - _LESS_FOUND:
             message = f"it finds {now.recall:.0%} of what it should, and found {last.recall:.0%}"
-            yield Finding(name, False, message, "run: byheart doctor")
+            yield Finding(name, False, message, Hint("run: ", Do("admin.doctor")))
         elif now.mode != "vector" and now.recall < _HARDLY_FOUND:
             # A passage is found by its own words, but need not be near to half of its sentence.
             message = f"it finds {now.recall:.0%} of what it should"
-            yield Finding(name, False, message, "run: byheart doctor --rebuild")
+            yield Finding(name, False, message, Hint("run: ", Do("admin.doctor", rebuild=True)))
         if before is None or last is None or run.chunks > _GROWN * before.chunks:
             continue  # a store that has grown takes longer
         if now.p50_ms > max(_SLOWER * last.p50_ms, last.p50_ms + _SLOWER_MS):
             message = f"it takes {now.p50_ms:.1f} ms, and took {last.p50_ms:.1f} ms"
-            yield Finding(name, False, message, "is the machine busy? look at: byheart stats")
+            hint = Hint("is the machine busy? look at: ", Do("admin.stats"))
+            yield Finding(name, False, message, hint)
 
 
 def _summarize(wrong: Sequence[Finding], run: BenchRun) -> str:
     """Summarize in one line whether anything is wrong."""
     if wrong:
-        said = "; ".join(f"{each.check}: {each.message}" for each in wrong)
-        return f"Wrong: {' '.join(said.split())}"
+        said = join_hints("; ", (Hint(f"{each.check}: ", each.message) for each in wrong))
+        return Hint("Wrong: ", said or "")
     if not run.figures:
         return "Nothing is wrong, but there is nothing to ask about either."
     return "Nothing is wrong."

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from byheart.contracts import Refused, Storage
 from byheart.embedding import stored_vectors
-from byheart.errors import ByheartError, SettingsError
+from byheart.errors import ByheartError, Do, Hint, SettingsError
 from byheart.model import Finding
 from byheart.settings import (
     default_config_path,
@@ -66,7 +66,7 @@ def _settings() -> Finding:
     ]
     if not said:
         return Finding(name, True, "in order")
-    return Finding(name, True, "; ".join(said), "see all of them with: byheart config list")
+    return Finding(name, True, "; ".join(said), Hint("see all of them with: ", Do("config list")))
 
 
 def _config_file(fix: bool) -> Finding:
@@ -76,7 +76,7 @@ def _config_file(fix: bool) -> Finding:
         return Finding(name, True, "in order")
     message = f"every user of this machine can read {path}, which holds an API key"
     if not fix:
-        return Finding(name, False, message, "run: byheart doctor --fix")
+        return Finding(name, False, message, Hint("run: ", Do("admin.doctor", fix=True)))
     try:
         make_private(path)
     except OSError as error:
@@ -88,7 +88,7 @@ def _config_file(fix: bool) -> Finding:
 def _embedding(unavailable: str | None, remark: str | None) -> Finding:
     if unavailable is None:
         return Finding("embedding", True, remark or "in order")
-    hint = "look at: byheart model status, byheart config list"
+    hint = Hint("look at: ", Do("model status"), ", ", Do("config list"))
     return Finding("embedding", False, unavailable, hint)
 
 
@@ -111,12 +111,15 @@ def _pending(
         return Finding(
             name,
             False,
-            f"the embedder refuses {named}{more}: {left[-1].reason}",
-            "found by keyword alone; another model may take it: byheart reembed",
+            Hint(f"the embedder refuses {named}{more}: ", left[-1].reason),
+            Hint("found by keyword alone; another model may take it: ", Do("admin.reembed")),
         )
     if waiting:
         return Finding(
-            name, False, f"vectors are missing for {waiting:,} chunks", "run: byheart doctor --fix"
+            name,
+            False,
+            f"vectors are missing for {waiting:,} chunks",
+            Hint("run: ", Do("admin.doctor", fix=True)),
         )
     message = f"made {made:,} that were missing" if made else "in order"
     return Finding(name, True, message, fixed=made > 0)

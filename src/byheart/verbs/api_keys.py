@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from byheart.model import CreatedToken, Token
+from byheart.model import ApiKey, CreatedApiKey
 from byheart.model import checks as check
-from byheart.upkeep.api_keys import Doorkeeper
+from byheart.upkeep.api_keys import ApiKeyManager
 from byheart.verbs.engine import Engine
 
 Text = str | None
@@ -15,7 +15,7 @@ class ApiKeyVerbs:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._doorkeeper = Doorkeeper(engine.storage)
+        self._doorkeeper = ApiKeyManager(engine.storage)
 
     def create(
         self,
@@ -24,20 +24,20 @@ class ApiKeyVerbs:
         session_id: Text = None,
         ttl_days: float | None = None,
         space: Text = None,
-    ) -> CreatedToken:
+    ) -> CreatedApiKey:
         """Create an API key for network access to one space; its secret is shown only this once."""
         where = self._engine.space(space)
         return self._doorkeeper.create(name, access, where, session_id, ttl_days)
 
-    def list(self, space: Text = None) -> tuple[Token, ...]:
+    def list(self, space: Text = None) -> tuple[ApiKey, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
         return self._doorkeeper.list(chosen)
 
-    def revoke(self, key: str) -> Token:
+    def revoke(self, key: str) -> ApiKey:
         """Revoke an API key by its id, name or secret; every process refuses it from now on."""
         return self._doorkeeper.revoke(key)
 
-    def check(self, secret: str) -> Token | None:
+    def check(self, secret: str) -> ApiKey | None:
         """Find the API key of a secret; give `None` if it is unknown, revoked or expired."""
         return self._doorkeeper.check(secret)

@@ -21,7 +21,7 @@ from threading import Lock
 
 from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.embedding.vectorizer import Made, Vectorizer, passages
-from byheart.errors import InvalidInput, NotFound, TooManyChunks
+from byheart.errors import Do, Hint, InvalidInput, NotFound, Option, TooManyChunks
 from byheart.memory.redaction import take_out_secrets
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
@@ -145,7 +145,7 @@ class Indexer:
             return Place(found.workspace_no, space, root, below)
         if not add:
             raise NotFound(
-                f"{given} is in no workspace", f"make it one with: byheart index {given}"
+                f"{given} is in no workspace", Hint("make it one with: ", Do("index", str(given)))
             )
         if not os.path.isdir(target):  # noqa: PTH112 - Path's raises if access is denied
             is_file = os.path.isfile(target)  # noqa: PTH113
@@ -199,7 +199,9 @@ class Indexer:
         tally.errors += failed
         missing = look.missing()
         if not prune and not look.seen and self._is_emptied(place, rules, missing):
-            tally.emptied = "is empty: nothing was removed (remove with --prune)"
+            tally.emptied = Hint(
+                "is empty: nothing was removed (remove with ", Option("prune", True), ")"
+            )
             tally.errors.append(FileError(str(place.root), tally.emptied))
             missing = {}
         changed = [each for each in look.seen if not _is_unchanged(each, look.known)]

@@ -44,5 +44,5 @@ def read_path(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise InvalidInput(
-            f"{path}: nobody here is called so", "write ./~… if the name begins with a tilde"
+            f"{path}: there is no such user", "write ./~… if the name begins with a tilde"
         ) from error

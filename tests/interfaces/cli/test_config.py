@@ -79,7 +79,7 @@ def test_a_key_like_no_other_is_refused_alike_by_get_and_set(run: Run) -> None:
         ran = run("config", *arguments)
         assert ran.code == 2
         assert "there is no setting 'nope'" in ran.err
-        assert "hint: 'byheart config list' shows every setting" in ran.err
+        assert "hint: see every setting with: byheart config list" in ran.err
 
 
 def test_a_setting_that_another_speaks_against_is_refused_and_not_written(

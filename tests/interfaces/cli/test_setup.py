@@ -288,7 +288,7 @@ def test_a_folder_in_the_place_of_the_file_is_an_error_and_no_traceback(
     ran = run("setup", "claude-code", "--json")
     assert ran.code == 1
     assert json.loads(ran.err)["error"] == "ByheartError"
-    assert "a folder stands where the file belongs" in json.loads(ran.err)["hint"]
+    assert "a folder is in the place of the file" in json.loads(ran.err)["hint"]
     (home / ".cursor").write_text("a file where a folder should be")
     err = run("setup", "cursor").err
     assert "cannot be read" in err
@@ -411,7 +411,7 @@ def test_a_store_and_a_space_named_by_variables_hold_for_the_client(
     args = ["mcp", "--db", str(home / "x.db"), "--space", "y"]
     assert parsed("cursor", path.read_text())["args"] == args
     shared = run("setup", "cursor", "--project").out
-    assert "this holds for others who share the file, too" in shared
+    assert "this applies to everyone who shares the file" in shared
 
 
 def test_bad_settings_are_refused_before_anything_is_written(run: Run, home: Path) -> None:

@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_pdf_is_said_once(run: Run, notes: Path) -> None:
 
 def test_a_dropped_workspace_is_forgotten(run: Run, notes: Path) -> None:
     run("index", "notes")
-    assert run("index", "notes", "--drop").out == "let go of notes: 2 memories forgotten\n"
+    assert run("index", "notes", "--drop").out == "removed notes: 2 memories forgotten\n"
     assert "Nothing found" in run("search", "cocoa").out
     ran = run("index", "notes", "--drop")
     assert ran.code == 1

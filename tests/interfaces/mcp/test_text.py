@@ -126,6 +126,6 @@ def test_hits_that_may_be_no_answer_are_said_to_be(store: MemoryStore) -> None:
 def test_a_secret_in_what_is_saved_is_told_in_text_and_structure(store: MemoryStore) -> None:
     said = {"content": "The password for the router is hunt" + "er2."}
     answer = call_tool(store, "memory_save", said, Grant(), 8_000)
-    assert "looks like a secret (password), which is saved as given" in answer.text
+    assert "contains a probable secret (password), which is saved as given" in answer.text
     assert answer.structured["secrets_found"] == {"password": 1}
     assert "secret" not in text(store, "memory_save", content="The harbour opens at six.")

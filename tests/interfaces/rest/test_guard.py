@@ -24,7 +24,7 @@ def ask(server: Server, path: str = "/health", **headers: str) -> http.client.HT
     return connection.getresponse()
 
 
-# --- Tokens -----------------------------------------------------------------------------------
+# --- API keys -----------------------------------------------------------------------------------
 
 
 def test_without_a_token_no_route_answers(server: Server, stranger: httpx2.Client) -> None:

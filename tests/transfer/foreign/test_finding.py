@@ -102,7 +102,7 @@ def test_a_mixed_folder_with_many_notes_of_no_vault_is_asked_about(
         (tmp_path / f"n{number}.md").write_text(f"# Note {number}")
     with pytest.raises(InvalidInput, match="3 notes, and data that looks like chatgpt, mem0") as e:
         store.import_(tmp_path)
-    assert "--format markdown or --format chatgpt or --format mem0" in e.value.hint
+    assert 'format="markdown" or format="chatgpt" or format="mem0"' in e.value.hint
     assert store.list().total == 0
 
 

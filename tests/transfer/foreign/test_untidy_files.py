@@ -289,5 +289,5 @@ def test_data_among_notes_is_no_export(store: MemoryStore, tmp_path: Path) -> No
     document(tmp_path / "pod.json", {"id": "1", "memory": "512Mi"})
     with pytest.raises(InvalidInput, match="3 notes, and data that looks like mem0") as refused:
         store.import_(tmp_path)
-    assert "--format markdown" in str(refused.value.hint)
+    assert 'format="markdown"' in refused.value.hint
     assert store.import_(tmp_path, format="markdown").unchanged == 3

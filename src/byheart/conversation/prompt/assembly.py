@@ -170,7 +170,7 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     by_worth = sorted(holds, key=lambda memory: (-memory.importance, len(memory.content)))
     pinned = [pinned_entry(memory) for memory in by_worth]
     superseded = tuple(
-        pinned_entry(memory).left_out("superseded", f"{memory.superseded_by} holds instead")
+        pinned_entry(memory).left_out("superseded", f"{memory.superseded_by} is valid instead")
         for memory in materials.pinned
         if memory.superseded_by is not None
     )

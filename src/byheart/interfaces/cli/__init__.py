@@ -4,9 +4,11 @@ commands.py    the list of verbs; each is loaded when it is needed
 verb.py        shared parts of all verbs: --db, --space, --json, examples in the help
 options.py     flags that several verbs share
 store.py       opening the store of a command
-saving.py  searching.py  recalling.py  reading.py  listing.py  upkeep.py  config.py  model.py
-entities.py  deduping.py  completion.py
+save.py  search.py  recall.py  get.py  list.py  update.py  forget.py  turns.py  context.py
+sessions.py  entities.py  duplicates.py  export_import.py  workspaces.py  upkeep.py  api_keys.py …
                one file per family of verbs; a verb is `<name>_command`
+batches.py     saving and logging large inputs
+hints.py       the operations of hints, spelled as commands
 screen.py      the format of an answer in pipes; terminal.py the same on a terminal
 progress.py    progress bars for long work
 errors.py      errors as messages and exit codes

@@ -17,16 +17,24 @@ from byheart.model import Bench, BenchFigures
     cls=Verb,
     examples=("byheart bench", "byheart bench --questions 200 --seed 7", "byheart bench --json"),
 )
-@flag("--questions", type=int, default=50, show_default=True, help="How many to ask in each mode.")
-@flag("--k", type=int, default=10, show_default=True, help="How deep an answer may stand.")
-@flag("--seed", type=int, default=0, show_default=True, help="Which questions are made.")
+@flag(
+    "--questions", type=int, default=50, show_default=True, help="The number of questions per mode."
+)
+@flag(
+    "--k",
+    type=int,
+    default=10,
+    show_default=True,
+    help="The number of hits in which the answer must be.",
+)
+@flag("--seed", type=int, default=0, show_default=True, help="The seed that selects the questions.")
 @click.pass_context
 def bench_command(ctx: click.Context, questions: int, k: int, seed: int) -> None:
-    """Try out whether the store finds what it holds, and how fast.
+    """Test whether the store finds its own passages, and how fast.
 
-    It is asked questions made of its own passages, and unrelated ones, which are not counted in
-    stats. The figures are kept beside the store and compared with those of the next run. The exit
-    code is 1 if anything is wrong.
+    The questions are made of the store's own passages, plus some unrelated ones; stats does not
+    count them. The figures are kept beside the store and compared with those of the next run. The
+    exit code is 1 if anything is wrong.
     """
     invocation: Invocation = ctx.obj
     with open_store(invocation) as store:

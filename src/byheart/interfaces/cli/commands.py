@@ -27,57 +27,53 @@ class Entry(NamedTuple):
 
 
 VERBS = {
-    "save": Entry("saving", "Save a text: a fact, a note, a report, a file."),
-    "search": Entry("searching", "Find the passages that answer a question, best first."),
+    "save": Entry("save", "Save a text: a fact, a note, a report, a file."),
+    "search": Entry("search", "Find the passages that answer a question, best first."),
     "recall": Entry(
-        "recalling", "Bring the memories that matter most for a question, within a token budget."
+        "recall", "Recall the most important memories for a question, within a token budget."
     ),
-    "log": Entry("conversing", "Record a turn of a session: a message, a tool's output, a file."),
-    "context": Entry(
-        "prompting", "Print what goes into the prompt of a session, within a token budget."
-    ),
-    "transcript": Entry("conversing", "Print what was said in a session, in order."),
-    "summarize": Entry("conversing", "Set the running summary of a session, or make it."),
-    "pin": Entry("prompting", "Have a memory stand first in every context that may see it."),
-    "unpin": Entry("prompting", "Let a memory come into contexts like any other again."),
-    "get": Entry("reading", "Print a memory's text exactly as it was saved."),
-    "expand": Entry("reading", "Print a chunk together with its neighbours."),
-    "update": Entry("changing", "Change what is given of a memory and leave the rest."),
-    "supersede": Entry("changing", "Say that another memory holds instead of this one."),
-    "forget": Entry("forgetting", "Hide memories everywhere at once, until they are restored."),
-    "restore": Entry("changing", "Show a memory again that was forgotten."),
-    "history": Entry("changing", "Tell what happened to a memory: who, when, from and to."),
-    "list": Entry("listing", "List memories, the latest first."),
-    "sessions": Entry("sessions", "List sessions, count what they hold, forget or restore one."),
-    "resume": Entry("sessions", "Print what a session left to go on with."),
-    "promote": Entry("sessions", "Copy a session's memories to what is global."),
+    "log": Entry("turns", "Record a turn of a session: a message, a tool's output, a file."),
+    "context": Entry("context", "Print the context for a session's prompt, within a token budget."),
+    "transcript": Entry("turns", "Print the turns of a session, in order."),
+    "summarize": Entry("turns", "Set the running summary of a session, or generate it."),
+    "pin": Entry("context", "Include a memory at the top of every context."),
+    "unpin": Entry("context", "Undo pin: include the memory only if it is relevant."),
+    "get": Entry("get", "Print a memory's text exactly as it was saved."),
+    "expand": Entry("get", "Print a chunk and its neighbours."),
+    "update": Entry("update", "Change the given fields of a memory."),
+    "supersede": Entry("update", "Mark a memory as replaced by another."),
+    "forget": Entry("forget", "Hide memories until they are restored, or erase them with --hard."),
+    "restore": Entry("update", "Restore a forgotten memory."),
+    "history": Entry("update", "Show all changes of a memory: who, when, from and to."),
+    "list": Entry("list", "List memories, latest first."),
+    "sessions": Entry("sessions", "List sessions, show their figures, forget or restore one."),
+    "resume": Entry("sessions", "Print what is needed to continue a session."),
+    "promote": Entry("sessions", "Copy a session's memories to the global ones."),
     "entities": Entry(
-        "entities", "List what memories are about, the most used first, and rename or merge it."
+        "entities", "List, rename or merge the entities of memories, most used first."
     ),
-    "dedupe": Entry("deduping", "Propose merges of memories that say almost the same."),
-    "merge": Entry("deduping", "Keep one memory for several that say the same."),
+    "dedupe": Entry("duplicates", "Propose merges of memories that are almost the same."),
+    "merge": Entry("duplicates", "Merge several memories into one."),
     "index": Entry(
-        "workspaces", "Make the files of a folder memories; again, only what has changed."
+        "workspaces", "Index the files of a folder as memories; again, only changed files."
     ),
     "watch": Entry("workspaces", "Index folders and keep them fresh until Ctrl-C."),
-    "status": Entry("upkeep", "Show what the store holds and what it cannot do now."),
-    "cleanup": Entry("forgetting", "Forget what nobody has needed for long."),
-    "stats": Entry("stats", "Show how much there is, how fast it is searched, and what was slow."),
-    "bench": Entry("bench", "Try out whether the store finds what it holds, and how fast."),
-    "doctor": Entry("upkeep", "Check the store and what it needs, and mend what can be mended."),
-    "export": Entry("moving", "Write memories to a JSONL file, or to a folder of Markdown."),
-    "import": Entry("moving", "Take in an export, notes, or what other programs remember."),
-    "backup": Entry("moving", "Copy the whole store to one file, even while it is in use."),
-    "reembed": Entry(
-        "reembedding", "Switch the store to the embedding model that the settings name."
+    "status": Entry("upkeep", "Show the contents of the store, and what does not work now."),
+    "cleanup": Entry("forget", "Forget memories that were not used for long."),
+    "stats": Entry("stats", "Show usage figures: contents, search times, slow queries."),
+    "bench": Entry("bench", "Test whether the store finds its own passages, and how fast."),
+    "doctor": Entry(
+        "upkeep", "Check the store, its model and its settings; repair them with --fix."
     ),
+    "export": Entry("export_import", "Write memories to a JSONL file, or to a folder of Markdown."),
+    "import": Entry("export_import", "Import an export, notes, or the memories of other programs."),
+    "backup": Entry("export_import", "Copy the whole store to one file, even while it is in use."),
+    "reembed": Entry("reembed", "Switch the store to the embedding model that the settings name."),
     "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
-    "hook": Entry(
-        "hook", "Capture what an agent does and recall what it needs, when its hooks call."
-    ),
-    "setup": Entry("setup", "Let a client such as Claude Code use Byheart over MCP."),
-    "serve": Entry("serve", "Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp."),
-    "token": Entry("token", "Make, list and revoke the tokens that let programs in."),
+    "hook": Entry("hook", "Answer an agent's hooks: record its turns, and recall memories."),
+    "setup": Entry("setup", "Set up a client, such as Claude Code, to use Byheart over MCP."),
+    "serve": Entry("serve", "Serve REST over HTTP until Ctrl-C, and MCP at /mcp."),
+    "token": Entry("api_keys", "Create, list and revoke API keys for network access."),
     "config": Entry("config", "Show and change settings."),
     "model": Entry("model", "Show and download the embedding model."),
     "completion": Entry("completion", "Print or install completion for your shell."),

@@ -28,7 +28,7 @@ _NEXT = "start a new shell to use it"
     ),
 )
 @click.argument("shell", type=click.Choice(SHELLS))
-@flag("--install", is_flag=True, help="Write it to where the shell looks for it.")
+@flag("--install", is_flag=True, help="Install it in the shell's folder for completions.")
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str, install: bool) -> None:
     """Print or install completion for your shell."""

@@ -30,14 +30,14 @@ key_argument = click.argument("key", shell_complete=_complete)
 def config_command() -> None:
     """Show and change settings.
 
-    Defaults give way to the config file, that to BYHEART_* variables, those to flags.
+    Flags override BYHEART_* variables, these override the config file, and that the defaults.
     """
 
 
 @config_command.command("list", examples=("byheart config list", "byheart config list --json"))
 @click.pass_obj
 def list_settings(invocation: Invocation) -> None:
-    """List every setting, its value and where that came from."""
+    """List every setting with its value and source."""
     rows = describe_settings(overrides(invocation))
     if invocation.json:
         print_json(rows)
@@ -100,7 +100,7 @@ def remove_setting(invocation: Invocation, key: str) -> None:
 @config_command.command("path", examples=("byheart config path",))
 @click.pass_obj
 def show_path(invocation: Invocation) -> None:
-    """Print where the config file is, whether it exists or not."""
+    """Print the path of the config file, even if it does not exist."""
     path = str(default_config_path())
     if invocation.json:
         print_json({"path": path})

@@ -13,7 +13,8 @@ from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.model import Entity
 
 _listing = together(
-    flag("--prefix", metavar="TEXT", help="Only those whose name or alias begins so."), page(100)
+    flag("--prefix", metavar="TEXT", help="Only entities whose name or alias begins with this."),
+    page(100),
 )
 
 
@@ -26,9 +27,9 @@ _listing = together(
 @_listing
 @click.pass_context
 def entities_command(ctx: click.Context, /, **given: Any) -> None:
-    """List what memories are about, the most used first, and rename or merge it.
+    """List, rename or merge the entities of memories, most used first.
 
-    Forgotten and expired memories do not count. Without a verb, entities are listed.
+    Without a subcommand, entities are listed. Forgotten and expired memories do not count.
     """
     if ctx.invoked_subcommand is None:
         _list(ctx.obj, given)
@@ -40,7 +41,7 @@ def entities_command(ctx: click.Context, /, **given: Any) -> None:
 @_listing
 @click.pass_obj
 def list_entities(invocation: Invocation, /, **given: Any) -> None:
-    """List entities with how many memories name each, the most used first."""
+    """List entities with the number of their memories, most used first."""
     _list(invocation, given)
 
 
@@ -51,7 +52,7 @@ def list_entities(invocation: Invocation, /, **given: Any) -> None:
 @click.argument("new_name", metavar="NEW")
 @click.pass_obj
 def rename_entity(invocation: Invocation, /, name: str, new_name: str) -> None:
-    """Give an entity another name; the old spelling goes on meaning it."""
+    """Rename an entity; the old name stays as an alias."""
     with open_store(invocation) as store:
         _show(invocation, store.entities.rename(name, new_name))
 
@@ -60,12 +61,12 @@ def rename_entity(invocation: Invocation, /, name: str, new_name: str) -> None:
     "merge", examples=('byheart entities merge "Query Times" Locks --into Database',)
 )
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@flag("--into", required=True, metavar="NAME", help="The name for all; made if it is new.")
+@flag("--into", required=True, metavar="NAME", help="The name of the merged entity; it may be new.")
 @click.pass_obj
 def merge_entities(invocation: Invocation, /, names: tuple[str, ...], into: str) -> None:
-    """Make one entity of several; the old spellings go on meaning it.
+    """Merge entities into one; the old names stay as aliases.
 
-    What is saved later under an old spelling counts as the same entity too.
+    Memories saved later under an old name belong to the same entity.
     """
     with open_store(invocation) as store:
         _show(invocation, store.entities.merge(names, into))

@@ -32,6 +32,7 @@ from byheart.errors import (
     Unreadable,
     VersionConflict,
 )
+from byheart.interfaces.cli.hints import for_terminal
 
 OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -95,7 +96,8 @@ def report(error: Exception, *, as_json: bool, debug: bool, color: bool | None) 
 def _describe(error: Exception) -> tuple[Complaint, int]:
     name = type(error).__name__
     if isinstance(error, ByheartError):
-        return Complaint(name, error.message, error.hint), _exit_code(error)
+        message, hint = for_terminal(error.message), for_terminal(error.hint)
+        return Complaint(name, message, hint), _exit_code(error)
     if isinstance(error, click.UsageError):
         command = error.ctx.command_path if error.ctx else "byheart"
         return Complaint(name, error.format_message(), f"see: {command} --help"), USAGE

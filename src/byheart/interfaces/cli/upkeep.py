@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.command("status", cls=Verb, examples=("byheart status", "byheart status --json"))
 @click.pass_obj
 def status_command(invocation: Invocation) -> None:
-    """Show what the store holds and what it cannot do now."""
+    """Show the contents of the store, and what does not work now."""
     with open_store(invocation) as store:
         status = store.status()
     if invocation.json:
@@ -90,14 +90,14 @@ def _describe(screen: Screen, workspace: Workspace) -> list[Part | str]:
     cls=Verb,
     examples=("byheart doctor", "byheart doctor --fix", "byheart doctor --rebuild --optimize"),
 )
-@flag("--fix", is_flag=True, help="Mend what can be derived: vectors, keyword entries, leftovers.")
-@flag("--rebuild", is_flag=True, help="Make all indexes anew from what is saved.")
+@flag("--fix", is_flag=True, help="Repair derived data: vectors, keyword entries, leftovers.")
+@flag("--rebuild", is_flag=True, help="Rebuild all indexes from the saved texts.")
 @flag("--optimize", is_flag=True, help="Compact the store; drop vectors of models not in use.")
 @click.pass_context
 def doctor_command(ctx: click.Context, fix: bool, rebuild: bool, optimize: bool) -> None:
-    """Check the store and what it needs, and mend what can be mended.
+    """Check the store, its model and its settings; repair them with --fix.
 
-    The exit code is 1 if anything is not in order.
+    The exit code is 1 if a check fails.
     """
     invocation: Invocation = ctx.obj
     with open_store(invocation) as store:

@@ -99,9 +99,15 @@ def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tu
 def everywhere() -> list[click.Parameter]:
     """Build the options of every verb, which `byheart` itself also takes before the verb."""
     return [
-        _shared("--db", metavar="PATH_OR_URL", help="The store; by default the one in settings."),
-        _shared("--space", metavar="NAME", help="The space: nothing is seen of any other."),
-        _shared("--json", is_flag=True, default=None, help="Answer in JSON, errors included."),
+        _shared(
+            "--db",
+            metavar="PATH_OR_URL",
+            help="The file of the store; by default that of the settings.",
+        ),
+        _shared(
+            "--space", metavar="NAME", help="The space; memories of other spaces are invisible."
+        ),
+        _shared("--json", is_flag=True, default=None, help="Answer in JSON, also for errors."),
         _shared("--debug", is_flag=True, default=None, help="Show the traceback of an error."),
     ]
 

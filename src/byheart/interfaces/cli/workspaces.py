@@ -50,18 +50,18 @@ _ENDINGS = tuple(
     ),
 )
 @click.argument("path", required=False)
-@flag("--prune", is_flag=True, help="Remove what is gone even if the whole folder is empty.")
-@flag("--embed/--no-embed", default=True, help="Make vectors at once (the default), or later.")
+@flag("--prune", is_flag=True, help="Remove missing files even if the whole folder is empty.")
+@flag("--embed/--no-embed", default=True, help="Compute vectors at once (the default), or later.")
 @flag("--explain", metavar="FILE", help="Say which rule decides whether FILE is indexed.")
-@flag("--drop", is_flag=True, help="Let go of the folder: its memories are forgotten.")
+@flag("--drop", is_flag=True, help="Remove the folder; its memories are forgotten.")
 @click.pass_context
 def index_command(
     ctx: click.Context, path: str | None, prune: bool, embed: bool, explain: str | None, drop: bool
 ) -> None:
-    """Make the files of a folder memories; again, only what has changed.
+    """Index the files of a folder as memories; again, only changed files.
 
-    Without PATH every folder that was indexed before is looked at again. Hidden files, what
-    .gitignore and .byheartignore name, secrets, binaries and files over 10 MB are left out.
+    Without PATH, all indexed folders are checked again. Hidden files, files named by .gitignore and
+    .byheartignore, secrets, binaries and files over 10 MB are ignored.
     """
     invocation: Invocation = ctx.obj
     if explain is not None:
@@ -237,13 +237,13 @@ def _find_root(invocation: Invocation, path: str | None, file: str) -> Path:
 
 def _drop(invocation: Invocation, path: str | None) -> None:
     if path is None:
-        raise click.UsageError("name the folder to let go of: byheart index PATH --drop")
+        raise click.UsageError("name the folder to remove: byheart index PATH --drop")
     with open_store(invocation) as store:
         forgotten = store.workspaces.drop(path)
     if invocation.json:
         print_json({"forgotten": forgotten})
     else:
-        open_screen().line(f"let go of {path}: {count(forgotten, 'memory')} forgotten")
+        open_screen().line(f"removed {path}: {count(forgotten, 'memory')} forgotten")
 
 
 @click.command(
@@ -256,8 +256,8 @@ def _drop(invocation: Invocation, path: str | None) -> None:
 def watch_command(invocation: Invocation, paths: Sequence[str]) -> None:
     """Index folders and keep them fresh until Ctrl-C.
 
-    Without PATH every folder that was indexed before. A saved file is found within a second. If
-    another process watches a folder already, this one stands by.
+    Without PATH, all indexed folders are watched. A saved file is found within a second. If another
+    process already watches a folder, this one waits.
     """
     with open_embedding_store(invocation, create=bool(paths)) as store:
         chosen = list(paths) or [each.root for each in store.workspaces.list()]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.system.private_files import make_private_folder, open_private
 
 # A larger log is rotated: the previous file is kept as `hooks.log.1`.
@@ -27,7 +28,8 @@ def note(event: str, error: BaseException | str) -> None:
         make_private_folder(path.parent)
         if path.exists() and path.stat().st_size > _LARGEST_BYTES:
             path.replace(path.with_suffix(".log.1"))
-        told = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+        said = for_terminal(str(error))
+        told = said if isinstance(error, str) else f"{type(error).__name__}: {said}"
         # The file is private because an error may quote the conversation.
         with open(path, "a", encoding="utf-8", errors="replace", opener=open_private) as file:
             file.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ} {event} {' '.join(told.split())}\n")

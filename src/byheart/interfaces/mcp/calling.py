@@ -9,6 +9,7 @@ from typing import Any
 
 from byheart.errors import InvalidInput
 from byheart.interfaces.mcp.bounding import Bound
+from byheart.interfaces.mcp.hints import spell_tool
 from byheart.interfaces.mcp.reading_arguments import read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
 from byheart.interfaces.mcp.text import write_text
@@ -81,7 +82,7 @@ def _signed(verb: str, given: Mapping[str, Any]) -> Wire:
 
 def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant: Grant) -> Wire:
     for_verb = {key: value for key, value in given.items() if key not in tool.own}
-    answer = perform(store, OPERATIONS[tool.verb], for_verb, grant)
+    answer = perform(store, OPERATIONS[tool.verb], for_verb, grant, spell_tool)
     if not isinstance(answer, dict):
         answer = {tool.verb: answer}  # the protocol wants an object
     if tool.verb == "context" and not answer["receipt"]["items"]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-from byheart.interfaces.caretaking import (
+from byheart.interfaces.background_work import (
     keep_workspaces,
     make_missing_vectors,
     prepare,

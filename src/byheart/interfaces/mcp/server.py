@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -13,10 +12,10 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from byheart.errors import ByheartError
+from byheart.errors import ByheartError, spell_hint
 from byheart.interfaces.mcp import prompts
 from byheart.interfaces.mcp.lazy_store import LazyStore
-from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, TOOLS, load_definitions
+from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, load_definitions
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _log = logging.getLogger(__name__)
-# A CLI command in a hint, for which there is a tool.
-_COMMAND = re.compile(rf"byheart ({'|'.join(tool.verb for tool in TOOLS)})\b(?: [A-Z_]+)*")
 
 
 class Run(Protocol):
@@ -46,23 +43,23 @@ class Run(Protocol):
 
 def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
     """Make a server for a store; `grant_of` returns what the caller of a request may do."""
-    door = _Door(store, grant_of, run)
+    handlers = _Handlers(store, grant_of, run)
     return Server(
         "byheart",
         version=version("byheart"),
         title="Byheart memory",
         instructions=INSTRUCTIONS,
-        on_list_tools=door.list_tools,
-        on_call_tool=door.call_tool,
-        on_list_resources=door.list_resources,
-        on_list_resource_templates=door.list_resource_templates,
-        on_read_resource=door.read_resource,
-        on_list_prompts=door.list_prompts,
-        on_get_prompt=door.get_prompt,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_resource_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-class _Door:
+class _Handlers:
     """Answer each kind of request; the first request that needs the engine imports it."""
 
     def __init__(self, store: LazyStore, grant_of: GrantOf, run: Run) -> None:
@@ -193,6 +190,9 @@ def _failure(text: str) -> types.CallToolResult:
 
 
 def _told(error: ByheartError) -> str:
-    """Describe an error with its hint; name tools instead of CLI commands."""
-    hint = _COMMAND.sub(lambda command: f"memory_{command.group(1)}", error.hint)
-    return f"{error.message}\nHint: {hint}" if hint else error.message
+    """Describe an error with its hint; name tools for what it proposes."""
+    # Imported here, because it imports the engine, and most sessions have no error.
+    from byheart.interfaces.mcp.hints import spell_tool
+
+    message, hint = (spell_hint(text, spell_tool) for text in (error.message, error.hint))
+    return f"{message}\nHint: {hint}" if hint else message

@@ -45,7 +45,7 @@ def _saved(answer: Wire) -> str:
     if answer.get("secrets_found"):
         kinds = ", ".join(answer["secrets_found"])
         done = "was replaced" if answer.get("secrets_redacted") else "is saved as given"
-        lines.append(f"It holds what looks like a secret ({kinds}), which {done}.")
+        lines.append(f"It contains a probable secret ({kinds}), which {done}.")
     if answer.get("similar"):
         lines.append("Almost the same is already saved:")
         lines += [
@@ -95,7 +95,7 @@ def _about(entry: Wire) -> list[str]:
     if entry.get("damaged"):
         about.append("damaged: this is not the text that was saved")
     if entry.get("superseded_by"):
-        about.append(f"no longer holds: see {entry['superseded_by']}")
+        about.append(f"replaced by {entry['superseded_by']}")
     return about
 
 
@@ -103,8 +103,8 @@ def _explained(explanation: Wire | None) -> list[str]:
     """Name the rank of a hit in each retriever."""
     if explanation is None:
         return []
-    legs = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
-    return [f"{leg} {_place(found.get('rank'))}" for leg, found in legs.items() if found]
+    retrievers = {"by keyword": explanation.get("fts"), "by meaning": explanation.get("vector")}
+    return [f"{name} {_place(found.get('rank'))}" for name, found in retrievers.items() if found]
 
 
 def _place(rank: int | None) -> str:
@@ -148,7 +148,7 @@ def _forgotten(answer: Wire) -> str:
     count, kind = answer["count"], "for good" if answer["hard"] else "until restored"
     memories = "1 memory" if count == 1 else f"{count} memories"
     if not count:
-        return "Nothing was forgotten: nothing such is there, or it is forgotten already."
+        return "Nothing was forgotten: no memory matches, or all are forgotten already."
     if answer["dry_run"]:
         named = ", ".join(answer["memory_ids"][:_MOST_NAMED])
         more = ", …" if count > _MOST_NAMED else ""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from byheart.errors import ByheartError, NotFound
+from byheart.errors import ByheartError, Do, Hint, NotFound, Placeholder
 from byheart.model import Access, HistoryEntry
 from byheart.model.checks import check_ids
 from byheart.store import MemoryStore
@@ -43,8 +43,11 @@ class Grant:
         verb, reach, needs = operation.name, operation.reach, operation.needed_for(given)
         if needs == "write" and self.access != "write":
             raise Forbidden(
-                f"this token may read only, and {verb} writes",
-                "use a token made with: byheart token create NAME --access write",
+                f"this API key may read only, and {verb} writes",
+                Hint(
+                    "use an API key made with: ",
+                    Do("api_keys.create", Placeholder("NAME"), access="write"),
+                ),
             )
         narrowed = dict(given)
         if self.space is not None:
@@ -53,15 +56,15 @@ class Grant:
             return narrowed
         if reach == "space":
             raise Forbidden(
-                f"this token is bound to the session {self.session_id}, and {verb} is about the "
+                f"this API key is bound to the session {self.session_id}, and {verb} is about the "
                 "whole space",
-                "use a token that is bound to no session",
+                "use an API key without a session",
             )
         if given.get("include_task") is not None:
             raise Forbidden(
-                f"this token is bound to the session {self.session_id}, and include_task is about "
-                "other sessions",
-                "leave include_task out, or use a token that is bound to no session",
+                f"this API key is bound to the session {self.session_id}, and include_task is "
+                "about other sessions",
+                "leave include_task out, or use an API key without a session",
             )
         # `memory_id` and filters are mutually exclusive, so a call with ids gets no session filter;
         # `_check_memories` checks the ids.
@@ -75,9 +78,9 @@ class Grant:
         _check_memories(narrowed, allowed, store)
         if reach == "memory" and given.get("session_id", self.session_id) is None:
             raise Forbidden(
-                f"this token is bound to the session {self.session_id!r}, and cannot move a memory "
-                "out of it",
-                "leave session_id out, or use a token that is bound to no session",
+                f"this API key is bound to the session {self.session_id!r}, and cannot move a "
+                "memory out of it",
+                "leave session_id out, or use an API key without a session",
             )
         if reach == "memory":
             _only("session_id", given.get("session_id"), self.session_id)
@@ -126,7 +129,7 @@ def _not_in_session(memory_id: str) -> NotFound:
 def _only(name: str, asked: object, allowed: str) -> str:
     if asked is not None and asked != allowed:
         raise Forbidden(
-            f"this token is bound to the {name} {allowed!r}, not {asked!r}",
-            f"leave {name} out, or use a token of that {name}",
+            f"this API key is bound to the {name} {allowed!r}, not {asked!r}",
+            f"leave {name} out, or use an API key of that {name}",
         )
     return allowed

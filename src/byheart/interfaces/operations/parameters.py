@@ -30,55 +30,59 @@ _OF_VERBS: Mapping[str, Schema] = {
     "query": schema.text(
         "What to look for: a question or keywords.", maxLength=check.LONGEST_QUERY
     ),
-    "limit": schema.whole("How many at most.", 1, check.LARGEST_LIMIT),
-    "offset": schema.whole("How many to skip first.", 0, check.LARGEST_OFFSET),
+    "limit": schema.whole("How many results at most.", 1, check.LARGEST_LIMIT),
+    "offset": schema.whole("Results to skip.", 0, check.LARGEST_OFFSET),
     "mode": schema.text("By meaning and keyword, by meaning, or by keyword.", enum=list(MODES)),
     "granularity": schema.text("Passages, sections or whole memories.", enum=list(GRANULARITIES)),
     "include_task": schema.label(
-        "A task code: what any session kept under it is retrieved as well."
+        "A task code: memories of any session with it are retrieved as well."
     ),
-    "raw": schema.flag("Take the query as SQLite FTS5 syntax."),
-    "explain": schema.flag("Tell why each hit stands where it does."),
-    "fusion": schema.text("How rankings are merged.", enum=list(FUSIONS)),
-    "max_tokens": schema.whole("The budget of the answer in tokens.", 1, check.MOST_TOKENS),
+    "raw": schema.flag("Read the query as SQLite FTS5 syntax."),
+    "explain": schema.flag("Explain the rank of each hit."),
+    "fusion": schema.text("How the two rankings are combined.", enum=list(FUSIONS)),
+    "max_tokens": schema.whole("The token budget of the answer.", 1, check.MOST_TOKENS),
     "memory_id": schema.label("The id of a memory, as answers give it."),
     "chunk_id": schema.label("The id of a passage: <memory_id>#<number>."),
-    "around": schema.whole("How many passages on either side.", 0, check.LARGEST_LIMIT),
+    "around": schema.whole("The number of passages before and after it.", 0, check.LARGEST_LIMIT),
     "expected_version": schema.whole(
-        "Refuse the change if it is of another version by now.", 1, check.LARGEST_VERSION
+        "Refuse the change if the version differs.", 1, check.LARGEST_VERSION
     ),
-    "reason": schema.text("Why, for the history.", minLength=1, maxLength=check.LONGEST_SUMMARY),
-    "hard": schema.flag("Remove it for good, with every trace. Cannot be undone."),
-    "dry_run": schema.flag("Only tell what would happen."),
+    "reason": schema.text(
+        "The reason, for the history.", minLength=1, maxLength=check.LONGEST_SUMMARY
+    ),
+    "hard": schema.flag("Erase every trace. Cannot be undone."),
+    "dry_run": schema.flag("Only show what would happen."),
     "older_than": {
         "anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
-        "description": "Only what was saved before so many days, or before a time.",
+        "description": "Only older than this many days, or than this time.",
     },
-    "by": schema.label("The id of the memory that holds instead."),
-    "who": schema.label("Who does it, for the history."),
+    "by": schema.label("The id of the memory that replaces it."),
+    "who": schema.label("The author, for the history."),
     "output_path": schema.text(
         "Where to write it.", minLength=1, maxLength=check.LONGEST_OUTPUT_PATH
     ),
-    "include_metadata": schema.flag("Begin the file with what is known about the memory."),
-    "overwrite": schema.flag("Replace a file that is there already."),
-    "prefix": schema.label("Only names that begin so."),
-    "forgotten": schema.flag("List what was forgotten instead."),
-    "days_old": schema.number("What nobody needed for so many days.", 0, check.LONGEST_TTL_DAYS),
-    "reset": schema.flag("Begin to count anew."),
+    "include_metadata": schema.flag("Begin the file with front matter."),
+    "overwrite": schema.flag("Overwrite an existing file."),
+    "prefix": schema.label("Only names that begin with this."),
+    "forgotten": schema.flag("List forgotten memories instead."),
+    "days_old": schema.number(
+        "Only memories not changed or recalled for this many days.", 0, check.LONGEST_TTL_DAYS
+    ),
+    "reset": schema.flag("Reset the counters."),
     "keep": schema.label("The id of the memory to keep."),
     "others": schema.one_or_more("The id of a memory to merge into it, or several.", _ID),
     "threshold": schema.number(
-        "How alike two memories must be, as a cosine.", check.LEAST_THRESHOLD, 1
+        "The least similarity of two memories, as a cosine.", check.LEAST_THRESHOLD, 1
     ),
-    "apply": schema.flag("Do it; otherwise only propose."),
+    "apply": schema.flag("Merge; otherwise only propose."),
     "name": schema.label("A name."),
-    "new_name": schema.label("The name it gets."),
+    "new_name": schema.label("The new name."),
     "names": schema.one_or_more("A name, or several.", _ID),
     "into": schema.label("The name that stays."),
-    "recent": schema.whole("How many of the latest turns to include.", 0, check.LARGEST_LIMIT),
-    "top_k": schema.whole("How many passages to retrieve at most.", 0, LARGEST_TOP_K),
-    "latest": schema.flag("Count from the end: the last turns, still in order."),
-    "text": schema.text("The summary; not given, made from the turns.", minLength=1),
+    "recent": schema.whole("The number of recent turns to include.", 0, check.LARGEST_LIMIT),
+    "top_k": schema.whole("The largest number of passages to retrieve.", 0, LARGEST_TOP_K),
+    "latest": schema.flag("Return the last turns, in order."),
+    "text": schema.text("The summary; generated from the turns if not given.", minLength=1),
 }
 PARAMETERS: Mapping[str, Schema] = {
     **_OF_VERBS,

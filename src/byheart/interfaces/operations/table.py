@@ -9,7 +9,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, get_args, get_type_hints
 
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import ByheartError, Hint, InvalidInput, Spelling
 from byheart.interfaces.operations.grants import Grant, Reach
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
 from byheart.model import Access, to_wire
@@ -163,10 +163,17 @@ OPERATIONS: Mapping[str, Operation] = {
 
 
 def perform(
-    store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
+    store: MemoryStore,
+    operation: Operation,
+    given: Mapping[str, Any],
+    grant: Grant,
+    spelling: Spelling = str,
 ) -> Any:
-    """Call a verb as far as the grant allows; return the answer in wire format."""
-    answer = to_wire(carry_out(store, operation, given, grant))
+    """Call a verb as far as the grant allows; return the answer in wire format.
+
+    `spelling` spells the operations that remarks in the answer name.
+    """
+    answer = to_wire(carry_out(store, operation, given, grant), spelling)
     if grant.space is None or not operation.withheld:
         return answer
     return {name: each for name, each in answer.items() if name not in operation.withheld}
@@ -178,6 +185,7 @@ def perform_many(
     items: object,
     grant: Grant,
     of_all: Mapping[str, Any] | None = None,
+    spelling: Spelling = str,
 ) -> Any:
     """Call a verb for each item of a list; do nothing unless all items are allowed."""
     common = dict(of_all or {})
@@ -189,7 +197,7 @@ def perform_many(
         _item(store, operation, number, item, common, grant)
         for number, item in enumerate(_check_items(items))
     ]
-    return to_wire(getattr(store, operation.several)(asked, check_first=True))
+    return to_wire(getattr(store, operation.several)(asked, check_first=True), spelling)
 
 
 def carry_out(
@@ -242,5 +250,5 @@ def _item(
     try:
         return narrow(store, operation, {**item, **of_all}, grant)
     except ByheartError as error:
-        error.message = f"item {number}: {error.message}"
+        error.message = Hint(f"item {number}: ", error.message)
         raise

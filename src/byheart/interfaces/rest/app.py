@@ -21,7 +21,8 @@ from byheart.interfaces.rest import health, metrics
 from byheart.interfaces.rest.docs_page import PAGE_POLICY, render_page
 from byheart.interfaces.rest.endpoints import Desk, write_json
 from byheart.interfaces.rest.files import FilesFolder
-from byheart.interfaces.rest.guard import AddressGuard, TokenGuard
+from byheart.interfaces.rest.guard import AddressGuard, ApiKeyGuard
+from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.journal import REQUEST_ID, Journal
 from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
 from byheart.interfaces.rest.openapi import describe_api
@@ -61,7 +62,7 @@ def create_app(
     inner.router.redirect_slashes = False
     app: ASGIApp = BodyLimit(inner, settings.max_body_bytes, settings.client_timeout_seconds)
     app = RateLimit(app, Rate(settings.max_requests_per_minute))
-    app = TokenGuard(app, store, settings, Rate(settings.max_requests_per_minute))
+    app = ApiKeyGuard(app, store, settings, Rate(settings.max_requests_per_minute))
     if settings.allowed_origins:
         app = CORSMiddleware(
             app,
@@ -87,7 +88,7 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         # The reason may contain counts of the space: only keys that see the whole space get it.
         tell = grant is not None and grant.space == store.space and grant.session_id is None
         answer, status = await watch.look(tell=tell)
-        return _json(to_wire(answer), status)
+        return _json(to_wire(answer, spell_request), status)
 
     async def figures(request: Request) -> Response:
         grant: Grant = request.state.grant

@@ -48,7 +48,7 @@ class Asked:
         said = self._parse() if self.body else self.in_query
         for name in self.in_path:
             if name in said:
-                raise InvalidInput(f"{name} stands in the path already", f"leave {name} out")
+                raise InvalidInput(f"{name} is already in the path", f"leave {name} out")
         return {**said, **self.in_path}
 
     def _parse(self) -> Given:

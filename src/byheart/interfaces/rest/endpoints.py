@@ -24,6 +24,7 @@ from byheart.interfaces.operations import (
 )
 from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
+from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.model.compat_names import COMPAT_FIELDS
@@ -95,7 +96,7 @@ class Desk:
             return self._keep(entry, given, grant)
         if operation is WRITE_TO_FILE:
             return Outcome(write_json(self._write_file(given, grant)))
-        answer = perform(self._store, operation, given, grant)
+        answer = perform(self._store, operation, given, grant, spell_request)
         for name, means in COMPAT_FIELDS.get(operation.name, {}).items():
             answer[name] = answer[means]
         return Outcome(write_json(answer), mode=answer["mode"] if operation.name in _MODES else "")
@@ -105,12 +106,14 @@ class Desk:
             of_all = {name: given[name] for name in entry.in_path}
             if len(given) > 1 + len(of_all):
                 raise InvalidInput(
-                    "items stand alone",
+                    "items cannot be combined with other fields",
                     'send {"items": [{"content": …}, …]}, each with its own fields',
                 )
-            saved = perform_many(self._store, entry.operation, given["items"], grant, of_all)
+            saved = perform_many(
+                self._store, entry.operation, given["items"], grant, of_all, spell_request
+            )
             return Outcome(write_json(saved))
-        saved = perform(self._store, entry.operation, given, grant)
+        saved = perform(self._store, entry.operation, given, grant, spell_request)
         if saved["status"] != "created":
             return Outcome(write_json(saved))
         place = f"/memories/{quote(saved['memory_id'], safe='')}"

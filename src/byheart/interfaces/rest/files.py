@@ -68,7 +68,7 @@ def _check_relative(output_path: object) -> PurePosixPath:
     if not isinstance(output_path, str) or not output_path.strip():
         raise InvalidInput("output_path must be text that names a file", "give notes/today.md")
     if not output_path.isprintable():
-        raise InvalidInput("output_path holds a character that cannot be shown")
+        raise InvalidInput("output_path has a control character")
     path = PurePosixPath(output_path)
     windows = PureWindowsPath(output_path)
     if path.is_absolute() or windows.drive or windows.root or "\\" in output_path:

@@ -82,7 +82,7 @@ class AddressGuard:
         )
 
 
-class TokenGuard:
+class ApiKeyGuard:
     """Admit requests with an API key, and put the key's grant into `scope["state"]["grant"]`.
 
     Requests without a valid key are counted by the address they come from.
@@ -130,7 +130,7 @@ class TokenGuard:
         address = scope["client"][0] if scope.get("client") else ""
         wait = self._strangers.wait_seconds(address)
         if wait:
-            raise too_often("this address, without a token,", wait)
+            raise too_often("this address, without an API key,", wait)
 
     def _open(self, scope: Scope, headers: Headers) -> bool:
         if scope["method"] not in ("GET", "HEAD"):
@@ -141,11 +141,11 @@ class TokenGuard:
 
 
 def _unknown(given: bool) -> Problem:
-    reason = "this token is unknown, revoked or expired" if given else "there is no token"
+    reason = "this API key is unknown, revoked or expired" if given else "there is no API key"
     error = ' error="invalid_token"' if given else ""
     return Problem(
         401,
         reason,
-        "send the header Authorization: Bearer TOKEN, with one made by: byheart token create NAME",
+        "send the header Authorization: Bearer KEY; the operator of this server creates API keys",
         {"WWW-Authenticate": f'Bearer realm="byheart"{"," if given else ""}{error}'},
     )

@@ -88,7 +88,7 @@ class RateLimit:
         token = scope.get("state", {}).get("token")
         wait = 0.0 if token is None else self._rate.wait_seconds(token)
         if wait:
-            await too_often("this token", wait).send(scope, receive, send)
+            await too_often("this API key", wait).send(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 

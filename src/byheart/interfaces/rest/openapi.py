@@ -19,23 +19,23 @@ _PLACE = "#/components/schemas/"
 _INTRODUCTION = """\
 Long-term memory for AI agents: save texts, get the right passages back.
 
-Every request but those for `/health` carries a token, made by `byheart token create NAME`, in the
-header `Authorization: Bearer TOKEN`. A token is bound to one space, and to a session if it was made
-so; it reads, or reads and writes. What goes wrong is answered as `application/problem+json` with a
-`hint`; every answer carries `X-Request-Id`. AI clients connect to `/mcp` (Model Context Protocol)
-with the same tokens."""
+Every request except `/health` needs an API key in the header `Authorization: Bearer KEY`. The
+operator of the server creates API keys. A key gives access to one space, or to one session of it,
+for reading only or for reading and writing. Errors are `application/problem+json` with a `hint`;
+every answer has `X-Request-Id`. AI clients connect to `/mcp` (Model Context Protocol) with the same
+keys."""
 _PROBLEMS: Mapping[int, str] = {
     400: "The body is not JSON.",
-    401: "There is no token, or it is unknown, revoked or expired.",
-    403: "The token does not allow it, or the page that asks is not allowed to.",
+    401: "There is no API key, or it is unknown, revoked or expired.",
+    403: "The API key does not allow it, or the origin of the web page is not allowed.",
     404: "There is no such memory, or no such path.",
     408: "The client took too long to send the request.",
-    409: "Another memory, or somebody else's change, stands in the way.",
+    409: "Another memory or a concurrent change prevents it.",
     413: "The body is too large.",
     415: "The body is not of the type application/json.",
-    421: "The server is not asked under this name.",
+    421: "The server does not accept this host name.",
     422: "A value is not allowed; nothing was written.",
-    429: "The token, or the address without one, asks too often.",
+    429: "The API key, or the address without one, sends too many requests.",
     500: "The store is damaged, or Byheart has a defect.",
     503: "The store is busy, or too many requests are waiting.",
     507: "The disk is full.",
@@ -102,7 +102,7 @@ def describe_api() -> Schema:
                 "token": {
                     "type": "http",
                     "scheme": "bearer",
-                    "description": "Made by: byheart token create NAME",
+                    "description": "An API key, created by the operator of the server.",
                 }
             },
         },

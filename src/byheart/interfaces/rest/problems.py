@@ -32,8 +32,10 @@ from byheart.errors import (
     TooManyChunks,
     Unreadable,
     VersionConflict,
+    spell_hint,
 )
 from byheart.interfaces.operations import Forbidden
+from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.work import Overloaded
 
 MEDIA_TYPE = "application/problem+json"
@@ -128,8 +130,8 @@ def problem_of(error: ByheartError) -> Problem:
     wait = next((_RETRY_SECONDS[kind] for kind in kinds if kind in _RETRY_SECONDS), None)
     return Problem(
         next(STATUSES[kind] for kind in kinds if kind in STATUSES),
-        error.message,
-        error.hint,
+        spell_hint(error.message, spell_request),
+        spell_hint(error.hint, spell_request),
         {} if wait is None else {"Retry-After": str(wait)},
         error.position if isinstance(error, QuerySyntaxError) else None,
     )

@@ -20,7 +20,7 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from byheart.errors import ByheartError, SettingsError
-from byheart.interfaces.caretaking import (
+from byheart.interfaces.background_work import (
     keep_workspaces,
     make_missing_vectors,
     prepare,

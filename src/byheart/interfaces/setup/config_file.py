@@ -121,7 +121,7 @@ def _failed(path: Path, what: str, error: OSError) -> ByheartError:
 
 def _how_to_mend(path: Path) -> str:
     if path.is_dir():
-        return "a folder stands where the file belongs: move it away and run the command again"
+        return "a folder is in the place of the file: move it and run the command again"
     for folder in path.parents:
         if folder.exists() and not folder.is_dir():
             return f"{folder} must be a folder: move the file away and run the command again"

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from byheart.contracts import KeyUse
-from byheart.model import Token
+from byheart.model import ApiKey
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sql.connection import Connection
 
@@ -16,13 +16,13 @@ _TOKEN = "token_id, name, access, space, session_id, created_at, expires_at, las
 _LOOKED_UP_BYTES = 8
 
 
-class SqlTokenRows:
+class SqlApiKeyRows:
     """Look up and change API keys within one transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def find(self, space: str | None = None, secret_hash: bytes | None = None) -> list[Token]:
+    def find(self, space: str | None = None, secret_hash: bytes | None = None) -> list[ApiKey]:
         """List API keys, oldest first: of one space, or of all; with one secret, or with any."""
         start = None if secret_hash is None else secret_hash[:_LOOKED_UP_BYTES]
         rows = self._connection.all(
@@ -37,7 +37,7 @@ class SqlTokenRows:
             if secret_hash is None or hmac.compare_digest(held, secret_hash)
         ]
 
-    def put(self, token: Token, secret_hash: bytes) -> None:
+    def put(self, token: ApiKey, secret_hash: bytes) -> None:
         """Add an API key."""
         self._connection.run(
             f"INSERT INTO tokens (secret_hash, {_TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -61,9 +61,9 @@ def write_uses(connection: Connection, uses: Iterable[KeyUse]) -> None:
     )
 
 
-def _to_token(row: Any) -> Token:
+def _to_token(row: Any) -> ApiKey:
     values: Any = [*row[:5], *map(_moment, row[5:])]
-    return Token(*values)
+    return ApiKey(*values)
 
 
 def _moment(micros: int | None) -> datetime | None:

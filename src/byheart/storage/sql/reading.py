@@ -33,7 +33,7 @@ from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import emissions, entities, listings, sessions
-from byheart.storage.sql.api_keys import SqlTokenRows
+from byheart.storage.sql.api_keys import SqlApiKeyRows
 from byheart.storage.sql.archive_rows import space_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.dump import SqlDump
@@ -295,9 +295,9 @@ class SqlReader:
         return SqlExpiryRows(self._connection)
 
     @cached_property
-    def tokens(self) -> SqlTokenRows:
+    def api_keys(self) -> SqlApiKeyRows:
         """Give the API keys."""
-        return SqlTokenRows(self._connection)
+        return SqlApiKeyRows(self._connection)
 
     @cached_property
     def models(self) -> SqlModelRows:

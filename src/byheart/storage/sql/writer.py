@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from byheart.storage.sql import emissions
-from byheart.storage.sql.api_keys import SqlTokenRows
+from byheart.storage.sql.api_keys import SqlApiKeyRows
 from byheart.storage.sql.archive_rows import SqlArchiveRows
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.entities import SqlEntityRows
@@ -53,9 +53,9 @@ class SqlWriter:
         return SqlExpiryRows(self._connection)
 
     @cached_property
-    def tokens(self) -> SqlTokenRows:
+    def api_keys(self) -> SqlApiKeyRows:
         """Give the rows of API keys."""
-        return SqlTokenRows(self._connection)
+        return SqlApiKeyRows(self._connection)
 
     def forget_emissions(self, space: str, session_id: str) -> None:
         """Remove the record of passages that were given to a session."""

@@ -14,6 +14,8 @@ from urllib.parse import quote
 import apsw
 
 from byheart.errors import (
+    Do,
+    Hint,
     StoreBusy,
     StoreDamaged,
     StoreError,
@@ -115,12 +117,12 @@ class Database:
             elif self.path.is_dir():
                 raise StoreUnreachable(
                     f"{self.path} is a folder, not a store",
-                    "name a file, for example --db PATH/memory.db",
+                    "name a file in it, for example memory.db",
                 )
         except OSError as error:
             raise StoreUnreachable(
                 f"cannot make the folder {self.path.parent}: {error.strerror}",
-                "choose another place with --db PATH or BYHEART_DB_PATH",
+                "choose another file for the store: setting db_path",
             ) from error
         return os.access(self.path.parent, os.W_OK) and (
             not self.path.exists() or os.access(self.path, os.W_OK)
@@ -144,7 +146,7 @@ class Database:
             if not self.writable and not self.path.exists():
                 raise StoreUnreachable(
                     f"there is no store at {self.path}, and its folder cannot be written to",
-                    "choose another place with --db PATH or BYHEART_DB_PATH",
+                    "choose another file for the store: setting db_path",
                 )
             if self._identity is None and self.writable:
                 _create_private(self.path)
@@ -265,7 +267,7 @@ class Database:
         if not self.writable:
             raise StoreReadOnly(
                 f"{self.path} can be read but not written",
-                "give yourself write access to the file and its folder, or choose another --db",
+                "give yourself write access to the file and its folder, or choose another db_path",
             )
         with self._taking_turns(), self.translated():
             if self._writer is None:
@@ -358,7 +360,7 @@ class Database:
         if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
             return StoreReadOnly(
                 f"{self.path} can be read but not written: {error}",
-                "give yourself write access to the file and its folder, or choose another --db",
+                "give yourself write access to the file and its folder, or choose another db_path",
             )
         if isinstance(error, apsw.CantOpenError):
             return StoreUnreachable(
@@ -368,19 +370,26 @@ class Database:
         if isinstance(error, apsw.IOError):
             return StoreError(
                 f"the disk failed while {self.path} was read or written: {error}",
-                "try again; if it happens again, check the disk and how it is attached, and then "
-                "the store with: byheart doctor",
+                Hint(
+                    "try again; if it happens again, check the disk and how it is attached, and "
+                    "then the store with: ",
+                    Do("admin.doctor"),
+                ),
             )
         return StoreError(
-            f"the store {self.path} failed: {error}", "run byheart doctor and read its findings"
+            f"the store {self.path} failed: {error}",
+            Hint("look for the reason with: ", Do("admin.doctor")),
         )
 
     def _damaged(self, error: Exception) -> StoreDamaged:
         return StoreDamaged(
             f"{self.path} is damaged or not a Byheart store: {error}",
-            "nothing was changed; see how much is damaged with: byheart doctor. If the file is "
-            "damaged and not only badly read, put a backup in its place, or save what can be read "
-            f"with: sqlite3 {self.path.name} .recover",
+            Hint(
+                "nothing was changed; see how much is damaged with: ",
+                Do("admin.doctor"),
+                ". If the file is damaged and not only badly read, put a backup in its place, or "
+                f"save what can be read with: sqlite3 {self.path.name} .recover",
+            ),
         )
 
     def _busy(self) -> StoreBusy:

@@ -13,7 +13,7 @@ import apsw
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.mending import rebuild_words
+from byheart.storage.sqlite.repairs import rebuild_words
 from byheart.storage.sqlite.schema import steps
 
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
@@ -97,7 +97,7 @@ def _refuse_foreign(
     if tables and connection.execute("PRAGMA application_id").get != APPLICATION_ID:
         raise StoreDamaged(
             f"{database.path} is an SQLite database, but not a Byheart store",
-            "choose another file with --db PATH; this one was left as it is",
+            "choose another file (setting db_path); this one was left as it is",
         )
     if current > latest:
         raise StoreTooNew(

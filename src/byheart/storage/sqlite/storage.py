@@ -23,7 +23,7 @@ from byheart.storage.sql.bookmarks import SqliteBookmarks
 from byheart.storage.sql.notes import Notes
 from byheart.storage.sql.reading import SqlReader
 from byheart.storage.sql.writer import SqlWriter
-from byheart.storage.sqlite import copying, examination, files, mending
+from byheart.storage.sqlite import copying, doctor_checks, files, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.erasing import erase
@@ -186,19 +186,19 @@ class SqliteStorage:
 
     def inspect(self) -> list[Finding]:
         """Check the data that searches use, in little time; change nothing."""
-        return examination.inspect(self._database, self._index)
+        return doctor_checks.inspect(self._database, self._index)
 
     def examine(self, fix: bool = False) -> list[Finding]:
         """Check the store and all derived data; with `fix`, repair what can be derived."""
-        return examination.examine(self._database, self._index, self.schema_version, fix)
+        return doctor_checks.examine(self._database, self._index, self.schema_version, fix)
 
     def rebuild(self) -> None:
         """Rebuild all derived data from text, metadata and vectors."""
         with self._database.writing() as connection:
-            mending.rebuild_words(connection)
-            mending.drop_unused_entities(connection)
-            mending.rebuild_pending(connection)
-            mending.rebuild_indexes(connection)
+            repairs.rebuild_words(connection)
+            repairs.drop_unused_entities(connection)
+            repairs.rebuild_pending(connection)
+            repairs.rebuild_indexes(connection)
         self._index.discard()
         with self._attached():
             pass

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from byheart.errors import InvalidInput
+from byheart.errors import Hint, InvalidInput, Option, join_hints
 from byheart.transfer import jsonl
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.foreign import basic_memory, obsidian
@@ -140,7 +140,7 @@ def _alone(source: Source, name: str | None) -> Found | None:
     if looks_like not in (None, chosen) and not {looks_like, chosen} <= {*NOTES}:
         raise InvalidInput(
             f"{source.name} is not of the format {chosen}: it looks like {looks_like}",
-            f"leave the format out, or say --format {looks_like}",
+            Hint("leave the format out, or give ", Option("format", looks_like)),
         )
     if chosen not in FORMATS:
         return None
@@ -151,11 +151,11 @@ def _refuse_strangers(head: bytes, name: str) -> None:
     """Explain what to do with known files that can never be imported."""
     if head.startswith(_SQLITE):
         raise InvalidInput(
-            f"{name} is a store, not an export", f"look into it with: byheart --db {name}"
+            f"{name} is a store, not an export", "open it as a store, or import an export of it"
         )
     if head.startswith(_GZIP):
         raise InvalidInput(
-            f"{name} is packed with gzip", f"unpack it: gzip -dc {name} | byheart import -"
+            f"{name} is packed with gzip", "unpack it first, for example with gzip -d"
         )
     if b"\0" in head:
         raise InvalidInput(f"{name} is not text: it has bytes of zero", _KNOWN)
@@ -257,8 +257,12 @@ def _in_folder(folder: Path, name: str | None) -> Found | None:
         names = dict.fromkeys(format_.name for format_, _ in found.parts)
         raise InvalidInput(
             f"{folder} holds {len(loose):,} notes, and data that looks like {', '.join(names)}",
-            f"say what to import with --format {' or --format '.join([MARKDOWN, *names])}, or "
-            "import its folders one by one",
+            Hint(
+                "say what to import with ",
+                join_hints(" or ", (Hint(Option("format", each)) for each in (MARKDOWN, *names)))
+                or "",
+                ", or import its folders one by one",
+            ),
         )
     return _pick(found._replace(notes=loose), None, folder)
 

@@ -11,11 +11,11 @@ import click
 from click.core import ParameterSource
 
 from byheart.errors import NotFound
-from byheart.interfaces.cli.changing import reason, who
 from byheart.interfaces.cli.errors import FAILURE
 from byheart.interfaces.cli.options import flag, own_filters
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Forgotten
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SHOWN_IDS = 10
 
-yes = flag("--yes", "-y", is_flag=True, help="Do it without asking.")
+yes = flag("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
 @click.command(
@@ -38,9 +38,9 @@ yes = flag("--yes", "-y", is_flag=True, help="Do it without asking.")
     ),
 )
 @click.argument("memory_ids", metavar="[ID]...", nargs=-1)
-@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
-@flag("--dry-run", is_flag=True, help="Only count.")
-@flag("--older-than", metavar="AGE", help="Made longer ago than this: 12h, 30d, 2w, 6m, 1y.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
+@flag("--dry-run", is_flag=True, help="Only count; change nothing.")
+@flag("--older-than", metavar="AGE", help="Only memories older than this: 12h, 30d, 2w, 6m, 1y.")
 @yes
 @reason
 @who
@@ -58,11 +58,11 @@ def forget_command(
     who: str,
     **given: Any,
 ) -> None:
-    """Hide memories everywhere at once, until they are restored.
+    """Hide memories until they are restored, or erase them with --hard.
 
-    By filter, what would be forgotten is counted first, and done after a yes. With --session-id
-    only that session's own memories are meant. --hard also leaves a mark (a hash, not the text)
-    by which import and re-index know the text and refuse it.
+    With a filter, the command counts the memories first and asks before it continues. --session-id
+    selects that session's own memories only. --hard keeps a hash of the text, so that a later
+    import or index refuses it.
     """
     invocation: Invocation = ctx.obj
     chosen = _given_filters(ctx, given)
@@ -93,12 +93,12 @@ def forget_command(
     default=90,
     show_default=True,
     metavar="DAYS",
-    help="Neither changed nor recalled for so long.",
+    help="Only memories not changed or recalled for this many days.",
 )
-@flag("--dry-run", is_flag=True, help="Only count.")
-@flag("--hard", is_flag=True, help="Take every trace out of the store's files; cannot be undone.")
+@flag("--dry-run", is_flag=True, help="Only count; change nothing.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
 @yes
-@flag("--who", metavar="NAME", default="cleanup", help="Who does it, for the history.")
+@flag("--who", metavar="NAME", default="cleanup", help="The author, for the history.")
 @own_filters
 @click.pass_context
 def cleanup_command(
@@ -111,9 +111,9 @@ def cleanup_command(
     who: str,
     **given: Any,
 ) -> None:
-    """Forget what nobody has needed for long.
+    """Forget memories that were not used for long.
 
-    What has expired is forgotten as well. It is counted first, and done after a yes.
+    Expired memories are forgotten as well. The command counts first, and asks before it continues.
     """
     invocation: Invocation = ctx.obj
     about = {"hard": hard, "who": who, **_given_filters(ctx, given)}

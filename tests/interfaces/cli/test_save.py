@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.interfaces.cli.saving import save_command
+from byheart.interfaces.cli.save import save_command
 from byheart.model import to_wire
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import REPORT, Ran, Run

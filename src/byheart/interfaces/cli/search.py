@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -24,6 +23,7 @@ from byheart.interfaces.cli.screen import (
     seen_from_here,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.cli.verdict import show_doubt
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
@@ -57,24 +57,30 @@ from byheart.model.compat_names import other_flags
     type=click.Choice(MODES),
     default="hybrid",
     show_default=True,
-    help="By meaning and keyword, by meaning, or by keyword.",
+    help="Search by meaning and keyword, by meaning, or by keyword.",
 )
 @flag(
     *("--granularity", "-g"),
     type=click.Choice(GRANULARITIES),
     default="fine",
     show_default=True,
-    help="Passages, sections, or whole memories.",
+    help="Return passages, sections, or whole memories.",
 )
 @flag("--full", is_flag=True, help="Show the whole passage, section or memory.")
-@flag("--explain", is_flag=True, help="Show why each hit stands where it stands.")
-@flag("--raw", is_flag=True, help="QUERY is in FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
+@flag("--explain", is_flag=True, help="Explain the rank of each hit.")
+@flag("--raw", is_flag=True, help="Read QUERY as FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
 @flag(
     "--fusion",
     type=click.Choice(FUSIONS),
     default="evidence",
     show_default=True,
-    help="How hybrid unites its legs.",
+    help="How hybrid search combines its retrievers.",
+)
+@flag(
+    "--similarity-threshold",
+    type=float,
+    metavar="0-1",
+    help="Accepted for compatibility; has no effect.",
 )
 @flag(*other_flags(None), type=float, metavar="0-1", help="Accepted; drops no result.")
 @filters
@@ -85,7 +91,7 @@ def search_command(
     """Find the passages that answer a question, best first.
 
     QUERY is any text, joined by spaces; "-" reads it from stdin. With --granularity coarse it may
-    be left out: then all memories that pass the filters are listed.
+    be omitted: then all memories that match the filters are listed.
     """
     with open_embedding_store(invocation) as store:
         answer = store.search(read_query(query), **given)
@@ -182,15 +188,15 @@ def _lines(hit: ChunkHit | SectionHit) -> str:
 
 
 def _explain(screen: Screen, explanation: Explanation) -> None:
-    for name, leg in (("fts", explanation.fts), ("vector", explanation.vector)):
-        if leg is None:
+    for name, found in (("fts", explanation.fts), ("vector", explanation.vector)):
+        if found is None:
             screen.line(Part(f"{name:6}  did not find it", "dim"), indent=1)
             continue
-        terms = ", ".join(f"{term} {weight:.3f}" for term, weight in leg.terms.items())
+        terms = ", ".join(f"{term} {weight:.3f}" for term, weight in found.terms.items())
         screen.line(
             Part(
-                f"{name:6}  {_rank(leg.rank)}  score {leg.score:.4f}  "
-                f"adds {leg.contribution:.6f}" + (f"  ({terms})" if terms else ""),
+                f"{name:6}  {_rank(found.rank)}  score {found.score:.4f}  "
+                f"adds {found.contribution:.6f}" + (f"  ({terms})" if terms else ""),
                 "dim",
             ),
             indent=1,
@@ -218,7 +224,7 @@ def _close(invocation: Invocation, answer: SearchAnswer, given: Mapping[str, Any
         click.echo("Nothing found: there is nothing in this space yet. Try: byheart save TEXT")
         return
     if given["offset"] and answer.confidence > 0:
-        click.echo(f"No more than that: nothing stands behind the first {given['offset']:,}.")
+        click.echo(f"There are no results after the first {given['offset']:,}.")
         return
     where = f"in {count(held.memories, 'memory')} ({count(held.chunks, 'chunk')})"
     other = ", or --mode hybrid" if given["mode"] != "hybrid" else ""

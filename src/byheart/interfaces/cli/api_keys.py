@@ -12,15 +12,15 @@ from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
-from byheart.model import ACCESSES, CreatedToken, Token
+from byheart.model import ACCESSES, ApiKey, CreatedApiKey
 from byheart.system import clock
 
 
 @click.group("token", cls=VerbGroup, examples=("byheart token create laptop", "byheart token list"))
 def token_command() -> None:
-    """Make, list and revoke the tokens that let programs in.
+    """Create, list and revoke API keys for network access.
 
-    A token is bound to one space: nothing is seen of any other.
+    A key gives access to one space only.
     """
 
 
@@ -38,15 +38,17 @@ def token_command() -> None:
     type=click.Choice(ACCESSES),
     default="write",
     show_default=True,
-    help="Whether it may change anything.",
+    help="Whether the key may read only, or also write.",
 )
-@flag("--session-id", "-s", metavar="ID", help="Bind it to this session: it can name no other.")
-@flag("--ttl-days", type=float, metavar="DAYS", help="How long it is good for; else for ever.")
+@flag("--session-id", "-s", metavar="ID", help="Restrict the key to this session.")
+@flag(
+    "--ttl-days", type=float, metavar="DAYS", help="Days until the key expires; by default never."
+)
 @click.pass_obj
 def create_token(invocation: Invocation, /, **given: Any) -> None:
-    """Make a token for --space and show its secret, this once.
+    """Create an API key for --space, and show its secret once.
 
-    Only a hash of the secret is kept.
+    Only a hash of the secret is stored.
     """
     with byheart.open(settings=settings_of(invocation)) as store:
         created = store.api_keys.create(**given)
@@ -63,14 +65,14 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
 )
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
-    """List the tokens of all spaces, or of --space, oldest first."""
+    """List the API keys of all spaces, or of --space, oldest first."""
     with open_store(invocation) as store:
-        tokens = store.api_keys.list(invocation.space)
+        keys = store.api_keys.list(invocation.space)
     if invocation.json:
-        print_json(tokens)
+        print_json(keys)
         return
-    if not tokens:
-        click.echo("No tokens here. Make one with: byheart token create NAME")
+    if not keys:
+        click.echo("There are no API keys. Create one with: byheart token create NAME")
         return
     screen = open_screen()
     screen.table(
@@ -86,16 +88,16 @@ def list_tokens(invocation: Invocation) -> None:
         ),
         [
             (
-                token.name,
-                token.access,
-                token.space,
-                token.session_id or "-",
-                screen.moment(token.created_at),
-                screen.moment(token.last_used_at) or "never",
-                _expiry(screen, token),
-                token.token_id,
+                key.name,
+                key.access,
+                key.space,
+                key.session_id or "-",
+                screen.moment(key.created_at),
+                screen.moment(key.last_used_at) or "never",
+                _expiry(screen, key),
+                key.token_id,
             )
-            for token in tokens
+            for key in keys
         ],
     )
 
@@ -104,9 +106,9 @@ def list_tokens(invocation: Invocation) -> None:
 @click.argument("token", metavar="NAME_OR_ID")
 @click.pass_obj
 def revoke_token(invocation: Invocation, /, token: str) -> None:
-    """Take a token out by its name or id; it is refused from now on.
+    """Revoke an API key by its name or id.
 
-    Every server notices at once. A secret that got about can be given instead of a name.
+    Every server refuses it at once. A leaked secret can be given instead of the name.
     """
     with open_store(invocation) as store:
         revoked = store.api_keys.revoke(token)
@@ -118,22 +120,22 @@ def revoke_token(invocation: Invocation, /, token: str) -> None:
         )
 
 
-def _show_created(screen: Screen, created: CreatedToken) -> None:
-    token = created.token
-    screen.line(Part("✓", "good"), Part(token.name, "name"), _bounds(token))
+def _show_created(screen: Screen, created: CreatedApiKey) -> None:
+    key = created.token
+    screen.line(Part("✓", "good"), Part(key.name, "name"), _bounds(key))
     # Printed directly, because a wrapped secret could not be copied.
     click.echo(created.secret)
     screen.line(Part("This is shown only once. Send it as: Authorization: Bearer SECRET", "dim"))
 
 
-def _bounds(token: Token) -> str:
-    session = f", session {token.session_id}" if token.session_id else ""
-    until = f", until {token.expires_at.astimezone():%Y-%m-%d %H:%M}" if token.expires_at else ""
-    return f"may {token.access} in space {token.space}{session}{until}"
+def _bounds(key: ApiKey) -> str:
+    session = f", session {key.session_id}" if key.session_id else ""
+    until = f", until {key.expires_at.astimezone():%Y-%m-%d %H:%M}" if key.expires_at else ""
+    return f"may {key.access} in space {key.space}{session}{until}"
 
 
-def _expiry(screen: Screen, token: Token) -> str:
-    if token.expires_at is None:
+def _expiry(screen: Screen, key: ApiKey) -> str:
+    if key.expires_at is None:
         return "never"
-    gone = "expired " if token.expires_at <= clock.now() else ""
-    return gone + screen.moment(token.expires_at)
+    gone = "expired " if key.expires_at <= clock.now() else ""
+    return gone + screen.moment(key.expires_at)

@@ -22,13 +22,13 @@ from byheart.interfaces.cli.verb import Invocation, Verb
     ),
 )
 @page(limit=20)
-@flag("--forgotten", is_flag=True, help="What was forgotten and can be restored.")
+@flag("--forgotten", is_flag=True, help="List forgotten memories, which can be restored.")
 @filters
 @click.pass_obj
 def list_command(invocation: Invocation, /, **given: Any) -> None:
-    """List memories, the latest first.
+    """List memories, latest first.
 
-    Of one session, the latest iteration comes first.
+    Within a session, the latest iteration comes first.
     """
     with open_store(invocation) as store:
         found = store.list(**given)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import byheart
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import InvalidInput
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -46,25 +47,8 @@ _COUNTABLE = re.compile(
     r"\b(?:attachment|branch|document|file|image|line|message|note|observation|output|part|record"
     r"|repetition|sidechain)(?=$| of | without )"
 )
-# The Python spelling → the command-line spelling.
-_SPELLINGS = {
-    "on_error='skip'": "--on-error skip",
-    "overwrite=True": "--overwrite",
-    "force=True": "--force",
-}
 
-overwrite = flag("--overwrite", is_flag=True, help="Replace what is there.")
-
-
-@contextmanager
-def _spelled() -> Iterator[None]:
-    """Replace Python parameters in hints by command-line options."""
-    try:
-        yield
-    except ByheartError as error:
-        for python, typed in _SPELLINGS.items():
-            error.hint = error.hint.replace(python, typed)
-        raise
+overwrite = flag("--overwrite", is_flag=True, help="Overwrite existing files.")
 
 
 @click.command(
@@ -77,30 +61,30 @@ def _spelled() -> Iterator[None]:
     ),
 )
 @click.argument("path_or_file", metavar="[PATH|-]", required=False)
-@flag("--vectors", is_flag=True, help="With vectors, so that nothing has to be embedded again.")
+@flag("--vectors", is_flag=True, help="Include vectors, so that an import need not embed again.")
 @flag(
     "--format",
     type=click.Choice(FORMATS),
     default="jsonl",
     show_default=True,
-    help="A lossless file, or a folder of Markdown for people.",
+    help="A lossless JSONL file, or a folder of Markdown files.",
 )
-@flag("--all-spaces", is_flag=True, help="Every space, not only this one.")
+@flag("--all-spaces", is_flag=True, help="Export every space, not only this one.")
 @overwrite
 @click.pass_obj
 def export_command(invocation: Invocation, /, path_or_file: str | None, **given: Any) -> None:
     """Write memories to a JSONL file, or to a folder of Markdown.
 
-    A JSONL export holds everything: earlier texts, history, what is hidden. Without PATH, or with
-    "-", it goes to stdout. The Markdown folder has one file per memory, with front matter; Obsidian
-    opens it, and byheart import reads back what was changed in it.
+    A JSONL export has everything: earlier texts, history, forgotten memories. Without PATH, or with
+    "-", it goes to stdout. The Markdown folder has one file per memory, with front matter. Obsidian
+    can open it, and byheart import reads changes to its files back.
     """
     to_stdout = path_or_file in (None, "-")
     if to_stdout and (invocation.json or given["format"] != "jsonl"):
         raise click.UsageError("name a PATH: stdout is taken by what is exported")
     if path_or_file is None and sys.stdout.isatty():
         raise click.UsageError("name a PATH, or write to the terminal with: byheart export -")
-    with _spelled(), open_store(invocation) as store, Bar("exporting") as bar:
+    with open_store(invocation) as store, Bar("exporting") as bar:
 
         def show(progress: TransferProgress) -> None:
             bar.show(progress.done, progress.total, count(progress.memories, "memory"))
@@ -137,33 +121,33 @@ def _describe(exported: Exported) -> str:
     type=click.Choice(["stop", "skip"]),
     default="stop",
     show_default=True,
-    help="What to do about what cannot be read.",
+    help="Stop at items that cannot be read, or skip them.",
 )
-@flag("--force", is_flag=True, help="Also what was forgotten for good, and over later changes.")
+@flag("--force", is_flag=True, help="Also import erased texts, and overwrite later changes.")
 @flag(
     "--format",
     type=click.Choice((*FORMATS, *FOREIGN)),
-    help="What it is; told by the content if not given.",
+    help="The format; by default detected from the content.",
 )
-@flag("--embed/--no-embed", default=True, help="Make missing vectors at once (the default).")
+@flag("--embed/--no-embed", default=True, help="Compute missing vectors at once (the default).")
 @flag("--dry-run", is_flag=True, help="Count what would be imported, and write nothing.")
 @click.pass_obj
 def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -> None:
-    """Take in an export, notes, or what other programs remember.
+    """Import an export, notes, or the memories of other programs.
 
-    An export of Byheart, lines with the fields of save, or Markdown; transcripts of Claude Code and
-    Codex, exports of ChatGPT and Claude (the archive as it is), memories of mem0 and of the MCP
-    memory server, vaults of basic-memory and Obsidian. PATH is a file, or a folder of them, of one
-    kind or of many; what is not taken over is counted.
+    PATH is a file or a folder: an export of Byheart, JSONL with the fields of save, Markdown,
+    transcripts of Claude Code and Codex, exports of ChatGPT and Claude (the archive as it is),
+    memories of mem0 and of the MCP memory server, vaults of basic-memory and Obsidian. A folder may
+    have several formats. Parts that are not imported are counted.
 
-    What is there already is left as it is, so an import that was interrupted goes on when it is run
-    again. Memories keep their ids and spaces. A Markdown file that byheart export wrote changes its
-    memory if it was changed; any other becomes a new note.
+    Existing memories stay unchanged, so an interrupted import continues when it is run again.
+    Memories keep their ids and spaces. An edited Markdown file of byheart export updates its
+    memory; any other Markdown file becomes a new note.
     """
     if path_or_file != "-" and not check_path("path", path_or_file).exists():
         # Checked before a store is created for it.
         raise InvalidInput(f"{path_or_file} cannot be read: it does not exist", "check the path")
-    with _spelled(), _open(invocation, given) as store, Bar("importing") as bar:
+    with _open(invocation, given) as store, Bar("importing") as bar:
 
         def show(progress: TransferProgress) -> None:
             note = count(progress.memories, "memory")
@@ -246,7 +230,7 @@ def _show(invocation: Invocation, imported: Imported) -> None:
     if len(imported.skipped) > _SHOWN_SKIPPED:
         warn(invocation, f"and {len(imported.skipped) - _SHOWN_SKIPPED:,} more: see --json")
     if imported.pending_vectors:
-        because = f" ({imported.degraded})" if imported.degraded else ""
+        because = f" ({for_terminal(imported.degraded)})" if imported.degraded else ""
         waiting = count(imported.pending_vectors, "chunk")
         warn(
             invocation,
@@ -266,9 +250,9 @@ def _show(invocation: Invocation, imported: Imported) -> None:
 def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
     """Copy the whole store to one file, even while it is in use.
 
-    The copy is a store like any other: look at it with --db PATH, or put it in the store's place.
+    The copy is a complete store: open it with --db PATH, or put it in the store's place.
     """
-    with _spelled(), open_store(invocation) as store:
+    with open_store(invocation) as store:
         backup = store.admin.backup(path, overwrite=overwrite)
     if invocation.json:
         print_json(backup)

@@ -8,10 +8,10 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.importing import warn_of_secrets
+from byheart.interfaces.cli.batches import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, name_list
-from byheart.interfaces.cli.saving import fields, given_fields, read_content, read_file
+from byheart.interfaces.cli.save import fields, given_fields, read_content, read_file
 from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json, warn
 from byheart.interfaces.cli.store import open_store
 from byheart.interfaces.cli.verb import Invocation, Verb
@@ -20,8 +20,8 @@ from byheart.system import clock
 
 _SHOWN_CHARS = 200
 
-who = flag("--who", metavar="NAME", default="manual", help="Who does it, for the history.")
-reason = flag("--reason", metavar="TEXT", help="Why, for the history.")
+who = flag("--who", metavar="NAME", default="manual", help="The author, for the history.")
+reason = flag("--reason", metavar="TEXT", help="The reason, for the history.")
 
 
 @click.command(
@@ -36,11 +36,9 @@ reason = flag("--reason", metavar="TEXT", help="Why, for the history.")
 )
 @click.argument("memory_id", metavar="ID")
 @click.argument("text", nargs=-1)
-@flag("--file", "-f", metavar="PATH", help="Take the new text from this file.")
-@name_list("--clear", help="Take these fields away; without ttl-days it is kept for ever.")
-@flag(
-    "--expected-version", type=int, metavar="N", help="Only if this is still its version (see get)."
-)
+@flag("--file", "-f", metavar="PATH", help="Read the new text from this file.")
+@name_list("--clear", help="Clear these fields; without ttl-days, the memory never expires.")
+@flag("--expected-version", type=int, metavar="N", help="Refuse the change if the version differs.")
 @who
 @fields
 @click.pass_obj
@@ -55,10 +53,10 @@ def update_command(
     who: str,
     **given: Any,
 ) -> None:
-    """Change what is given of a memory and leave the rest.
+    """Change the given fields of a memory.
 
-    TEXT replaces its text ("-" reads stdin); the one before stays in the history and answers
-    searches --as-of then. Summary, entities and importance that were not given are made anew.
+    TEXT replaces its text ("-" reads stdin). The old text stays in the history and is found by
+    searches with --as-of. Summary, entities and importance are derived again unless given.
     """
     changed: dict[str, Any] = {name.replace("-", "_"): None for name in clear or ()}
     wanted = given_fields(given)
@@ -90,9 +88,9 @@ def update_command(
 @click.argument("memory_id", metavar="ID")
 @click.pass_obj
 def history_command(invocation: Invocation, memory_id: str) -> None:
-    """Tell what happened to a memory: who, when, from and to.
+    """Show all changes of a memory: who, when, from and to.
 
-    An earlier text is fetched by its version: byheart get ID@VERSION.
+    To read an earlier text: byheart get ID@VERSION.
     """
     with open_store(invocation) as store:
         entries = store.history(memory_id)
@@ -136,25 +134,25 @@ def _said(value: Any) -> str:
 )
 @click.argument("memory_id", metavar="ID")
 @click.argument("by", metavar="NEW", required=False)
-@flag("--undo", is_flag=True, help="Say that it holds again.")
+@flag("--undo", is_flag=True, help="Make it valid again.")
 @reason
 @who
 @click.pass_obj
 def supersede_command(
     invocation: Invocation, memory_id: str, by: str | None, undo: bool, reason: str | None, who: str
 ) -> None:
-    """Say that another memory holds instead of this one.
+    """Mark a memory as replaced by another.
 
-    What is superseded is still found, but below everything that holds, and says so.
+    A superseded memory is still found, below all valid ones, and marked.
     """
     if bool(by) == undo:
-        raise click.UsageError("give the memory that holds now, or --undo")
+        raise click.UsageError("give the memory that is valid now, or --undo")
     with open_store(invocation) as store:
         memory = store.supersede(memory_id, by, reason, who)
     if invocation.json:
         print_json(memory)
         return
-    said = f"is superseded by {by}" if by else "holds again"
+    said = f"is superseded by {by}" if by else "is valid again"
     open_screen().line(Part("✓", "good"), Part(memory.memory_id, "name"), said)
 
 
@@ -163,9 +161,9 @@ def supersede_command(
 @who
 @click.pass_obj
 def restore_command(invocation: Invocation, memory_id: str, who: str) -> None:
-    """Show a memory again that was forgotten.
+    """Restore a forgotten memory.
 
-    What was forgotten with --hard is gone.
+    Memories erased with --hard cannot be restored.
     """
     with open_store(invocation) as store:
         memory = store.restore(memory_id, who)

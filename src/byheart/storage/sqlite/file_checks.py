@@ -6,17 +6,17 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from byheart.errors import StoreError
+from byheart.errors import Do, Hint, StoreError
 from byheart.index.index import Index
 from byheart.model import Finding
-from byheart.storage.sqlite import files, mending
+from byheart.storage.sqlite import files, repairs
 from byheart.storage.sqlite.database import Database
 from byheart.system.private_files import is_exposed
 
 _LEAST_FREE_BYTES = 200_000_000
 _LARGE_LOG_BYTES = 64 * 1024 * 1024
 _STALE_BACKUP_SECONDS = 30 * 24 * 3600
-_FIX = "run: byheart doctor --fix"
+_FIX = Hint("run: ", Do("admin.doctor", fix=True))
 
 
 class Checked(NamedTuple):
@@ -42,11 +42,12 @@ def _last_changes(database: Database) -> Checked:
     name, trouble = "last changes", database.change_mark.trouble()
     if trouble is None:
         return Checked(Finding(name, True, "in order"))
-    hint = (
-        "if an older copy was put in its place on purpose, accept it with: byheart doctor --fix; "
-        "otherwise stop all programs that use the store and put a backup in its place"
+    hint = Hint(
+        "if an older copy was put in its place on purpose, accept it with: ",
+        Do("admin.doctor", fix=True),
+        "; otherwise stop all programs that use the store and put a backup in its place",
     )
-    return Checked(Finding(name, False, trouble, hint), mending.accept_present_state)
+    return Checked(Finding(name, False, trouble, hint), repairs.accept_present_state)
 
 
 def _write_access(database: Database) -> Checked:
@@ -54,7 +55,7 @@ def _write_access(database: Database) -> Checked:
     if database.writable:
         return Checked(Finding(name, True, "in order"))
     message = f"{database.path} can only be read: what is there is found, and nothing can be saved"
-    hint = "give yourself write access to the file and its folder, or choose another --db"
+    hint = "give yourself write access to the file and its folder, or choose another db_path"
     return Checked(Finding(name, False, message, hint))
 
 
@@ -65,7 +66,7 @@ def _permissions(database: Database) -> Checked:
     if not exposed:
         return Checked(Finding(name, True, "in order"))
     message = "every user of this machine can read " + ", ".join(path.name for path in exposed)
-    return Checked(Finding(name, False, message, _FIX), mending.make_files_private)
+    return Checked(Finding(name, False, message, _FIX), repairs.make_files_private)
 
 
 def disk_space(database: Database) -> Checked:
@@ -78,7 +79,9 @@ def disk_space(database: Database) -> Checked:
         return Checked(Finding(name, False, message, hint))
     if free < needed:
         message += f"; compacting the store needs {needed / 1e9:.1f} GB"
-        return Checked(Finding(name, True, message, "free some before: byheart doctor --optimize"))
+        return Checked(
+            Finding(name, True, message, Hint("free some before: ", Do("admin.doctor", optimize=True)))
+        )
     return Checked(Finding(name, True, message))
 
 
@@ -96,14 +99,14 @@ def _log(database: Database) -> Checked:
     readers = files.processes_with(path)
     message = f"{path.name} has {files.size(path) / 1e6:.0f} MB"
     if written_back < frames:
-        message += ", kept from being written back by somebody who has been reading for long: " + (
+        message += ", kept from being written back by a long read: " + (
             ", ".join(readers) or "perhaps this process"
         )
         return Checked(
-            Finding(name, False, message, "end that process, then " + _FIX), mending.empty_log
+            Finding(name, False, message, "end that process, then " + _FIX), repairs.empty_log
         )
     message += "; all of it is written back, so it can be cut"
-    return Checked(Finding(name, False, message, _FIX), mending.empty_log)
+    return Checked(Finding(name, False, message, _FIX), repairs.empty_log)
 
 
 def _backups(database: Database, schema_version: int) -> Checked:
@@ -133,4 +136,4 @@ def _leftovers(database: Database) -> Checked:
         f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
         + ", ".join(path.name for path in left)
     )
-    return Checked(Finding(name, False, message, _FIX), mending.remove_leftovers)
+    return Checked(Finding(name, False, message, _FIX), repairs.remove_leftovers)

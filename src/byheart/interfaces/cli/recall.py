@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.doubt import show_doubt
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query
 from byheart.interfaces.cli.screen import (
@@ -21,6 +20,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
+from byheart.interfaces.cli.verdict import show_doubt
 from byheart.model import MODES, RecallAnswer, RecalledMemory, RecallExplanation
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")
@@ -43,7 +43,7 @@ _PARTS = ("relevance", "importance", "recency", "frequency", "score")
     default=1000,
     show_default=True,
     metavar="N",
-    help="How many tokens the answer may take.",
+    help="The token budget of the answer.",
 )
 @page(limit=20)
 @flag(
@@ -51,17 +51,17 @@ _PARTS = ("relevance", "importance", "recency", "frequency", "score")
     type=click.Choice(MODES),
     default="hybrid",
     show_default=True,
-    help="By meaning and keyword, by meaning, or by keyword.",
+    help="Search by meaning and keyword, by meaning, or by keyword.",
 )
-@flag("--explain", is_flag=True, help="Show what each score is made of.")
+@flag("--explain", is_flag=True, help="Show the parts of each score.")
 @filters
 @click.pass_obj
 def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: Any) -> None:
-    """Bring the memories that matter most for a question, within a token budget.
+    """Recall the most important memories for a question, within a token budget.
 
-    QUERY is any text, joined by spaces; "-" reads it from stdin. Memories are weighed by relevance,
-    importance, recency and frequency of use; first all are listed, then those that fit are shown
-    in full. What is shown in full counts as used.
+    QUERY is any text, joined by spaces; "-" reads it from stdin. Memories are ranked by relevance,
+    importance, recency and frequency of use. All matches are listed first; those that fit are then
+    shown in full, which counts as use.
     """
     with open_embedding_store(invocation) as store:
         answer = store.recall(read_query(query), **given)

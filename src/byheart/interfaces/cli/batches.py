@@ -10,7 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple
 
-from byheart.errors import ByheartError, InvalidInput
+from byheart.errors import ByheartError, Hint, InvalidInput
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
@@ -71,8 +72,8 @@ def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult
         reason = next((result.degraded for result in lacking.values() if result.degraded), None)
         warn(
             invocation,
-            f"{waiting} could not be embedded and can be found by keyword only, until "
-            f"byheart doctor --fix makes the vectors{f': {reason}' if reason else ''}",
+            f"{waiting} could not be embedded and can be found by keyword only, until byheart "
+            f"doctor --fix makes the vectors{f': {for_terminal(reason)}' if reason else ''}",
         )
 
 
@@ -238,5 +239,5 @@ class Import:
             error.message = f"{place}: {message}"
         kept = f"{count(self._watched.kept, self._way.noun)} before it kept: correct it"
         kept += f", then {self._way.again}" if self._watched.kept else " and run this again"
-        error.hint = f"{error.hint}; {kept}" if error.hint else kept
+        error.hint = Hint(error.hint, "; ", kept) if error.hint else kept
         return error

@@ -35,7 +35,7 @@ def test_reembed_switches_and_says_what_became_of_the_old_vectors(
     assert ran.out.splitlines() == [
         "embedded 4 texts of 4 chunks",
         "the store is searched by hash-64",
-        "4 vectors of other models are kept until byheart doctor --optimize drops them",
+        "4 vectors of other models are kept: drop them with: byheart doctor --optimize",
     ]
     assert "4 of model hash-64" in run("status").out
     assert run("search", "index dropped").err == ""

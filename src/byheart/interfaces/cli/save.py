@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from byheart.errors import ByheartError, InvalidInput
-from byheart.interfaces.cli.importing import (
+from byheart.interfaces.cli.batches import (
     Watched,
     import_lines,
     warn_of_missing_vectors,
@@ -44,7 +44,9 @@ fields = together(*(field_flag(name, ABOUT) for name in SAVE_FIELDS if BY_NAME[n
     ),
 )
 @click.argument("text", nargs=-1)
-@flag("--file", "-f", "files", multiple=True, metavar="PATH", help="Save this file; repeatable.")
+@flag(
+    "--file", "-f", "files", multiple=True, metavar="PATH", help="Save this file; can be repeated."
+)
 @flag("--jsonl", metavar="PATH", help="Save each line of a JSONL file (- is stdin).")
 @fields
 @click.pass_obj
@@ -58,9 +60,9 @@ def save_command(
 ) -> None:
     """Save a text: a fact, a note, a report, a file.
 
-    TEXT is joined by spaces; "-", or nothing while something is piped in, reads stdin. In a pipe
-    only the id is printed: ID=$(byheart save "…"). Of --jsonl, each line is an object with content
-    and any of the fields below; the flags hold for lines that do not say otherwise.
+    TEXT is joined by spaces; "-", or no TEXT in a pipe, reads stdin. In a pipe only the id is
+    printed: ID=$(byheart save "…"). With --jsonl, each line is an object with content and any of
+    the fields below; the flags are the defaults for every line.
     """
     if sum(map(bool, (text, files, jsonl))) > 1:
         raise click.UsageError("text, --file and --jsonl were given together: give one of them")
@@ -129,7 +131,7 @@ def _show_similar(invocation: Invocation, result: SaveResult) -> None:
         remark(invocation, f"almost the same ({each.similarity:.2f}): {each.memory_id}  {summary}")
     if result.similar:
         old, new = result.similar[0].memory_id, result.memory_id
-        remark(invocation, f"if the new one holds now: byheart supersede {old} {new}")
+        remark(invocation, f"if the new one replaces it: byheart supersede {old} {new}")
         remark(invocation, f"if it is not needed: byheart forget {new}")
 
 

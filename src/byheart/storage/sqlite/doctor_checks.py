@@ -11,19 +11,21 @@ from typing import Any, NamedTuple
 import apsw
 import numpy as np
 
+from byheart.errors import Do, Hint, join_hints
 from byheart.index import file
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql import checksums, writing
 from byheart.storage.sql.rows import CHUNK, to_chunk
-from byheart.storage.sqlite import erasing, mending
+from byheart.storage.sqlite import erasing, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.file_examination import Checked, disk_space, examine_files
+from byheart.storage.sqlite.file_checks import Checked, disk_space, examine_files
 from byheart.storage.sqlite.index_source import SqliteIndexSource
 
-_FIX, _REBUILD = "run: byheart doctor --fix", "run: byheart doctor --rebuild"
+_FIX = Hint("run: ", Do("admin.doctor", fix=True))
+_REBUILD = Hint("run: ", Do("admin.doctor", rebuild=True))
 _RESTORE = "put a backup in its place, or save what can still be read with sqlite3's .recover"
 _FILE = "database file"
 _KEYWORDS = "chunk_words"
@@ -48,14 +50,14 @@ _RELATIONS = (
         "keyword index",
         "{} chunks are missing from the keyword index: raw queries do not find them",
         _FIX,
-        mending.add_missing_words,
+        repairs.add_missing_words,
         "SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT rowid FROM chunk_words)",
     ),
     _MustBeEmpty(
         "keyword index leftovers",
         "{} keyword entries belong to no chunk",
         _FIX,
-        mending.add_missing_words,
+        repairs.add_missing_words,
         "SELECT count(*) FROM chunk_words WHERE rowid NOT IN (SELECT chunk_no FROM chunks)",
     ),
     _MustBeEmpty(
@@ -63,7 +65,7 @@ _RELATIONS = (
         "{} chunks have neither vectors of the store's model nor a place in the queue for them: "
         "only their words are found",
         _FIX,
-        mending.rebuild_pending,
+        repairs.rebuild_pending,
         """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
                WHERE name = (SELECT value FROM store WHERE key = 'model'))
@@ -73,7 +75,7 @@ _RELATIONS = (
         "vector sizes",
         "{} vectors do not have the length their model says: searches by meaning fail",
         _FIX,
-        mending.drop_ill_sized_vectors,
+        repairs.drop_ill_sized_vectors,
         """SELECT count(*) FROM vectors JOIN models USING (model_no)
            WHERE length(embedding) != 4 * dimensions""",
     ),
@@ -81,15 +83,15 @@ _RELATIONS = (
         "entities in use",
         "{} entities belong to no memory",
         _FIX,
-        mending.drop_unused_entities,
+        repairs.drop_unused_entities,
         "SELECT count(*) FROM entities WHERE entity_no NOT IN "
         "(SELECT entity_no FROM memory_entities)",
     ),
     _MustBeEmpty(
         "history",
-        "{} memories have no history: nobody knows who saved them",
+        "{} memories have no history: their author is unknown",
         _FIX,
-        mending.begin_history,
+        repairs.begin_history,
         "SELECT count(*) FROM memories WHERE version_of IS NULL "
         "AND memory_no NOT IN (SELECT memory_no FROM history)",
     ),
@@ -127,7 +129,9 @@ def inspect(database: Database, index: Index) -> list[Finding]:
                 _index_file(connection, index),
             ]
         except (apsw.CorruptError, ValueError) as error:
-            return [Finding(_FILE, False, f"it cannot be read: {error}", "run: byheart doctor")]
+            return [
+                Finding(_FILE, False, f"it cannot be read: {error}", Hint("run: ", Do("admin.doctor")))
+            ]
     return [each.finding for each in checked]
 
 
@@ -172,7 +176,7 @@ def _contents(
 def _unswept(connection: SqliteConnection) -> Checked:
     """Check whether an erasure is unfinished after its rows were removed."""
     left = erasing.is_unswept(connection)
-    message = "a forget --hard did not finish: its words may still stand in the store's files"
+    message = "an erasure did not finish: its words may still be in the store's files"
     finding = Finding("forgetting", not left, message if left else "in order", _FIX if left else "")
     return Checked(finding, erasing.sweep if left else None)
 
@@ -192,14 +196,14 @@ def _integrity(connection: SqliteConnection) -> Iterator[Checked]:
     damaged = _damaged_tables(connection) | ({_KEYWORDS: unread} if unread else {})
     if damaged and all(table.startswith(_KEYWORDS) for table in damaged):
         message = f"the keyword index is damaged; texts and vectors are not ({said})"
-        mend = _in_transaction(mending.rebuild_words)
+        mend = _in_transaction(repairs.rebuild_words)
         yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     elif damaged and all(
         map(_is_of_an_index, (each for some in damaged.values() for each in some))
     ):
         message = f"an index of the database does not agree with its table; texts are safe ({said})"
-        mend = _in_transaction(mending.rebuild_indexes)
+        mend = _in_transaction(repairs.rebuild_indexes)
         yield Checked(Finding(_FILE, False, message, _REBUILD), mend)
         yield _foreign_keys(connection)
     else:
@@ -242,8 +246,8 @@ def _foreign_keys(connection: SqliteConnection) -> Checked:
         f"{count:,} rows of {table} belong to {parent} that are gone"
         for table, count, parent in rows
     )
-    if all(table in mending.BELONGINGS for table, _, _ in rows):
-        mend = _in_transaction(mending.drop_belongings_of_nothing)
+    if all(table in repairs.BELONGINGS for table, _, _ in rows):
+        mend = _in_transaction(repairs.drop_belongings_of_nothing)
         return Checked(Finding(name, False, said, _FIX), mend)
     return Checked(Finding(name, False, said, "restore a backup: texts have lost their memories"))
 
@@ -287,7 +291,7 @@ def _words(connection: SqliteConnection) -> Checked:
         f"{wrong:,} of {len(rows):,} chunks looked at are not found by their own words: the "
         "keyword index is of other texts"
     )
-    return Checked(Finding(name, False, message, _REBUILD), _in_transaction(mending.rebuild_words))
+    return Checked(Finding(name, False, message, _REBUILD), _in_transaction(repairs.rebuild_words))
 
 
 def _some_chunks(connection: SqliteConnection) -> Iterator[Any]:
@@ -365,7 +369,7 @@ def _earlier_texts(connection: SqliteConnection) -> Checked:
     if not lost:
         return Checked(Finding(name, True, "in order"))
     message = f"{len(lost):,} earlier texts belong to memories that are gone"
-    return Checked(Finding(name, False, message, f"read one with: byheart get {lost[0][0]}"))
+    return Checked(Finding(name, False, message, Hint("read one with: ", Do("get", lost[0][0]))))
 
 
 def _superseded(connection: SqliteConnection) -> Checked:
@@ -379,14 +383,18 @@ def _superseded(connection: SqliteConnection) -> Checked:
     if not rows:
         return Checked(Finding(name, True, "in order"))
     message = f"{len(rows):,} rank below memories that superseded them and are gone or forgotten"
-    hint = f"if one holds again: byheart supersede {rows[0][0]} --undo"
+    hint = Hint("to make one valid again: ", Do("supersede", rows[0][0]))
     return Checked(Finding(name, True, message, hint))
 
 
 def _other_models(connection: SqliteConnection) -> Checked:
     name = "vectors of other models"
-    roles = {"previous_model": "can go back to with: byheart reembed --rollback"}
-    roles["next_model"] = "is being switched to; go on with: byheart reembed"
+    roles = {
+        "previous_model": Hint(
+            ", which the store can go back to with: ", Do("admin.reembed", rollback=True)
+        ),
+        "next_model": Hint(", which the store is being switched to; go on with: ", Do("admin.reembed")),
+    }
     # The index covers this query, so that SQLite need not read the large rows.
     rows: list[Any] = connection.execute(
         "SELECT name, n, n * 4 * dimensions, "
@@ -397,12 +405,15 @@ def _other_models(connection: SqliteConnection) -> Checked:
     ).fetchall()
     if not rows:
         return Checked(Finding(name, True, "in order"))
-    said = "; ".join(
-        f"{count:,} ({size / 1e6:.1f} MB) of {model}"
-        + (f", which the store {roles[role]}" if role else ", which is not used")
-        for model, count, size, role in rows
+    said = join_hints(
+        "; ",
+        (
+            f"{count:,} ({size / 1e6:.1f} MB) of {model}" + roles.get(role, ", which is not used")
+            for model, count, size, role in rows
+        ),
     )
-    return Checked(Finding(name, True, said, "drop them with: byheart doctor --optimize"))
+    hint = Hint("drop them with: ", Do("admin.doctor", optimize=True))
+    return Checked(Finding(name, True, said or "", hint))
 
 
 def _expired(connection: SqliteConnection) -> Checked:
@@ -415,10 +426,12 @@ def _expired(connection: SqliteConnection) -> Checked:
     if not count:
         return Checked(Finding(name, True, "in order"))
     message = (
-        f"{count:,} have run out, the first on {from_micros(first):%Y-%m-%d}; they are found no "
+        f"{count:,} have expired, the first on {from_micros(first):%Y-%m-%d}; they are found no "
         "longer, and saves erase them little by little (setting prune_after_days)"
     )
-    return Checked(Finding(name, True, message, "count what would go: byheart cleanup --dry-run"))
+    return Checked(
+        Finding(name, True, message, Hint("count what would go: ", Do("admin.cleanup", dry_run=True)))
+    )
 
 
 def _forgotten(connection: SqliteConnection) -> Checked:
@@ -429,7 +442,9 @@ def _forgotten(connection: SqliteConnection) -> Checked:
     if not count:
         return Checked(Finding(name, True, "in order"))
     message = f"{count:,} are hidden and can be restored"
-    return Checked(Finding(name, True, message, "see them with: byheart list --forgotten"))
+    return Checked(
+        Finding(name, True, message, Hint("see them with: ", Do("list", forgotten=True)))
+    )
 
 
 # --- Derived data -----------------------------------------------------------------------------
@@ -440,7 +455,7 @@ def _index_file(connection: SqliteConnection, index: Index) -> Checked:
     foreign = file.is_of_another_version(index.path)
     if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
         return Checked(
-            Finding(name, False, f"{index.path} is damaged", _REBUILD), mending.rebuild_index_file
+            Finding(name, False, f"{index.path} is damaged", _REBUILD), repairs.rebuild_index_file
         )
     try:
         view = index.view(SqliteIndexSource(connection))
@@ -457,11 +472,11 @@ def _index_file(connection: SqliteConnection, index: Index) -> Checked:
     if not (np.array_equal(alive, stored) and np.array_equal(known, memories)):
         return Checked(
             Finding(name, False, "does not hold the store's chunks", _REBUILD),
-            mending.rebuild_index_file,
+            repairs.rebuild_index_file,
         )
     if foreign:  # as after an upgrade: each process builds an index until the file is written again
         message = f"{index.path} is of another version of Byheart, and not used"
-        return Checked(Finding(name, True, message, _FIX), mending.rebuild_index_file)
+        return Checked(Finding(name, True, message, _FIX), repairs.rebuild_index_file)
     return Checked(Finding(name, True, "in order"))
 
 

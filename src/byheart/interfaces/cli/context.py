@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import who
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import flag, read_query, session_filters
 from byheart.interfaces.cli.screen import (
@@ -21,6 +20,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import MODES, ContextAnswer, Memory
 
@@ -48,7 +48,7 @@ _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memor
     default=2000,
     show_default=True,
     metavar="N",
-    help="How many tokens it may take.",
+    help="The token budget.",
 )
 @flag(
     "--recent",
@@ -56,7 +56,7 @@ _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memor
     default=10,
     show_default=True,
     metavar="N",
-    help="How many of the last turns it should hold.",
+    help="The number of recent turns to include.",
 )
 @flag(
     "--top-k",
@@ -64,31 +64,31 @@ _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memor
     default=8,
     show_default=True,
     metavar="N",
-    help="How many passages should be retrieved.",
+    help="The number of passages to retrieve.",
 )
 @flag(
     "--include-task",
     metavar="CODE",
-    help="Retrieve what any session kept under this task code as well.",
+    help="Also retrieve memories of any session with this task code.",
 )
 @flag(
     *("--mode", "-m"),
     type=click.Choice(MODES),
     default="hybrid",
     show_default=True,
-    help="By meaning and keyword, by meaning, or by keyword.",
+    help="Search by meaning and keyword, by meaning, or by keyword.",
 )
 @session_filters
 @click.pass_obj
 def context_command(
     invocation: Invocation, /, session_id: str, query: tuple[str, ...], **given: Any
 ) -> None:
-    """Print what goes into the prompt of a session, within a token budget.
+    """Print the context for a session's prompt, within a token budget.
 
-    First identity files, the running summary and what is pinned: the same bytes until they change.
-    Then what answers QUERY (by default the last user message), then the recent messages. The
-    filters hold for what is retrieved. Only the block itself goes to stdout; --json adds the
-    receipt.
+    The identity files, the running summary and pinned memories come first; these bytes stay the
+    same until they change. Passages about QUERY (by default the last user message) follow, then the
+    recent turns. The filters apply to the passages. Only the block itself goes to stdout; --json
+    adds the receipt.
     """
     asked = read_query(query) if query else None
     with open_embedding_store(invocation) as store:
@@ -123,9 +123,9 @@ def _tell(invocation: Invocation, answer: ContextAnswer) -> None:
 @who
 @click.pass_obj
 def pin_command(invocation: Invocation, memory_id: str, who: str) -> None:
-    """Have a memory stand first in every context that may see it.
+    """Include a memory at the top of every context.
 
-    A memory of a session is seen there, any other everywhere.
+    A session's memory is included in that session only, a global one everywhere.
     """
     with open_store(invocation) as store:
         memory = store.pin(memory_id, who)
@@ -137,7 +137,7 @@ def pin_command(invocation: Invocation, memory_id: str, who: str) -> None:
 @who
 @click.pass_obj
 def unpin_command(invocation: Invocation, memory_id: str, who: str) -> None:
-    """Let a memory come into contexts like any other again."""
+    """Undo pin: include the memory only if it is relevant."""
     with open_store(invocation) as store:
         memory = store.unpin(memory_id, who)
     _show(invocation, memory, "no longer pinned:")

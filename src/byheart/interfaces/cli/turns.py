@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from byheart.errors import InvalidInput
-from byheart.interfaces.cli.changing import who
-from byheart.interfaces.cli.importing import (
+from byheart.interfaces.cli.batches import (
     LOGGING,
     import_lines,
     warn_of_missing_vectors,
@@ -26,7 +25,7 @@ from byheart.interfaces.cli.options import (
     together,
     turn_flag,
 )
-from byheart.interfaces.cli.saving import given_fields, read_content
+from byheart.interfaces.cli.save import given_fields, read_content
 from byheart.interfaces.cli.screen import (
     Part,
     Screen,
@@ -38,6 +37,7 @@ from byheart.interfaces.cli.screen import (
     remark,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Memory, Turn
 from byheart.model.fields import BY_NAME, LOG_FIELDS
@@ -83,8 +83,8 @@ def log_command(
     """Record a turn of a session: a message, a tool's output, a file.
 
     ROLE is who speaks: user, assistant, system, tool, or a word of your own. TEXT is joined by
-    spaces; "-", or nothing while something is piped in, reads stdin. Of --jsonl, each line is an
-    object with session_id, role, content and any of the fields below.
+    spaces; "-", or no TEXT in a pipe, reads stdin. With --jsonl, each line is an object with
+    session_id, role, content and any of the fields below.
     """
     about = given_fields(given)
     if jsonl:
@@ -132,12 +132,12 @@ def _read_turn(invocation: Invocation, text: Sequence[str]) -> str:
 )
 @click.argument("session_id")
 @page(limit=100)
-@flag("--latest", is_flag=True, help="From the end: the last ones, still in order.")
-@name_list("--role", help="Only what these said.")
+@flag("--latest", is_flag=True, help="Show the last turns, in order.")
+@name_list("--role", help="Only turns of these roles.")
 @name_list("--kind", "-k", shell_complete=complete_kind, help="Only these kinds.")
 @click.pass_obj
 def transcript_command(invocation: Invocation, /, session_id: str, **given: Any) -> None:
-    """Print what was said in a session, in order."""
+    """Print the turns of a session, in order."""
     with open_store(invocation) as store:
         found = store.sessions.transcript(session_id, **given)
         known = bool(found.total) or _is_known(store, session_id)
@@ -198,10 +198,11 @@ def show_whole(screen: Screen, name: str, *about: str, at: datetime, text: Turn 
 def summarize_command(
     invocation: Invocation, session_id: str, text: tuple[str, ...], who: str
 ) -> None:
-    """Set the running summary of a session, or make it.
+    """Set the running summary of a session, or generate it.
 
-    Without TEXT it is made from what was said. One that was set stays until it is set again; one
-    that was made grows with the session. Those before stay in the history: byheart history ID.
+    Without TEXT, the summary is generated from the turns. A given summary stays until it is set
+    again; a generated one grows with the session. Earlier ones stay in the history: byheart history
+    ID.
     """
     given = read_content(invocation, text) if text else None
     with open_embedding_store(invocation) as store:

@@ -160,7 +160,7 @@ def test_past_the_last_hit_it_is_said_that_there_are_no_more(
     run: Run, stocked: byheart.MemoryStore
 ) -> None:
     ran = run("search", "query", "--offset", "5000")
-    assert ran.out == "No more than that: nothing stands behind the first 5,000.\n"
+    assert ran.out == "There are no results after the first 5,000.\n"
     assert "Try other words" in run("search", "xyzzy", "--mode", "fts", "--offset", "5000").out
 
 

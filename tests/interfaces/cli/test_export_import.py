@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import byheart
-from byheart.interfaces.cli import moving
+from byheart.interfaces.cli import export_import
 from byheart.transfer.foreign import FOREIGN
 from tests.forked_program import start_program
 from tests.interfaces.cli.conftest import Run
@@ -273,7 +273,7 @@ def test_a_format_that_is_not_known_is_refused_with_all_that_are(run: Run, home:
 
 
 def test_the_formats_of_the_command_line_are_those_of_the_library() -> None:
-    assert moving.FOREIGN == FOREIGN
+    assert export_import.FOREIGN == FOREIGN
 
 
 def test_a_line_that_cannot_be_read_is_named(run: Run, home: Path) -> None:

@@ -6,7 +6,7 @@ import inspect
 import re
 
 import byheart
-from byheart.interfaces.cli.token import create_token
+from byheart.interfaces.cli.api_keys import create_token
 from byheart.verbs.api_keys import ApiKeyVerbs
 from tests.interfaces.cli.conftest import Run
 
@@ -52,7 +52,7 @@ def test_a_terminal_says_what_the_token_may_do(terminal: Run) -> None:
 
 
 def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStore) -> None:
-    assert run("token", "list").out.startswith("No tokens here.")
+    assert run("token", "list").out.startswith("There are no API keys.")
     secret = library.api_keys.create("laptop").secret
     library.api_keys.create("late", space="work", ttl_days=MOMENT_DAYS)
     lines = run("token", "list").out.splitlines()
@@ -78,10 +78,13 @@ def test_what_goes_wrong_is_said_with_a_hint(run: Run) -> None:
     run("token", "create", "laptop")
     again = run("token", "create", "laptop")
     assert (again.code, again.out) == (1, "")
-    assert "hint: choose another name, or take that one out first" in again.err
+    assert (
+        "hint: choose another name, or revoke that one first: byheart token revoke laptop"
+        in again.err
+    )
     unknown = run("token", "revoke", "nobody")
     assert (unknown.code, unknown.out) == (1, "")
-    assert "there is no token 'nobody'" in unknown.err
+    assert "there is no API key 'nobody'" in unknown.err
     assert "hint: see which there are with: byheart token list" in unknown.err
     assert run("token", "create", "x", "--access", "admin").code == 2
     assert run("token", "create", "x", "--ttl-days", "-1").code == 2

@@ -11,7 +11,7 @@ import pytest
 
 from byheart.contracts import Vectors
 from byheart.errors import EmbeddingError
-from byheart.interfaces.caretaking import make_missing_vectors, prepare, unload_when_idle
+from byheart.interfaces.background_work import make_missing_vectors, prepare, unload_when_idle
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
 from byheart.settings import load_settings
 from tests.conftest import OpenStore, WatchedEmbedder

@@ -36,12 +36,12 @@ _LINE = re.compile(r"[^#]:\d+(?:[-:]\d+)?$")
     ),
 )
 @click.argument("memory_id", metavar="ID|PATH[:LINE]")
-@flag("--output", "-o", metavar="FILE", help="Write it to this file instead; - is stdout.")
-@flag("--overwrite", is_flag=True, help="With --output: replace a file that exists.")
+@flag("--output", "-o", metavar="FILE", help="Write the text to this file; - is stdout.")
+@flag("--overwrite", is_flag=True, help="With --output: overwrite an existing file.")
 @flag(
     "--include-metadata/--no-include-metadata",
     default=True,
-    help="With --output: put front matter above it (the default).",
+    help="With --output: add front matter (the default).",
 )
 @click.pass_obj
 def get_command(
@@ -53,8 +53,8 @@ def get_command(
 ) -> None:
     """Print a memory's text exactly as it was saved.
 
-    ID is a memory's, or that of one of its chunks; PATH is that of an indexed file. With LINE, only
-    the passage around that line is printed.
+    ID is the id of a memory or chunk; PATH is the path of an indexed file. With LINE, only the
+    passage around that line is printed.
     """
     with open_store(invocation) as store:
         if output not in (None, "-"):
@@ -87,13 +87,13 @@ def get_command(
     default=2,
     show_default=True,
     metavar="N",
-    help="How many chunks before and after it.",
+    help="The number of chunks before and after it.",
 )
 @click.pass_obj
 def expand_command(invocation: Invocation, chunk_id: str, around: int) -> None:
-    """Print a chunk together with its neighbours.
+    """Print a chunk and its neighbours.
 
-    CHUNK_ID is as search shows it: a memory's id, #, and a number; or PATH:LINE of a file.
+    CHUNK_ID is a memory's id, # and a number, as search shows it; or PATH:LINE of a file.
     """
     with open_store(invocation) as store:
         window = store.expand(chunk_id, around)

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from byheart.interfaces.cli.changing import reason, who
 from byheart.interfaces.cli.options import flag, own_filters
 from byheart.interfaces.cli.screen import (
     Part,
@@ -19,6 +18,7 @@ from byheart.interfaces.cli.screen import (
     warn,
 )
 from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Dedupe, MergeProposal
 
@@ -38,18 +38,26 @@ from byheart.model import Dedupe, MergeProposal
     default=0.95,
     show_default=True,
     metavar="0.8-1",
-    help="How alike they must be: 1 is the same.",
+    help="The least similarity; 1 is identical.",
 )
-@flag("--limit", "-n", type=int, default=20, show_default=True, metavar="N", help="How many.")
-@flag("--apply", is_flag=True, help="Merge what is shown; restore undoes it.")
-@flag("--who", metavar="NAME", default="dedupe", help="Who does it, for the history.")
+@flag(
+    "--limit",
+    "-n",
+    type=int,
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The number of proposals.",
+)
+@flag("--apply", is_flag=True, help="Merge the memories shown; restore undoes it.")
+@flag("--who", metavar="NAME", default="dedupe", help="The author, for the history.")
 @own_filters
 @click.pass_obj
 def dedupe_command(invocation: Invocation, /, **given: Any) -> None:
-    """Propose merges of memories that say almost the same.
+    """Propose merges of memories that are almost the same.
 
-    Only memories of one kind and session are compared, and those that differ in a name, a number
-    or a "not" are left out. Read before you --apply: two texts can be near and yet contradict.
+    Only memories of the same kind and session are compared. Pairs that differ in a name, a number
+    or a "not" are left out. Read before you --apply: similar texts can contradict each other.
     """
     with open_store(invocation) as store:
         answer = store.admin.dedupe(**given)
@@ -107,10 +115,10 @@ def _close(invocation: Invocation, answer: Dedupe) -> None:
 def merge_command(
     invocation: Invocation, /, keep: str, others: tuple[str, ...], reason: str | None, who: str
 ) -> None:
-    """Keep one memory for several that say the same.
+    """Merge several memories into one.
 
-    It gets the tags, entities and accesses of the others. They are hidden, and come back with
-    byheart restore.
+    The first one gets the tags, entities and accesses of the others. The others are hidden; byheart
+    restore brings them back.
     """
     with open_store(invocation) as store:
         merged = store.admin.merge(keep, others, reason=reason, who=who)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import get_missing_model
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.progress import Bar
@@ -18,20 +19,20 @@ from byheart.model import Reembedding
     cls=Verb,
     examples=("byheart reembed", "byheart reembed --rollback", "byheart reembed --discard-old"),
 )
-@flag("--rollback", is_flag=True, help="Go back to the model before, at once.")
+@flag("--rollback", is_flag=True, help="Go back to the previous model at once.")
 @flag(
     "--keep-old/--discard-old",
     default=True,
-    help="Keep the vectors of other models until doctor --optimize (the default), or drop them.",
+    help="Keep the vectors of other models (the default), or drop them.",
 )
 @click.pass_obj
 def reembed_command(invocation: Invocation, rollback: bool, keep_old: bool) -> None:
     """Switch the store to the embedding model that the settings name.
 
-    Name it first, for example with: byheart config set embedding_model BAAI/bge-small-en-v1.5
+    Set the model first, for example with: byheart config set embedding_model BAAI/bge-small-en-v1.5
 
-    Its vectors are made beside the old ones, and searches and saves go on with those until none is
-    missing. Interrupted, it goes on when it is run again.
+    The new vectors are computed beside the old ones. Searches and saves use the old model until all
+    new vectors exist. After an interruption, run the command again to continue.
     """
     if not rollback:
         get_missing_model(invocation, settings_of(invocation))
@@ -76,5 +77,5 @@ def _show(done: Reembedding) -> None:
     if done.made or done.reused:
         known = f", {done.reused:,} were known" if done.reused else ""
         screen.line(f"embedded {count(done.made, 'text')} of {count(done.chunks, 'chunk')}{known}")
-    for sentence in done.message.split("; "):
+    for sentence in for_terminal(done.message).split("; "):
         screen.line(sentence)
