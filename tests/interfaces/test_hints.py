@@ -20,6 +20,7 @@ from byheart.interfaces.mcp.hints import spell_tool
 from byheart.interfaces.rest.hints import spell_request
 from byheart.model import Finding, to_wire
 from byheart.store import MemoryStore
+from tests.store_verbs import every_verb
 
 SOURCE = Path(inspect.getfile(MemoryStore)).parent
 # People on the store's own machine use these.
@@ -100,7 +101,7 @@ def test_no_hint_loses_its_operations_in_a_formatted_text() -> None:
 @pytest.mark.parametrize("site", SITES, ids=[site.place for site in SITES])
 def test_every_named_operation_exists_in_python_and_on_the_command_line(site: Site) -> None:
     if not site.do.is_command:
-        signature = inspect.signature(getattr(MemoryStore, site.do.verb))
+        signature = inspect.signature(every_verb()[site.do.verb])
         signature.bind(None, *site.do.values, **site.do.options)
     name, *words = shlex.split(spell_command(site.do))
     assert name == "byheart"
@@ -176,7 +177,7 @@ def parse(words: list[str]) -> bool:
         ),
         (
             Do("admin.doctor", fix=True),
-            "store.doctor(fix=True)",
+            "store.admin.doctor(fix=True)",
             "byheart doctor --fix",
             "the operation doctor with fix, which the operator of the store can run",
             "the operation doctor with fix, which no tool offers: ask the user to run it",
@@ -220,4 +221,4 @@ def test_a_hint_keeps_its_operations_when_it_becomes_part_of_another_text() -> N
     )
     finding = Finding("check", False, "plain", Hint("run: ", Do("admin.doctor")))
     assert to_wire([finding], spell_command)[0]["hint"] == "run: byheart doctor"
-    assert to_wire([finding])[0]["hint"] == "run: store.doctor()"
+    assert to_wire([finding])[0]["hint"] == "run: store.admin.doctor()"

@@ -67,7 +67,7 @@ class Listing:
 
 
 class Fate(NamedTuple):
-    """What became of a text: when it was created, where it belongs, and when it was forgotten."""
+    """The state of a text: when it was created, its session, and when it was forgotten."""
 
     memory_no: int
     created_at: datetime
@@ -171,7 +171,7 @@ class Reader(Protocol):
         ...
 
     def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
-        """Say what became of texts, forgotten or not; leave out unknown ids."""
+        """Give the states of texts, forgotten or not; leave out unknown ids."""
         ...
 
     def at_path(self, path: str, space: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from byheart.contracts import EmbedderSpec, KnownModel, Model, Models
-from byheart.errors import Conflict
+from byheart.errors import Conflict, Do, Hint
 
 
 def adopt(models: Models, model: Model) -> Models:
@@ -49,7 +49,7 @@ def begin(models: Models, model: Model, *, has_vectors: bool) -> Models:
                 f"the store holds vectors of {known.dimensions} dimensions under the name "
                 f"{model.name}, and this one makes {model.dimensions}: the name must tell them "
                 "apart",
-                "if they are not in use, drop them with: byheart doctor --optimize",
+                Hint("if they are not in use, drop them with: ", Do("admin.doctor", optimize=True)),
             )
         models = replace(models, known=tuple(_measure_again(models.known, model)))
     models = note(models, model, None)

@@ -90,7 +90,9 @@ def examine_model(
         # Another check reports whether vectors can be made without this model.
         return Finding(name, True, message, Hint("get it with: ", Do("model download")))
     if not fix:
-        return Finding(name, False, message, Hint("get it again with: ", Do("admin.doctor", fix=True)))
+        return Finding(
+            name, False, message, Hint("get it again with: ", Do("admin.doctor", fix=True))
+        )
     try:
         get_model(label, cache_dir, sources, lambda _done, _total: None)
     except EmbeddingError as error:

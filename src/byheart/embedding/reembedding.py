@@ -46,7 +46,9 @@ class Reembedder:
             raise EmbedderUnavailable(
                 f"{error.message}: {total - lacking:,} of {total:,} chunks have vectors of "
                 f"{maker.model.name}, and the store is searched as before",
-                Hint(error.hint, "; then " if error.hint else "", "go on with: ", Do("admin.reembed")),
+                Hint(
+                    error.hint, "; then " if error.hint else "", "go on with: ", Do("admin.reembed")
+                ),
             ) from error
         self._storage.refresh()
         return self._report(before, maker.model, maker, True, waiting, keep_old)
@@ -59,7 +61,10 @@ class Reembedder:
             raise Conflict(
                 "there is no earlier model to go back to: the store never switched, or the earlier "
                 "vectors were dropped",
-                Hint("name the model in the settings, and make its vectors with: ", Do("admin.reembed")),
+                Hint(
+                    "name the model in the settings, and make its vectors with: ",
+                    Do("admin.reembed"),
+                ),
             )
         waiting = stored_vectors.switch(self._storage, previous, None)
         self._storage.refresh()

@@ -6,11 +6,10 @@ under any spelling refer to the same entity.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from byheart.contracts import EntityRow, EntityRows, Storage
-from byheart.errors import Conflict, NotFound
+from byheart.errors import Conflict, Do, Hint, NotFound
 from byheart.model import Entity
 from byheart.model.spellings import spelling_key
 
@@ -28,8 +27,7 @@ def rename(entity: EntityRow, other: EntityRow | None, new_name: str, asked: str
     if other is not None and other.entity_no != entity.entity_no:
         raise Conflict(
             f"{new_name} is another entity already; nothing was changed",
-            "make one of the two: "
-            + shlex.join(["byheart", "entities", "merge", asked, "--into", new_name]),
+            Hint("make one of the two: ", Do("entities.merge", asked, into=new_name)),
         )
     return with_name(entity, new_name)
 
@@ -76,6 +74,7 @@ def _require(rows: EntityRows, name: str, space: str) -> EntityRow:
     entity = rows.find(name, space)
     if entity is None:
         raise NotFound(
-            f"there is no entity {name} in this space", "look for it with: byheart entities"
+            f"there is no entity {name} in this space",
+            Hint("look for it with: ", Do("entities.list")),
         )
     return entity

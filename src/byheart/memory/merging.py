@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from byheart.contracts import Event, Held, MemoryChange
-from byheart.errors import Conflict
+from byheart.errors import Conflict, Do, Hint
 from byheart.memory import versions
 from byheart.model import Memory, Merged
 
@@ -19,8 +19,10 @@ def refuse_superseded(keep: Held) -> None:
     if keep.superseded_by is not None:
         raise Conflict(
             f"{keep.memory_id} was superseded by {keep.superseded_by}; nothing was merged",
-            "keep the one that is valid now, or make this one valid again first: "
-            f"byheart supersede {keep.memory_id} --undo",
+            Hint(
+                "keep the one that is valid now, or make this one valid again first: ",
+                Do("supersede", keep.memory_id),
+            ),
         )
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from byheart.contracts import Event, Held, MemoryChange, Revision
-from byheart.errors import Conflict, NotFound, VersionConflict
+from byheart.errors import Conflict, Do, Hint, NotFound, VersionConflict
 from byheart.model import Memory, SaveResult, text_id
 from byheart.model.fields import FIELDS
 
@@ -64,8 +64,10 @@ def refuse_double(revision: Revision, own: Held, other: Held | None, now: dateti
     raise Conflict(
         f"{other.memory_id} already holds this text in the same session and kind; "
         "nothing was written",
-        "forget one of the two, or say which one is valid: byheart supersede "
-        f"{revision.memory.memory_id} {other.memory_id}",
+        Hint(
+            "forget one of the two, or say which one is valid: ",
+            Do("supersede", revision.memory.memory_id, other.memory_id),
+        ),
     )
 
 
@@ -78,7 +80,7 @@ def refuse_changed(revision: Revision, held: Held | None) -> Held:
         raise VersionConflict(
             f"{memory_id} has version {held.version} by now, not {revision.expected_version}: "
             "another caller changed it; nothing was written",
-            f"look at it with: byheart get {memory_id}, and change it again",
+            Hint("look at it with: ", Do("get", memory_id), ", and change it again"),
         )
     return held
 
@@ -86,11 +88,13 @@ def refuse_changed(revision: Revision, held: Held | None) -> Held:
 def require_visible(held: Held | None, memory_id: str) -> Held:
     """Raise `NotFound` for a memory that does not exist or is hidden."""
     if held is None:
-        raise NotFound(f"there is no {memory_id} in this space", "look for it with: byheart list")
+        raise NotFound(
+            f"there is no {memory_id} in this space", Hint("look for it with: ", Do("list"))
+        )
     if held.forgotten_at is not None:
         raise NotFound(
             f"{memory_id} was forgotten on {held.forgotten_at:%Y-%m-%d}",
-            f"bring it back with: byheart restore {memory_id}",
+            Hint("bring it back with: ", Do("restore", memory_id)),
         )
     return held
 
@@ -163,7 +167,7 @@ def refuse_circle(old: str, new: str, successors: Iterable[str]) -> None:
     if old in (new, *successors):
         raise Conflict(
             f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
-            f"make it valid again first: byheart supersede {new} --undo",
+            Hint("make it valid again first: ", Do("supersede", new)),
         )
 
 
@@ -189,7 +193,7 @@ def restore(held: Held, same: Held | None, now: datetime, who: str) -> MemoryCha
     if same is not None and same.memory_no != held.memory_no and same.forgotten_at is None:
         raise Conflict(
             f"the same text was saved again as {same.memory_id}; nothing was changed",
-            f"use that one, or forget it first: byheart forget {same.memory_id}",
+            Hint("use that one, or forget it first: ", Do("forget", same.memory_id)),
         )
     return _set_forgotten(held, None, Event("restore", now, who))
 

@@ -62,7 +62,8 @@ class ApiKeyManager:
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.
             shown = "with this secret" if text.startswith(SECRET_PREFIX) else repr(text)
             raise NotFound(
-                f"there is no API key {shown}", Hint("see which there are with: ", Do("api_keys.list"))
+                f"there is no API key {shown}",
+                Hint("see which there are with: ", Do("api_keys.list")),
             )
         return key
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from byheart.contracts import Reader
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
-from byheart.errors import InvalidInput
+from byheart.errors import Do, Hint, InvalidInput
 from byheart.memory import notes
 from byheart.model import (
     FUSIONS,
@@ -77,7 +77,7 @@ def _search_request(engine: Engine, given: Given) -> SearchRequest:
     if not text and granularity != "coarse":
         raise InvalidInput(
             "the query is empty",
-            "ask for something, or list memories with granularity=coarse or byheart list",
+            Hint("ask for something, or list memories with: ", Do("list")),
         )
     mode = given["mode"]
     return SearchRequest(

@@ -13,7 +13,7 @@ from byheart.conversation.context import Prompter
 from byheart.conversation.turns import Recorder
 from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import Asked, Reopen, Vectorizer
-from byheart.errors import EmbedderUnavailable, EmbeddingError, StoreFull
+from byheart.errors import Do, EmbedderUnavailable, EmbeddingError, Hint, StoreFull, join_hints
 from byheart.memory.batches import Batcher
 from byheart.memory.forgetting import Forgetter
 from byheart.memory.saving import Saver
@@ -71,7 +71,7 @@ class Engine:
         """Name the reason why an answer may be incomplete, if there is one."""
         read_only = None if self.storage.writable else "the store can only be read"
         reasons = (self.storage.trouble(), read_only, unavailable or _incomplete(mode, state))
-        return "; ".join(filter(None, reasons)) or None
+        return join_hints("; ", reasons)
 
     @contextlib.contextmanager
     def asking(
@@ -130,7 +130,8 @@ class Engine:
 def _incomplete(mode: Mode, state: IndexState) -> str | None:
     if mode == "fts" or not state.pending_vectors:
         return None
-    return (
+    return Hint(
         f"{state.pending_vectors:,} of {state.chunks:,} chunks have no vectors yet: "
-        "make them with: byheart doctor --fix"
+        "make them with: ",
+        Do("admin.doctor", fix=True),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from byheart.contracts import Listing
 from byheart.contracts.reader import Order
-from byheart.errors import NotFound, StoreDamaged
+from byheart.errors import Do, Hint, NotFound, Placeholder, StoreDamaged
 from byheart.memory.references import find_passage, locate
 from byheart.model import ChunkWindow, HistoryEntry, Memory, MemoryPage, WrittenFile
 from byheart.model import checks as check
@@ -57,7 +57,7 @@ def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
     if fate is not None and fate.forgotten_at is not None:
         raise NotFound(
             f"{current} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
-            f"bring it back with: byheart restore {current}",
+            Hint("bring it back with: ", Do("restore", current)),
         )
     if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
         raise _not_found(name)
@@ -72,7 +72,7 @@ def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> Chu
         located = locate(reader, name, where)
         if located is None and "#" not in name and ":" in name:
             raise NotFound(
-                f"no file {name} is in this space", "look with: byheart list --kind file"
+                f"no file {name} is in this space", Hint("look with: ", Do("list", kind="file"))
             )
         if located is not None:
             memory_id = located.memory_id
@@ -130,4 +130,5 @@ def _damaged(name: str) -> StoreDamaged:
 
 
 def _not_found(name: str) -> NotFound:
-    return NotFound(f"there is no {name} in this space", "look for it with: byheart search QUERY")
+    hint = Hint("look for it with: ", Do("search", Placeholder("QUERY")))
+    return NotFound(f"there is no {name} in this space", hint)

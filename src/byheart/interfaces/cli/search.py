@@ -77,12 +77,11 @@ from byheart.model.compat_names import other_flags
     help="How hybrid search combines its retrievers.",
 )
 @flag(
-    "--similarity-threshold",
+    *other_flags(None),
     type=float,
     metavar="0-1",
     help="Accepted for compatibility; has no effect.",
 )
-@flag(*other_flags(None), type=float, metavar="0-1", help="Accepted; drops no result.")
 @filters
 @click.pass_obj
 def search_command(

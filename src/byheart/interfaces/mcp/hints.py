@@ -22,7 +22,11 @@ def spell_tool(step: Step) -> str:
         return write_option(step)
     given = name_arguments(step)
     for tool in TOOLS:
-        if given is not None and tool.verb == find_operation(step) and given.keys() <= {*tool.parameters}:
+        if (
+            given is not None
+            and tool.verb == find_operation(step)
+            and given.keys() <= {*tool.parameters}
+        ):
             return f"{tool.name} with {write_arguments(given)}" if given else tool.name
     if step.verb in _INSTEAD:
         return _INSTEAD[step.verb]

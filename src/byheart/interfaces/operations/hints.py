@@ -8,7 +8,6 @@ from typing import Any
 from byheart.errors import Do, Option, Placeholder
 from byheart.interfaces.operations.table import OPERATIONS
 
-
 _BY_VERB = {operation.verb or name: name for name, operation in OPERATIONS.items()}
 
 
@@ -45,6 +44,6 @@ def write_option(option: Option) -> str:
 def describe_step(step: Do) -> str:
     """Describe an operation in words, for a caller who cannot do it."""
     options = [name if value is True else f"{name} {value}" for name, value in step.options.items()]
-    verb = (find_operation(step) or step.verb).strip("_").replace("_", " ")
+    verb = (find_operation(step) or step.verb.rpartition(".")[2]).strip("_").replace("_", " ")
     said = " ".join((verb, *map(str, step.values), *(("with", *options) if options else ())))
     return f"the operation {said}"

@@ -182,7 +182,7 @@ class SqlReader:
         return int(self._connection.get(f"SELECT count(*) {source}", values))
 
     def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
-        """Say what became of texts, forgotten or not; leave out unknown ids."""
+        """Give the states of texts, forgotten or not; leave out unknown ids."""
         names = {self._text_row(text_id, space): text_id for text_id in text_ids}
         rows = self._connection.each(
             "SELECT memory_id, memory_no, created_at, session_id, forgotten_at, version_of IS NULL "

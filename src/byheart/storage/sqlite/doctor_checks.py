@@ -130,7 +130,9 @@ def inspect(database: Database, index: Index) -> list[Finding]:
             ]
         except (apsw.CorruptError, ValueError) as error:
             return [
-                Finding(_FILE, False, f"it cannot be read: {error}", Hint("run: ", Do("admin.doctor")))
+                Finding(
+                    _FILE, False, f"it cannot be read: {error}", Hint("run: ", Do("admin.doctor"))
+                )
             ]
     return [each.finding for each in checked]
 
@@ -393,7 +395,9 @@ def _other_models(connection: SqliteConnection) -> Checked:
         "previous_model": Hint(
             ", which the store can go back to with: ", Do("admin.reembed", rollback=True)
         ),
-        "next_model": Hint(", which the store is being switched to; go on with: ", Do("admin.reembed")),
+        "next_model": Hint(
+            ", which the store is being switched to; go on with: ", Do("admin.reembed")
+        ),
     }
     # The index covers this query, so that SQLite need not read the large rows.
     rows: list[Any] = connection.execute(
@@ -430,7 +434,9 @@ def _expired(connection: SqliteConnection) -> Checked:
         "longer, and saves erase them little by little (setting prune_after_days)"
     )
     return Checked(
-        Finding(name, True, message, Hint("count what would go: ", Do("admin.cleanup", dry_run=True)))
+        Finding(
+            name, True, message, Hint("count what would go: ", Do("admin.cleanup", dry_run=True))
+        )
     )
 
 

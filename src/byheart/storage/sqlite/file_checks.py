@@ -80,7 +80,9 @@ def disk_space(database: Database) -> Checked:
     if free < needed:
         message += f"; compacting the store needs {needed / 1e9:.1f} GB"
         return Checked(
-            Finding(name, True, message, Hint("free some before: ", Do("admin.doctor", optimize=True)))
+            Finding(
+                name, True, message, Hint("free some before: ", Do("admin.doctor", optimize=True))
+            )
         )
     return Checked(Finding(name, True, message))
 
