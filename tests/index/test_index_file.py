@@ -199,7 +199,7 @@ def test_an_index_file_is_caught_up_with_after_the_log_of_changes_was_cut(
     old = index.read_bytes()
     store = open_store()
     store.save_many(items(200, 240))
-    with store._storage._database.writing() as connection:
+    with store._storage._backend.database.writing() as connection:
         connection.execute(
             "DELETE FROM changes WHERE change_no < (SELECT max(change_no) FROM changes)"
         )
@@ -215,7 +215,7 @@ def test_an_open_store_survives_that_another_one_cut_the_log_of_changes(
     one.save_many(items(0, 50))
     assert other.search("apple").total_results
     one.save_many(items(50, 100))
-    with one._storage._database.writing() as connection:
+    with one._storage._backend.database.writing() as connection:
         connection.execute(
             "DELETE FROM changes WHERE change_no < (SELECT max(change_no) FROM changes)"
         )

@@ -180,7 +180,7 @@ def test_a_served_store_looks_more_and_more_rarely_while_vectors_cannot_be_kept(
     embedder.down = False
 
     def allow(pages: int) -> None:
-        with store._storage._database.writing() as connection:
+        with store._storage._backend.database.writing() as connection:
             connection.execute(f"PRAGMA max_page_count = {pages}")
 
     looks = Looks(lambda: allow(1), *[lambda: None] * 9, lambda: allow(1_000_000), lambda: None)

@@ -38,7 +38,7 @@ for line in sys.stdin:
     elif request["hold"]:
         import contextlib
         held = contextlib.ExitStack()
-        connection = held.enter_context(store._storage._database.reading())
+        connection = held.enter_context(store._storage._backend.database.reading())
         print(json.dumps(connection.execute("SELECT count(*) FROM memories").get), flush=True)
     else:
         held.close()
@@ -463,7 +463,7 @@ def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("byheart.storage.sqlite.erasing._SMALL_FILE_BYTES", 0)
-    with store._storage._database.writing() as connection:
+    with store._storage._backend.database.writing() as connection:
         connection.execute("INSERT INTO store VALUES ('unswept', '1')")
     store.forget(store.save("The quokka smiles").memory_id, hard=True)
     assert [each.check for each in store.admin.doctor() if not each.ok] == ["forgetting"]

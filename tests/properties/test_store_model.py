@@ -267,7 +267,7 @@ class StoreMachine(RuleBasedStateMachine):
             index.rename(hidden)
         fresh = self.open()
         expected = self.answers(fresh)
-        fresh._storage._database.close()
+        fresh._storage._backend.database.close()
         if hidden.exists():
             hidden.rename(index)
         for store in self.stores:

@@ -336,7 +336,7 @@ def test_a_store_that_may_not_grow_is_full_and_nothing_changes(
 ) -> None:
     store = open_store()
     store.save("before")
-    with store._storage._database.writing() as connection:
+    with store._storage._backend.database.writing() as connection:
         pages = connection.execute("PRAGMA page_count").get
         connection.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(StoreFull):

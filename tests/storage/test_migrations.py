@@ -108,7 +108,10 @@ def test_a_store_keeps_its_journal_and_its_identity(path: Path) -> None:
 
 def test_every_connection_enforces_foreign_keys_and_texts_wait_for_the_disk(path: Path) -> None:
     storage = SqliteStorage(path)
-    with storage._database.writing() as writer, storage._database.reading() as reader:
+    with (
+        storage._backend.database.writing() as writer,
+        storage._backend.database.reading() as reader,
+    ):
         assert writer.execute("PRAGMA foreign_keys").get == 1
         assert reader.execute("PRAGMA foreign_keys").get == 1
         assert writer.execute("PRAGMA synchronous").get == 2  # FULL

@@ -112,5 +112,5 @@ def test_vectors_that_are_made_beside_are_passed_over_once(filled: Path) -> None
 
 
 def _rows(store: MemoryStore, query: str) -> list[Any]:
-    with store._storage._database.reading() as connection:
+    with store._storage._backend.database.reading() as connection:
         return connection.execute(query).fetchall()

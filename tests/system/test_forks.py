@@ -163,8 +163,8 @@ def test_closing_or_dropping_a_store_in_the_child_leaves_its_files_alone(
         lambda store: store._storage._index._publishing,
         lambda store: store._storage._index._lock,
         lambda store: store._storage._accesses._notes._lock,
-        lambda store: store._storage._database._writing,
-        lambda store: store._storage._database._counting,
+        lambda store: store._storage._backend.database._writing,
+        lambda store: store._storage._backend.database._counting,
         lambda store: store._engine.saver._making_up,
     ],
 )
@@ -196,7 +196,7 @@ def test_a_fork_while_another_thread_writes_refuses_every_file(
     within, done = threading.Event(), threading.Event()
 
     def write() -> None:
-        with store._storage._database.writing() as connection:
+        with store._storage._backend.database.writing() as connection:
             connection.execute("INSERT INTO store VALUES ('forked', 'yes')")
             within.set()
             done.wait(60)
@@ -212,7 +212,7 @@ def test_a_fork_while_another_thread_writes_refuses_every_file(
     finally:
         done.set()
         writer.join()
-    with store._storage._database.reading() as connection:
+    with store._storage._backend.database.reading() as connection:
         assert connection.execute("SELECT value FROM store WHERE key = 'forked'").get == "yes"
     assert is_sound(path)
 
@@ -220,7 +220,7 @@ def test_a_fork_while_another_thread_writes_refuses_every_file(
 def test_a_child_that_leaves_a_transaction_of_its_parent_changes_nothing(
     store: MemoryStore, path: Path
 ) -> None:
-    database = store._storage._database  # type: ignore[attr-defined]
+    database = store._storage._backend.database  # type: ignore[attr-defined]
     into, out = os.pipe()
     child = -1
     try:

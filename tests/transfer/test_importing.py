@@ -456,7 +456,7 @@ def test_when_the_disk_is_full_it_is_said_what_is_kept_and_how_to_go_on(
     """A store that may not grow is what a full disk is to SQLite."""
     store = open_store()
     lines = [{"content": f"text number {number} " + "word " * 20} for number in range(160)]
-    with store._storage._database.writing() as connection:
+    with store._storage._backend.database.writing() as connection:
         pages = connection.execute("PRAGMA page_count").get
         connection.execute(f"PRAGMA max_page_count = {pages + 100}")
     with pytest.raises(StoreFull) as raised:
@@ -466,7 +466,7 @@ def test_when_the_disk_is_full_it_is_said_what_is_kept_and_how_to_go_on(
     assert "nothing was changed" not in str(raised.value)
     assert raised.value.hint.startswith(f"what came before it is kept ({kept:,} new or changed): ")
     assert "run the command again; it goes on from there" in raised.value.hint
-    with store._storage._database.writing() as connection:
+    with store._storage._backend.database.writing() as connection:
         connection.execute("PRAGMA max_page_count = 1000000")
     result = store.import_(joined(lines))
     assert (result.imported, result.unchanged) == (160 - kept, kept)

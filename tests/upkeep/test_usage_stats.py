@@ -348,14 +348,14 @@ def test_a_locked_ledger_holds_nobody_up_and_is_caught_up_later(
 def test_a_store_that_can_only_be_read_counts_in_memory(open_store: OpenStore, path: Path) -> None:
     open_store().close()
     store = open_store()
-    store._storage._database.writable = False
+    store._storage._backend.database.writable = False
     reading = MemoryStore(store._storage, HashEmbedder(), store._engine.settings)
     reading.search("anything")
     assert reading.admin.stats().queries.total.count == 1
     reading.admin.stats(reset=True)
     assert reading.admin.stats().queries.total.count == 0
     reading.close()
-    store._storage._database.writable = True
+    store._storage._backend.database.writable = True
     assert not ledger_of(path).exists()
 
 

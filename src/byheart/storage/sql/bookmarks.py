@@ -14,7 +14,7 @@ from byheart.storage.sql.connection import Connection, Database
 _KEPT_MICROS = timedelta(days=60) // timedelta(microseconds=1)
 
 
-class SqliteBookmarks:
+class SqlBookmarks:
     """Keep one bookmark for each file and space."""
 
     def __init__(self, database: Database) -> None:

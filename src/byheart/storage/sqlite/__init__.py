@@ -1,5 +1,5 @@
 """Store memories in one SQLite file."""
 
-from byheart.storage.sqlite.storage import SqliteStorage
+from byheart.storage.sqlite.backend import SqliteStorage
 
 __all__ = ["SqliteStorage"]

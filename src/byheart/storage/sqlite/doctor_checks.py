@@ -17,12 +17,12 @@ from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql import checksums, writing
+from byheart.storage.sql.index_source import SqlIndexSource
 from byheart.storage.sql.rows import CHUNK, to_chunk
 from byheart.storage.sqlite import erasing, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.file_checks import Checked, disk_space, examine_files
-from byheart.storage.sqlite.index_source import SqliteIndexSource
 
 _FIX = Hint("run: ", Do("admin.doctor", fix=True))
 _REBUILD = Hint("run: ", Do("admin.doctor", rebuild=True))
@@ -464,7 +464,7 @@ def _index_file(connection: SqliteConnection, index: Index) -> Checked:
             Finding(name, False, f"{index.path} is damaged", _REBUILD), repairs.rebuild_index_file
         )
     try:
-        view = index.view(SqliteIndexSource(connection))
+        view = index.view(SqlIndexSource(connection))
     except ValueError as error:  # the length of a vector differs from its model's
         return Checked(Finding(name, False, f"it cannot be built: {error}", _FIX))
     if view is None:

@@ -9,11 +9,11 @@ import apsw
 
 from byheart.index.index import Index
 from byheart.storage.sql import writing
+from byheart.storage.sql.index_source import SqlIndexSource
 from byheart.storage.sql.rows import CHUNK, to_chunk
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.index_source import SqliteIndexSource
 from byheart.system.private_files import make_private
 
 _BATCH = 2000
@@ -144,6 +144,6 @@ def rebuild_index_file(database: Database, index: Index) -> None:
     """Rebuild the search index."""
     index.discard()
     with database.reading() as connection:
-        index.view(SqliteIndexSource(connection))
+        index.view(SqlIndexSource(connection))
     with contextlib.suppress(OSError):
         index.publish()

@@ -1,4 +1,4 @@
-"""Read SQLite for the array index."""
+"""Read the database for the array index."""
 
 from __future__ import annotations
 
@@ -6,20 +6,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import apsw
-
 from byheart.contracts import ActiveModel, Change, ChangedMemories, ChunkText, IndexSource
 from byheart.index.columns import MEMORY_TYPES
 from byheart.model import UNEMBEDDED
 from byheart.model.fields import FIELDS
-from byheart.storage.sqlite import files
-from byheart.storage.sqlite.database import Database
+from byheart.storage.sql.backend import Backend
+from byheart.storage.sql.connection import Connection
 
 # One value for each array of the index, in the order of `index/columns.py`.
 _OWN_VALUES = {
     "memory_nos": "memory_no",
     "present": "forgotten_at IS NULL",
-    "turn": "iif(role = 'tool' OR kind = 'tool_output' OR client_id = '', NULL, turn_no)",
+    "turn": "CASE WHEN role = 'tool' OR kind = 'tool_output' OR client_id = '' THEN NULL "
+    "ELSE turn_no END",
 }
 _VALUES = _OWN_VALUES | {field.array: field.name for field in FIELDS if field.array}
 _MEMORIES = f"SELECT {', '.join(_VALUES[name] for name in MEMORY_TYPES)} FROM memories"
@@ -33,10 +32,10 @@ _VECTORS = """
     WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?"""
 
 
-class SqliteIndexSource:
+class SqlIndexSource:
     """The queries of the index on one transaction."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def store_id(self) -> str:
@@ -69,7 +68,7 @@ class SqliteIndexSource:
         """Give the memories up to a number that changed after a change."""
         numbers = [
             row[0]
-            for row in self._connection.execute(
+            for row in self._connection.each(
                 "SELECT DISTINCT memory_no FROM changes "
                 "WHERE change_no > ? AND memory_no BETWEEN 1 AND ? ORDER BY memory_no",
                 (change_no, last_memory_no),
@@ -81,27 +80,27 @@ class SqliteIndexSource:
             row = self._get(f"{_MEMORIES} WHERE memory_no = ?", number)
             if row is not None:
                 rows.append(row)
-            chunks += self._connection.execute(
+            chunks += self._connection.all(
                 "SELECT chunk_no FROM chunks WHERE memory_no = ?", (number,)
-            ).fetchall()
+            )
         return ChangedMemories(numbers, rows, [row[0] for row in chunks])
 
     def memories_after(self, memory_no: int) -> Iterator[Sequence[Any]]:
         """Give the rows of memories behind a number, in order."""
-        return self._connection.execute(
+        return self._connection.each(
             f"{_MEMORIES} WHERE memory_no > ? ORDER BY memory_no", (memory_no,)
         )
 
     def chunks_after(self, chunk_no: int, limit: int) -> Sequence[ChunkText]:
         """Give the chunks behind a number, in order."""
-        rows: Any = self._connection.execute(_CHUNKS, (chunk_no, limit))
+        rows: Any = self._connection.each(_CHUNKS, (chunk_no, limit))
         return [ChunkText(*row) for row in rows]
 
     def vectors_after(
         self, vector_no: int, model_no: int, limit: int
     ) -> Sequence[tuple[int, int, bytes]]:
         """Give number, chunk and bytes of a model's vectors behind a number, in order."""
-        rows: Any = self._connection.execute(_VECTORS, (vector_no, model_no, limit)).fetchall()
+        rows: Any = self._connection.all(_VECTORS, (vector_no, model_no, limit))
         return rows  # type: ignore[no-any-return]
 
     def last_vector_no(self) -> int:
@@ -110,33 +109,32 @@ class SqliteIndexSource:
 
     def chunks_without_vectors(self) -> Iterable[int]:
         """Name the chunks that never get vectors."""
-        rows = self._connection.execute(
+        rows = self._connection.each(
             "SELECT chunk_no FROM chunks WHERE chunk_type IN (?, ?)", UNEMBEDDED
         )
         return (row[0] for row in rows)
 
     def _get(self, query: str, *values: Any) -> Any:
-        return self._connection.execute(query, values).get
+        return self._connection.get(query, values)
 
 
-class SqliteIndexedDatabase:
-    """The SQLite file that an index is derived from."""
+class SqlIndexedDatabase:
+    """The database that an index is derived from."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
 
     @property
     def writable(self) -> bool:
         """Say whether files may be written beside the database."""
-        return self._database.writable
+        return self._backend.writable
 
     @contextmanager
     def snapshot(self) -> Iterator[IndexSource]:
         """Open a snapshot of everything committed so far."""
-        with self._database.reading() as connection:
-            yield SqliteIndexSource(connection)
+        with self._backend.reading() as connection:
+            yield SqlIndexSource(connection)
 
     def prepare_publishing(self) -> int:
-        """Remove half-written index files, and give the mode of the database file."""
-        files.remove_leftovers(self._database.path)
-        return self._database.path.stat().st_mode & 0o777
+        """Prepare the folder for a new index file, and give the file mode of that file."""
+        return self._backend.prepare_publishing()
