@@ -41,7 +41,8 @@ SESSION = "talk"
 HELP = ["-m", "byheart", "--help"]
 FIRST_ANSWER = """
 import sys, byheart
-with byheart.open(sys.argv[1], space=sys.argv[2], embedding_provider="hash", collect_stats=False) as store:
+settings = {"embedding_provider": "hash", "collect_stats": False}
+with byheart.open(sys.argv[1], space=sys.argv[2], **settings) as store:
     store.search(sys.argv[3], mode="fts")
 """
 EMPTY_STORE = """

@@ -70,7 +70,13 @@ class MemoryStore(RefusedInChild):
         self.entities = EntityVerbs(engine)
         self.api_keys = ApiKeyVerbs(engine)
         self.admin = AdminVerbs(engine)
-        refuse_in_child(self, storage.location)
+        for each in self._refused():
+            refuse_in_child(each, storage.location)
+
+    def _refused(self) -> tuple[RefusedInChild, ...]:
+        """Give all that callers may hold: the store and its groups."""
+        groups = (self.sessions, self.workspaces, self.entities, self.api_keys, self.admin)
+        return (self, *groups)
 
     def save(
         self,
@@ -360,7 +366,8 @@ class MemoryStore(RefusedInChild):
         """Release files and memory, and stop all watches."""
         if not self.inherited:  # the parent process closes it
             self._engine.close()
-            allow_in_child(self)
+            for each in self._refused():
+                allow_in_child(each)
 
     def __enter__(self) -> MemoryStore:
         return self

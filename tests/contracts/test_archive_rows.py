@@ -115,7 +115,9 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
         for each in (fits, misfits, unknown):
             created = HistoryEntry("create", AT, "tester", 1, None, {})
             writer.archive.add_history(writer.archive.insert(each, None), [created])
-    assert [each.chunk.content for each in storage.pending(10)] == ["misfits", "unknown"]
+    with storage.reading() as reader:
+        waiting = reader.models.lacking(None, 10)
+    assert [each.chunk.content for each in waiting] == ["misfits", "unknown"]
     assert [finding for finding in storage.examine() if not finding.ok] == []
 
 

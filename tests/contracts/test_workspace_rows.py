@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile, Storage, key_of
+from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile, Storage
 from byheart.memory import transactions
+from byheart.workspace import transactions as workspace_transactions
 from tests.contracts.test_storage import IMPLEMENTATIONS, draft
 
 AT = datetime(2026, 5, 1, 12, 0, 0, 5, tzinfo=UTC)
@@ -128,7 +129,7 @@ def test_the_states_of_files_are_removed_by_their_memories(storage: Storage) -> 
 
 
 def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage) -> None:
-    first, second, elsewhere = (draft(text, client_id="file") for text in ("one", "two", "three"))
+    first, second = (draft(text, client_id="file") for text in ("one", "two"))
     transactions.write(storage, [first], None)
     transactions.forget(storage, [first.memory.memory_id], "space", "tester", None)
     with storage.writing() as writer:
@@ -141,11 +142,6 @@ def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage)
         ]
         assert [each.hidden_by for each in found] == ["tester", None]
         assert writer.memories.named("space", "session", "file") == []
-        assert not writer.memories.tombstoned(key_of(elsewhere.memory))
-    storage.remove([first.memory.memory_id], "space", tombstones=True)
-    with storage.writing() as writer:
-        assert writer.memories.tombstoned(key_of(first.memory))
-        assert not writer.memories.tombstoned(key_of(second.memory))
 
 
 def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
@@ -161,8 +157,8 @@ def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
             writer.workspaces.put_file(number, text, FILE._replace(memory_id=memory_id))
         transactions.hide(writer.memories, [ids["missing"]], "space", "workspace", None)
         transactions.hide(writer.memories, [ids["forgotten"]], "space", "user", None)
-    assert storage.prune_files(timedelta(days=1), 10) == 0
-    assert storage.prune_files(timedelta(0), 10) == 1
+    assert workspace_transactions.purge(storage, timedelta(days=1), 10) == 0
+    assert workspace_transactions.purge(storage, timedelta(0), 10) == 1
     with storage.writing() as writer:
         left = [each.memory_id for each in writer.memories.held(ids.values(), "space")]
         assert left == [ids["forgotten"], ids["present"]]

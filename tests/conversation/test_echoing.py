@@ -260,14 +260,14 @@ def test_a_turn_said_by_two_processes_in_other_words_stops_where_it_was_reached(
         {"session_id": "s", "role": "user", "content": f"Turn {n} here.", "client_id": str(n)}
         for n in range(4)
     ]
-    check = ours._recorder._hear
+    check = ours._engine.recorder._hear
 
     def slow(requests: object) -> object:
         if theirs.sessions.transcript("s").total == 0:
             theirs.log("s", "user", "In other words.", client_id="2")
         return check(requests)  # type: ignore[arg-type]
 
-    ours._recorder._hear = slow  # type: ignore[method-assign,assignment]
+    ours._engine.recorder._hear = slow  # type: ignore[method-assign,assignment]
     with pytest.raises(Conflict, match="another text"):
         ours.log_many(turns)
     said = [turn.content for turn in ours.sessions.transcript("s").turns]

@@ -120,9 +120,9 @@ def test_the_end_of_a_long_text_counts(minilm):
 
 def test_an_idle_model_is_let_go_of_and_comes_back_by_itself(tiny):
     before = tiny.embed(["a text"])
-    tiny.admin.unload(idle_seconds=60)
+    tiny.unload(idle_seconds=60)
     assert tiny._onnx is not None, "it was used just now"
-    tiny.admin.unload()
+    tiny.unload()
     assert tiny._onnx is None
     assert np.array_equal(tiny.embed(["a text"]), before)
 
@@ -133,5 +133,5 @@ def test_a_model_may_be_let_go_of_while_threads_use_it(tiny):
     with ThreadPoolExecutor(3) as pool:
         made = [pool.submit(tiny.embed, texts) for _ in range(3)]
         while not all(each.done() for each in made):
-            tiny.admin.unload()
+            tiny.unload()
         assert all(np.array_equal(each.result(), expected) for each in made)

@@ -170,7 +170,7 @@ def test_reembedding_switches_every_open_store_and_leaves_it_sound(
     assert (done.model_from, done.model_to, done.switched) == ("hash-64", "hash-96", True)
     assert (done.chunks, done.made, done.reused) == (len(TEXTS), len(TEXTS), 0)
     assert (done.pending_vectors, done.old_vectors) == (0, len(TEXTS))
-    assert "drop them with: store.doctor(optimize=True)" in done.message
+    assert "drop them with: store.admin.doctor(optimize=True)" in done.message
     for store in (filled, other, opened("hash-96"), opened("hash-64")):
         check_found(store, "hash-96")
     assert vectors_by_model(path) == {"hash-64": len(TEXTS), "hash-96": len(TEXTS)}
@@ -321,7 +321,7 @@ def test_a_rollback_is_immediate_and_what_came_since_waits_for_vectors(
     back = other.admin.reembed(rollback=True)
     assert (back.model_from, back.model_to, back.switched) == ("hash-96", "hash-64", True)
     assert (back.made, back.pending_vectors) == (0, 1)
-    assert "store.doctor(fix=True)" in back.message
+    assert "store.admin.doctor(fix=True)" in back.message
     assert "the settings still name hash-96" in back.message
     assert "1 of 321 chunks" in str(other.search("the lake").degraded)
     assert all(finding.ok for finding in other.admin.doctor(fix=True))

@@ -26,7 +26,7 @@ from byheart.model.fields import (
     UPDATE_FIELDS,
 )
 from byheart.model.memories import ChangedFields, ContextFilters, FilterFields
-from byheart.store import MemoryStore
+from tests.store_verbs import every_verb
 
 
 def names_of(noun: Any) -> list[str]:
@@ -74,7 +74,7 @@ def test_typed_filters_name_each_filter() -> None:
 
 def names_given_to(verb: str) -> set[str]:
     """Name what a verb takes: the parameters of its signature and its typed keywords."""
-    method = getattr(MemoryStore, verb)
+    method = every_verb()[verb]
     signature, hints = inspect.signature(method).parameters, get_type_hints(method)
     spelled = {name for name, each in signature.items() if each.kind is not each.VAR_KEYWORD}
     [keywords] = (hints[name] for name in signature.keys() - spelled)
@@ -82,7 +82,9 @@ def names_given_to(verb: str) -> set[str]:
     return spelled | get_type_hints(get_args(keywords)[0]).keys()
 
 
-@pytest.mark.parametrize("verb", ["search", "list", "recall", "forget", "cleanup", "dedupe"])
+@pytest.mark.parametrize(
+    "verb", ["search", "list", "recall", "forget", "admin.cleanup", "admin.dedupe"]
+)
 def test_verbs_that_filter_take_each_filter(verb: str) -> None:
     assert names_given_to(verb) >= set(FILTERS)
 

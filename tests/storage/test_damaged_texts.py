@@ -129,15 +129,22 @@ def test_of_a_long_text_only_the_changed_passage_is_marked(
     assert all(hit.damaged for hit in again.search("harbour", granularity="coarse").results)
 
 
+def return_to_schema_9(path: Path) -> None:
+    """Remove the columns that later schema changes added."""
+    connection = apsw.Connection(str(path))
+    connection.execute("ALTER TABLE memories DROP COLUMN language")
+    connection.execute("ALTER TABLE chunks DROP COLUMN checksum")
+    connection.execute("PRAGMA user_version = 9")
+    connection.close()
+
+
 def test_an_upgrade_marks_texts_that_were_damaged_before(open_store: OpenStore, path: Path) -> None:
     store = open_store()
     bad = store.save("The lighthouse keeper is called Annabel Strand.").memory_id
     good = store.save("The lighthouse is painted red and white.").memory_id
     store.close()
     damage(path, b"Annabel Strand", b"Annabel Strend")
-    connection = apsw.Connection(str(path))
-    connection.execute("ALTER TABLE chunks DROP COLUMN checksum; PRAGMA user_version = 9")
-    connection.close()
+    return_to_schema_9(path)
     found = open_store().search("lighthouse").results
     assert {hit.memory_id: hit.damaged for hit in found} == {bad: True, good: False}
 
@@ -151,9 +158,8 @@ def test_an_upgrade_of_a_store_with_bytes_that_are_no_text_still_opens(
     store.close()
     connection = apsw.Connection(str(path))
     connection.execute("UPDATE chunks SET content = CAST(x'616cff62' AS TEXT) WHERE chunk_no = 1")
-    connection.execute("ALTER TABLE chunks DROP COLUMN checksum")
-    connection.execute("PRAGMA user_version = 9")
     connection.close()
+    return_to_schema_9(path)
     checks = {finding.check: finding.ok for finding in open_store().admin.doctor()}
     assert not all(checks.values())
 

@@ -279,7 +279,7 @@ def test_vectors_of_other_models_are_counted_with_what_they_are_for(
     assert finding.ok
     assert "30 (0.0 MB) of old, which the store can go back to" in finding.message
     assert "30 (0.0 MB) of odd, which is not used" in finding.message
-    assert "store.doctor(optimize=True)" in finding.hint
+    assert "store.admin.doctor(optimize=True)" in finding.hint
 
 
 def test_expired_and_forgotten_memories_are_counted(open_store: OpenStore) -> None:
@@ -369,7 +369,7 @@ def test_a_log_that_a_reader_keeps_large_names_the_reader_and_is_cut_when_it_end
         assert "kept from being written back" in finding.message
         if sys.platform == "linux":
             assert f"(process {reader.pid})" in finding.message
-        assert finding.hint == "end that process, then run: store.doctor(fix=True)"
+        assert finding.hint == "end that process, then run: store.admin.doctor(fix=True)"
     finally:
         reader.communicate("")
     assert wrong(store.admin.doctor(fix=True)) == {}
@@ -379,7 +379,7 @@ def test_a_log_that_a_reader_keeps_large_names_the_reader_and_is_cut_when_it_end
 def test_backups_that_are_no_longer_needed_are_told_of_and_kept(
     saved: Path, open_store: OpenStore
 ) -> None:
-    schema = SqliteStorage(saved).schema_version
+    schema = SqliteStorage(saved)._backend.schema_version
     old, present, recent = (
         saved.with_name(f"memory.db.backup-schema-{version}") for version in (0, schema, schema - 1)
     )
@@ -473,7 +473,7 @@ def test_model_files_are_read_and_compared(
     tokenizer.write_bytes(bytes(content))
     finding = wrong(store.admin.doctor())["model files"]
     assert finding.message.endswith("damaged: tokenizer.json")
-    assert finding.hint == "get it again with: store.doctor(fix=True)"
+    assert finding.hint == "get it again with: store.admin.doctor(fix=True)"
 
 
 def test_a_model_that_is_not_there_is_told_of(

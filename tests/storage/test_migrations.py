@@ -41,7 +41,7 @@ def test_schema_changes_are_numbered_without_gaps() -> None:
 
 def test_a_new_store_has_the_latest_schema(path: Path) -> None:
     storage = SqliteStorage(path)
-    assert storage.schema_version == version(path) == migrations.known_migrations()[-1][0]
+    assert storage._backend.schema_version == version(path) == migrations.known_migrations()[-1][0]
 
 
 def test_a_new_store_needs_no_backup(path: Path) -> None:
@@ -209,7 +209,7 @@ def test_two_who_open_a_store_of_schema_1_at_once_bring_it_up_once(
 ) -> None:
     with ThreadPoolExecutor(4) as pool:
         storages = list(pool.map(lambda _: SqliteStorage(path), range(4)))
-    assert len({storage.schema_version for storage in storages}) == 1
+    assert len({storage._backend.schema_version for storage in storages}) == 1
     assert len(list(path.parent.glob("*backup*"))) == 1
     for storage in storages:
         storage.close()

@@ -62,10 +62,10 @@ def verbs_of(store: MemoryStore) -> list[Callable[[], object]]:
         lambda: store.log("session", "user", "lost"),
         lambda: store.context("fork"),
         lambda: store.forget("m-1"),
-        lambda: store.watch("."),
-        lambda: store.doctor(fix=True),
+        lambda: store.workspaces.watch("."),
+        lambda: store.admin.doctor(fix=True),
         store.list,
-        store.stats,
+        lambda: store.admin.stats(),
         store.status,
         lambda: store.space,
     ]
@@ -80,9 +80,21 @@ def test_every_call_is_refused_in_the_child_and_the_parent_goes_on(
     assert fork_and(lambda: refuses(*verbs_of(store)))
     assert store.save("said after the fork").status == "created"
     assert store.search("after").results
-    assert all(finding.ok for finding in store.doctor())
+    assert all(finding.ok for finding in store.admin.doctor())
     store.close()
     assert is_sound(path)
+
+
+def test_a_group_of_verbs_that_the_parent_held_is_refused_too(store: MemoryStore) -> None:
+    held = [
+        store.sessions.list,
+        store.workspaces.list,
+        store.entities.list,
+        store.api_keys.list,
+        store.admin.stats,
+        store.admin.unload,
+    ]
+    assert fork_and(lambda: refuses(*held))
 
 
 def test_the_refusal_names_the_file_and_what_to_do(store: MemoryStore, path: Path) -> None:
@@ -162,7 +174,7 @@ def test_closing_or_dropping_a_store_in_the_child_leaves_its_files_alone(
         lambda store: store._engine.observer._lock,
         lambda store: store._storage._index._publishing,
         lambda store: store._storage._index._lock,
-        lambda store: store._storage._accesses._notes._lock,
+        lambda store: store._storage._notes._lock,
         lambda store: store._storage._backend.database._writing,
         lambda store: store._storage._backend.database._counting,
         lambda store: store._engine.saver._making_up,
@@ -246,7 +258,8 @@ def test_a_fork_in_the_middle_of_an_export_leaves_the_export_as_it_was(
 ) -> None:
     for number in range(3):
         store.save(f"said before the fork {number}")
-    with store._storage.dumping(None, vectors=False) as dump:
+    with store._storage.reading() as reader:
+        dump = reader.dump(None, vectors=False)
         assert fork_and(lambda: refuses(*verbs_of(store)))
         assert len(list(dump.records())) == 3
 
@@ -312,7 +325,7 @@ done.set()
 for each in threads:
     each.join()
 assert store.list(limit=1).total == 1 + len(saved)
-assert all(finding.ok for finding in store.doctor())
+assert all(finding.ok for finding in store.admin.doctor())
 store.close()
 print(ends, flush=True)
 """

@@ -121,6 +121,15 @@ def test_a_new_file_that_is_unreadable_is_recorded_without_a_memory() -> None:
     assert file_life.fail(change, None).file == KnownFile(None, NEW_STAMP, b"", NOW, "damaged")
 
 
+def test_a_text_that_was_refused_still_counts_as_new() -> None:
+    """Otherwise the file would be called unchanged after `max_chunks` is raised."""
+    change = replace(LOOK, trouble="too many chunks", may_pass=True)
+    for known, file_hash in ((None, b""), (KNOWN, OLD)):
+        file = file_life.fail(change, known).file
+        assert file is not None
+        assert file.file_hash == file_hash != change.file_hash
+
+
 # --- A file without a memory ------------------------------------------------------------------
 
 

@@ -617,11 +617,11 @@ def test_a_forgotten_file_does_not_stop_a_workspace_from_being_dropped_and_index
     store.index(root)
     forgotten = files_of(store)["setup.md"]
     store.forget(forgotten)
-    store.drop_workspace(root)
+    store.workspaces.drop(root)
     store.index(root)
     later = files_of(store)["setup.md"]
     assert later != forgotten
-    store.drop_workspace(root)
+    store.workspaces.drop(root)
     assert store.index(root).files_indexed == 3
     assert files_of(store)["setup.md"] == later
     with pytest.raises(Conflict, match=later):

@@ -67,7 +67,7 @@ class Listing:
 
 
 class Fate(NamedTuple):
-    """The state of a text: when it was created, its session, and when it was forgotten."""
+    """Say when a text was created, where it belongs, and when it was forgotten."""
 
     memory_no: int
     created_at: datetime

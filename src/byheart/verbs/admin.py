@@ -24,6 +24,7 @@ from byheart.model import (
 )
 from byheart.model import checks as check
 from byheart.model.memories import FilterFields
+from byheart.system.forks import RefusedInChild
 from byheart.upkeep import doctor
 from byheart.verbs import moving
 from byheart.verbs.engine import CHUNKS_PER_BATCH, Engine
@@ -31,7 +32,7 @@ from byheart.verbs.engine import CHUNKS_PER_BATCH, Engine
 Text = str | None
 
 
-class AdminVerbs:
+class AdminVerbs(RefusedInChild):
     """Measure, check, repair, clean up and copy a store."""
 
     def __init__(self, engine: Engine) -> None:

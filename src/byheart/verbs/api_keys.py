@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from byheart.model import ApiKey, CreatedApiKey
 from byheart.model import checks as check
+from byheart.system.forks import RefusedInChild
 from byheart.upkeep.api_keys import ApiKeyManager
 from byheart.verbs.engine import Engine
 
 Text = str | None
 
 
-class ApiKeyVerbs:
+class ApiKeyVerbs(RefusedInChild):
     """Create, list, check and revoke API keys."""
 
     def __init__(self, engine: Engine) -> None:

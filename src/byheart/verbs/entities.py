@@ -8,12 +8,13 @@ from byheart.errors import InvalidInput
 from byheart.memory import entities
 from byheart.model import Entity, EntityPage
 from byheart.model import checks as check
+from byheart.system.forks import RefusedInChild
 from byheart.verbs.engine import Engine
 
 Text = str | None
 
 
-class EntityVerbs:
+class EntityVerbs(RefusedInChild):
     """List, rename and merge entities."""
 
     def __init__(self, engine: Engine) -> None:

@@ -22,13 +22,14 @@ from byheart.model import (
 )
 from byheart.model import checks as check
 from byheart.model.ids import parse_chunk_id
+from byheart.system.forks import RefusedInChild
 from byheart.verbs import changing, moving
 from byheart.verbs.engine import Engine
 
 Text = str | None
 
 
-class SessionVerbs:
+class SessionVerbs(RefusedInChild):
     """List, read, resume and forget whole sessions."""
 
     def __init__(self, engine: Engine) -> None:

@@ -13,6 +13,7 @@ from byheart.embedding import stored_vectors
 from byheart.errors import InvalidInput
 from byheart.model import Indexed, IndexProgress, Workspace
 from byheart.model import checks as check
+from byheart.system.forks import RefusedInChild
 from byheart.verbs.engine import Engine
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 Text = str | None
 
 
-class WorkspaceVerbs:
+class WorkspaceVerbs(RefusedInChild):
     """List, watch and drop workspaces; `store.index` adds one."""
 
     def __init__(self, engine: Engine) -> None:

@@ -62,11 +62,11 @@ def is_overtaken(change: FileChange, known: KnownFile | None, now: datetime) -> 
 def fail(change: FileChange, known: KnownFile | None) -> Fate:
     """Record why a file cannot be read.
 
-    Its memory stays: the last readable text of the file is better than none.
+    Its memory stays: the last readable text of the file is better than none. The state keeps the
+    hash of that text, so that the present text still counts as new when it is read.
     """
-    if known is None:
-        return Fate("failed", file=_state(change, None))
-    return Fate("failed", file=_state(change, known.memory_id)._replace(file_hash=known.file_hash))
+    memory_id, file_hash = (None, b"") if known is None else (known.memory_id, known.file_hash)
+    return Fate("failed", file=_state(change, memory_id)._replace(file_hash=file_hash))
 
 
 def begin(change: FileChange, named: Sequence[Held], *, is_erased: bool) -> Fate:

@@ -44,6 +44,7 @@ def test_every_field_can_be_given(run: Run, library: byheart.MemoryStore) -> Non
         "path": "notes/anna.md",
         "importance": 7.5,
         "origin": "tool",
+        "language": "en-GB",
     }
     flags = [
         part
