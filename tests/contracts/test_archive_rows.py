@@ -10,9 +10,11 @@ import pytest
 
 from byheart.contracts import (
     EntityRecord,
+    KnownModel,
     LostLink,
     MemoryRecord,
     Model,
+    Models,
     Storage,
     StoredText,
     TextKey,
@@ -71,8 +73,7 @@ def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
     entry = HistoryEntry("update", AT, "tester", 2, "why", {"title": {"from": "a", "to": "b"}})
     with storage.writing() as writer:
         rows = writer.archive
-        rows.add_models([MODEL, Model("other", 2)], MODEL.name)
-        assert rows.active_model() == MODEL.name
+        writer.models.write(Models((KnownModel(*MODEL), KnownModel("other", 2)), MODEL.name))
         assert rows.space_of("mem_1") is None
         rows.insert(earlier, 7)
         rows.add_history(rows.insert(present, 7), [entry])
@@ -107,9 +108,7 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
     wrong = Window(b"2" * 16, np.array((1.0, 0.0), np.float32))
     fits, misfits, unknown = stored("fits"), stored("misfits"), stored("unknown")
     with storage.writing() as writer:
-        writer.archive.add_models([MODEL], MODEL.name)
-        writer.archive.add_models([Model("next", 3)], None)
-        assert writer.archive.active_model() == MODEL.name
+        writer.models.write(Models((KnownModel(*MODEL), KnownModel("next", 3)), MODEL.name))
         misfits = replace(misfits, vectors=({MODEL.name: (wrong,)},))
         unknown = replace(unknown, vectors=({"unheard-of": (VECTOR,)},))
         for each in (fits, misfits, unknown):
@@ -123,19 +122,22 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
 
 def test_entities_come_with_aliases_and_go_if_no_memory_names_them(storage: Storage) -> None:
     transactions.write(storage, [draft("text", entities=("Bee",))], None)
-    ant, bee = EntityRecord("space", "Ant", ("Emmet",)), EntityRecord("space", "Bee", ("Drone",))
     with storage.writing() as writer:
-        rows = writer.archive
-        assert rows.spellings("space", ["BEE", "Drone"]) == {"bee"}
-        rows.add_entity(ant)
-        rows.add_entity(bee)
-        names = ["EMMET", "Ant", "Drone", "Wasp"]
-        assert rows.spellings("space", names) == {"emmet", "ant", "drone"}
-        assert rows.spellings("other", names) == set()
-    assert records(storage)[:2] == [bee, ant]
+        rows = writer.entities
+        ant, bee = rows.add("Ant", "space"), rows.add("BEE", "space")
+        assert (ant.name, ant.aliases, bee.name) == ("Ant", (), "Bee")
+        rows.put(ant._replace(aliases=("Emmet",)))
+        rows.put(bee._replace(aliases=("Drone",)))
+        assert rows.add("EMMET", "space") == ant._replace(aliases=("Emmet",))
+        assert rows.add("Ant", "other").entity_no != ant.entity_no
+    expected = [EntityRecord("space", "Bee", ("Drone",)), EntityRecord("space", "Ant", ("Emmet",))]
+    assert records(storage)[:2] == expected
     with storage.writing() as writer:
-        writer.archive.remove_unnamed([ant, bee])
-        assert writer.archive.spellings("space", names) == {"drone"}
+        for name in ("ANT", "Bee", "Wasp"):
+            writer.entities.remove_unnamed(name, "space")
+        assert writer.entities.find("Emmet", "space") is None
+        assert writer.entities.find("Drone", "space") is not None
+        assert writer.entities.find("Ant", "other") is not None
 
 
 def test_a_link_is_lost_if_its_space_has_no_memory_of_that_id(storage: Storage) -> None:

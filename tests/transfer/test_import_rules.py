@@ -9,11 +9,15 @@ import pytest
 
 from byheart.contracts import (
     DedupKey,
+    EmbedderSpec,
     EntityRecord,
     Held,
+    KnownModel,
     LostLink,
     MemoryChange,
     MemoryRecord,
+    Model,
+    Models,
     StoredText,
     TextKey,
     key_of,
@@ -206,9 +210,17 @@ def test_an_alias_that_is_in_use_here_is_left_out(
 
 
 def test_a_store_without_a_model_adopts_the_imported_one() -> None:
-    assert rules.model_to_adopt(None, "theirs") == "theirs"
-    assert rules.model_to_adopt(None, None) is None
-    assert rules.model_to_adopt("ours", "theirs") is None
+    theirs, ours = KnownModel("theirs", 3), KnownModel("ours", 2)
+    imported = [theirs.model]
+    assert rules.adopt_models(Models(), imported, "theirs") == Models((theirs,), "theirs")
+    assert rules.adopt_models(Models(), imported, None) == Models((theirs,))
+    own = Models((ours,), "ours")
+    assert rules.adopt_models(own, imported, "theirs") == Models((ours, theirs), "ours")
+
+
+def test_an_imported_model_of_a_known_name_changes_nothing() -> None:
+    own = Models((KnownModel("ours", 2, EmbedderSpec("hash", "ours")),), "ours")
+    assert rules.adopt_models(own, [Model("ours", 3)], "ours") == own
 
 
 def test_references_follow_the_memories_that_got_another_id() -> None:

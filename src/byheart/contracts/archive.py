@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
-from byheart.contracts.embedders import Model
-from byheart.contracts.records import EntityRecord, StoredText, TextKey, TombstoneRecord
+from byheart.contracts.records import StoredText, TextKey, TombstoneRecord
 from byheart.model import HistoryEntry
 
 
@@ -34,7 +33,7 @@ class TombstoneRows(Protocol):
 
 
 class ArchiveRows(Protocol):
-    """Write memories, entities and models as another store had them."""
+    """Write memories as another store had them."""
 
     def space_of(self, memory_id: str) -> str | None:
         """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
@@ -47,7 +46,8 @@ class ArchiveRows(Protocol):
     def insert(self, text: StoredText, turn_no: int | None) -> int:
         """Insert a text as it was, with the vectors of known models, and give its number.
 
-        Its chunks wait for vectors of the active model if it brings none.
+        Its chunks wait for vectors of the active model if it brings none. The known models are
+        those that the store had when the first text was inserted in this transaction.
         """
         ...
 
@@ -57,24 +57,4 @@ class ArchiveRows(Protocol):
 
     def lost_links(self) -> list[LostLink]:
         """List the memories that are superseded by an id which their space does not have."""
-        ...
-
-    def spellings(self, space: str, names: Iterable[str]) -> set[str]:
-        """Find which names are a name or an alias of an entity here; give them case-folded."""
-        ...
-
-    def add_entity(self, entity: EntityRecord) -> None:
-        """Add an entity with aliases; a name that is known adds the aliases to its entity."""
-        ...
-
-    def remove_unnamed(self, entities: Iterable[EntityRecord]) -> None:
-        """Remove those of the entities that no memory names."""
-        ...
-
-    def active_model(self) -> str | None:
-        """Name the model that the store searches with."""
-        ...
-
-    def add_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Record models, and which of them the store searches with; `None` leaves that as it is."""
         ...

@@ -16,11 +16,15 @@ from byheart.contracts import (
     LostLink,
     MemoryChange,
     MemoryRecord,
+    Model,
+    Models,
     StoredText,
     TextKey,
 )
+from byheart.embedding import generations
 from byheart.memory import versions
 from byheart.model import HistoryEntry, Memory
+from byheart.model.spellings import spelling_key
 
 # `known`: the memory here stays as it is. `renews`: the memory here has expired, and is set aside.
 Relation = Literal["new", "known", "renews"]
@@ -106,19 +110,21 @@ def place_of_earlier(earlier: StoredText, present: Memory, turn_no: int | None) 
 def with_free_aliases(entity: EntityRecord, spellings: Collection[str]) -> EntityRecord:
     """Leave out aliases that belong to an entity here: an import merges no entities.
 
-    `spellings` are the case-folded names and aliases that are in use here.
+    `spellings` are the keys of the names and aliases that are in use here.
     """
-    used, free = {*spellings, entity.name.casefold()}, []
+    used, free = {*spellings, spelling_key(entity.name)}, []
     for alias in entity.aliases:
-        if alias.casefold() not in used:
-            used.add(alias.casefold())
+        if spelling_key(alias) not in used:
+            used.add(spelling_key(alias))
             free.append(alias)
     return replace(entity, aliases=tuple(free))
 
 
-def model_to_adopt(active: str | None, imported: str | None) -> str | None:
-    """Name the model to search with from now on; `None` if the store keeps its own."""
-    return imported if active is None else None
+def adopt_models(models: Models, imported: Iterable[Model], active: str | None) -> Models:
+    """Record imported models; a store that uses none uses `active` from now on."""
+    for each in imported:
+        models = generations.note(models, each, None)
+    return models if models.active is not None else replace(models, active=active)
 
 
 def relink(lost: Iterable[LostLink], renamed: Mapping[str, str]) -> list[MemoryChange]:

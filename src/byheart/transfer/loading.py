@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from byheart.contracts import (
     EntityRecord,
+    EntityRows,
     Loaded,
     MemoryRecord,
     Model,
@@ -17,6 +18,7 @@ from byheart.contracts import (
 )
 from byheart.memory import turn_places, versions
 from byheart.model.ids import new_memory_id
+from byheart.model.spellings import spelling_key
 from byheart.system import clock
 from byheart.transfer import import_rules as rules
 
@@ -35,8 +37,10 @@ class Loader:
     def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
         """Record models whose vectors will be loaded; a store without a model adopts `active`."""
         with self._storage.writing() as writer:
-            rows = writer.archive
-            rows.add_models(models, rules.model_to_adopt(rows.active_model(), active))
+            before = writer.models.read()
+            after = rules.adopt_models(before, models, active)
+            if after != before:
+                writer.models.write(after)
 
     def load(self, records: Sequence[Record]) -> list[Loaded]:
         """Write records as they were in another store; leave out known and erased texts."""
@@ -53,7 +57,8 @@ class Loader:
         """Drop entities that no memory names, and change references to the ids of this store."""
         with self._storage.writing() as writer:
             # Only entities of this import: the memories of another import may still follow.
-            writer.archive.remove_unnamed(self._entities)
+            for each in self._entities:
+                writer.entities.remove_unnamed(each.name, each.space)
             if self._renamed:
                 writer.memories.change(rules.relink(writer.archive.lost_links(), self._renamed))
 
@@ -61,9 +66,7 @@ class Loader:
         if isinstance(record, MemoryRecord):
             return self._load_memory(writer, record)
         if isinstance(record, EntityRecord):
-            rows = writer.archive
-            spellings = rows.spellings(record.space, record.aliases)
-            rows.add_entity(rules.with_free_aliases(record, spellings))
+            _add_entity(writer.entities, record)
             return Loaded("imported", "")
         return Loaded("imported" if writer.tombstones.add([record]) else "unchanged", "")
 
@@ -115,3 +118,11 @@ class Loader:
                 return False
             self._own_sessions.add(session)
         return True
+
+
+def _add_entity(rows: EntityRows, record: EntityRecord) -> None:
+    """Add an entity with the aliases that are free; a known entity gets them in addition."""
+    known = {spelling_key(each) for each in record.aliases if rows.find(each, record.space)}
+    entity, free = rows.add(record.name, record.space), rules.with_free_aliases(record, known)
+    if free.aliases:
+        rows.put(entity._replace(aliases=(*entity.aliases, *free.aliases)))

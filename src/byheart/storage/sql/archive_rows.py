@@ -1,4 +1,4 @@
-"""Write memories, entities and models as another store had them."""
+"""Write memories as another store had them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from byheart.contracts import EntityRecord, LostLink, Model, StoredText, Window
+from byheart.contracts import LostLink, StoredText, Window
 from byheart.model import UNEMBEDDED, HistoryEntry, text_id, to_wire
 from byheart.model.times import to_micros
 from byheart.storage.sql import writing
@@ -22,9 +22,6 @@ _LOST_LINKS = """
     SELECT memory_no, superseded_by FROM memories m WHERE superseded_by IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM memories t
             WHERE t.memory_id = m.superseded_by AND t.space = m.space)"""
-_SPELLING = """
-    SELECT 1 FROM entities WHERE space = ?1 AND key = ?2
-    UNION ALL SELECT 1 FROM entity_aliases WHERE space = ?1 AND key = ?2"""
 
 
 class _KnownModel(NamedTuple):
@@ -90,42 +87,6 @@ class SqlArchiveRows:
     def lost_links(self) -> list[LostLink]:
         """List the memories that are superseded by an id which their space does not have."""
         return [LostLink(*row) for row in self._connection.all(_LOST_LINKS)]
-
-    def spellings(self, space: str, names: Iterable[str]) -> set[str]:
-        """Find which names are a name or an alias of an entity here; give them case-folded."""
-        keys = {name.casefold() for name in names}
-        return {key for key in keys if self._connection.get(_SPELLING, (space, key)) is not None}
-
-    def add_entity(self, entity: EntityRecord) -> None:
-        """Add an entity with aliases; a name that is known adds the aliases to its entity."""
-        number = writing.entity_no(self._connection, entity.space, entity.name)
-        self._connection.run_many(
-            "INSERT INTO entity_aliases (space, key, name, entity_no) VALUES (?, ?, ?, ?)",
-            ((entity.space, alias.casefold(), alias, number) for alias in entity.aliases),
-        )
-
-    def remove_unnamed(self, entities: Iterable[EntityRecord]) -> None:
-        """Remove those of the entities that no memory names."""
-        self._connection.run_many(
-            "DELETE FROM entities WHERE space = ? AND key = ? AND NOT EXISTS "
-            "(SELECT 1 FROM memory_entities m WHERE m.entity_no = entities.entity_no)",
-            ((each.space, each.name.casefold()) for each in entities),
-        )
-
-    def active_model(self) -> str | None:
-        """Name the model that the store searches with."""
-        return self._connection.get(  # type: ignore[no-any-return]
-            "SELECT value FROM store WHERE key = 'model'"
-        )
-
-    def add_models(self, models: Sequence[Model], active: str | None) -> None:
-        """Record models, and which of them the store searches with; `None` leaves that as it is."""
-        self._connection.run_many(
-            "INSERT OR IGNORE INTO models (name, dimensions) VALUES (?, ?)", models
-        )
-        if active is not None:
-            self._connection.run("INSERT OR REPLACE INTO store VALUES ('model', ?)", (active,))
-        self.__dict__.pop("_models", None)
 
 
 def space_of(connection: Connection, memory_id: str) -> str | None:

@@ -12,6 +12,7 @@ from byheart.contracts import EntityRow
 from byheart.model import Entity, Filter
 from byheart.model.spellings import spelling_key
 from byheart.model.times import from_micros, now_micros
+from byheart.storage.sql import writing
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
 
@@ -61,6 +62,14 @@ class SqlEntityRows:
         )
         return None if row is None else EntityRow(row[0], row[1], tuple(json.loads(row[2])))
 
+    def add(self, name: str, space: str) -> EntityRow:
+        """Find an entity by any of its spellings, or add it without memories."""
+        number = writing.entity_no(self._connection, space, name)
+        row = self._connection.get(
+            f"SELECT name, {_ALIASES} FROM entities e WHERE entity_no = ?", (number,)
+        )
+        return EntityRow(number, row[0], tuple(json.loads(row[1])))
+
     def put(self, entity: EntityRow) -> None:
         """Give an entity its name and exactly these aliases."""
         number = entity.entity_no
@@ -83,6 +92,14 @@ class SqlEntityRows:
             (into, entity_no),
         )
         self._connection.run("DELETE FROM entities WHERE entity_no = ?", (entity_no,))
+
+    def remove_unnamed(self, name: str, space: str) -> None:
+        """Remove the entity of a name, unless a memory names it."""
+        self._connection.run(
+            "DELETE FROM entities WHERE space = ? AND key = ? AND NOT EXISTS "
+            "(SELECT 1 FROM memory_entities m WHERE m.entity_no = entities.entity_no)",
+            (space, spelling_key(name)),
+        )
 
     def describe(self, entity_no: int, space: str) -> Entity:
         """Describe an entity with the number of its visible memories."""
