@@ -94,7 +94,7 @@ def test_a_store_is_searched_by_its_own_model_while_the_settings_name_another(
     answer = other.search("the lake")
     assert answer.remark == (
         "the store's vectors are of model hash-64, but the settings name hash-96: "
-        "switch with: store.reembed()"
+        "switch with: store.admin.reembed()"
     )
     assert filled.search("the lake").remark is None
     status = other.status()
@@ -143,7 +143,7 @@ def test_an_earlier_model_that_cannot_be_opened_is_named_with_the_reason(
     assert answer.mode == "fts"
     assert "hash-64" in str(answer.degraded)
     assert "wishful" in str(answer.degraded)
-    assert "store.reembed()" in str(answer.degraded)
+    assert "store.admin.reembed()" in str(answer.degraded)
 
 
 def test_the_embedder_of_a_caller_leaves_no_word_of_how_it_is_opened(
@@ -256,7 +256,7 @@ def test_a_provider_that_fails_halfway_leaves_the_old_model_and_the_work_done_so
         store.admin.reembed(on_progress=fail_after)
     assert "on holiday" in raised.value.message
     assert "128 of 320 chunks" in raised.value.message
-    assert "store.reembed()" in raised.value.hint
+    assert "store.admin.reembed()" in raised.value.hint
     assert open_store(embedder=first).search("the lake", mode="vector").degraded is None
     check_sound(open_store(embedder=first))
     second.down = False

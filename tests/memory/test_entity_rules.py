@@ -36,7 +36,7 @@ def test_another_spelling_of_the_name_itself_is_no_alias() -> None:
 def test_the_name_of_another_entity_is_refused() -> None:
     with pytest.raises(Conflict) as refused:
         entities.rename(ANT, BEE, "Bee", "my ant")
-    assert refused.value.hint == ("make one of the two: byheart entities merge 'my ant' --into Bee")
+    assert refused.value.hint == 'make one of the two: store.entities.merge("my ant", into="Bee")'
 
 
 def test_the_spellings_of_merged_entities_become_aliases_of_the_target() -> None:

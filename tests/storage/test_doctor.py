@@ -57,7 +57,7 @@ def is_found_and_fixed(store: MemoryStore, *checks: str) -> Finding:
     """See that the checks, and no others, fail with a hint, and that a fix mends all of it."""
     found = wrong(store.admin.doctor())
     assert set(found) == set(checks)
-    assert all("store.doctor" in each.hint for each in found.values())
+    assert all("store.admin.doctor" in each.hint for each in found.values())
     after = store.admin.doctor(fix=True)
     assert wrong(after) == {}
     for check in checks:

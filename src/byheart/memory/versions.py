@@ -80,7 +80,7 @@ def refuse_changed(revision: Revision, held: Held | None) -> Held:
         raise VersionConflict(
             f"{memory_id} has version {held.version} by now, not {revision.expected_version}: "
             "another caller changed it; nothing was written",
-            Hint("look at it with: ", Do("get", memory_id), ", and change it again"),
+            Hint("read it with: ", Do("get", memory_id), ", and change it again"),
         )
     return held
 

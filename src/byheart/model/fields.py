@@ -280,7 +280,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.labels("The entities: names of people, projects, things."),
+        schema=schema.labels("Names of people, projects, things."),
         flag=Flag("Its entities; extracted if not given.", short="-e", takes="names"),
         exported="always",
         front_matter="entities",
@@ -349,7 +349,7 @@ FIELDS: tuple[Field, ...] = (
                 flag=Flag("At least this.", "0-10", takes="number"),
             ),
         ),
-        schema=schema.number("From 0 to 10; estimated from the text if not given.", 0, 10),
+        schema=schema.number("Estimated if not given.", 0, 10),
         flag=Flag("Its importance; estimated if not given.", "0-10", "-i", "number"),
         shown=True,
         exported="always",
@@ -539,9 +539,7 @@ FIELDS: tuple[Field, ...] = (
                 ),
             ),
         ),
-        schema=schema.text(
-            "Whose words; by default derived from role and kind.", enum=list(ORIGINS)
-        ),
+        schema=schema.text("Whose words; derived if not given.", enum=list(ORIGINS)),
         flag=Flag(
             "Whose words: user, agent, tool, file or import; else derived from role and kind.",
             "ORIGIN",

@@ -14,12 +14,7 @@ from urllib.parse import quote
 import apsw
 
 from byheart.errors import (
-    Do,
-    Hint,
-    StoreBusy,
-    StoreDamaged,
     StoreError,
-    StoreFull,
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
@@ -27,6 +22,7 @@ from byheart.errors import (
 from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
 from byheart.storage.sqlite.connection import SqliteConnection
+from byheart.storage.sqlite.error_translation import describe_damage, describe_wait, explain
 from byheart.system.forks import (
     FileIdentity,
     explain_refusal,
@@ -308,7 +304,7 @@ class Database:
     def _taking_turns(self) -> Iterator[None]:
         with working(self.path):
             if not self._writing.acquire(timeout=self._busy_timeout_seconds):
-                raise self._busy()
+                raise describe_wait(self.path, self._busy_timeout_seconds)
             try:
                 yield
             finally:
@@ -329,10 +325,10 @@ class Database:
         try:
             yield
         except apsw.Error as error:
-            raise self._explain(error) from error
+            raise explain(error, self.path, self._busy_timeout_seconds) from error
         except _DAMAGED as error:
             # Only valid values are ever written: these bytes have changed since.
-            raise self._damaged(error) from error
+            raise describe_damage(self.path, error) from error
 
     def _suspect(self, connection: SqliteConnection, error: Exception) -> None:
         """Check the file after an error that sound rows cannot cause: rows may be inconsistent.
@@ -342,61 +338,7 @@ class Database:
         if self._is_inherited or isinstance(error, _DAMAGED):
             return  # not to be read here, or already known as damage
         if (said := _find_damage(connection)) is not None:
-            raise self._damaged(DamagedRow(said)) from error
-
-    def _explain(self, error: apsw.Error) -> StoreError:
-        if isinstance(error, apsw.BusyError | apsw.LockedError):
-            return self._busy()
-        if isinstance(error, apsw.CorruptError | apsw.NotADBError):
-            return self._damaged(error)
-        # Without a little free space, SQLite cannot even read a file that others may write.
-        no_room = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
-        if isinstance(error, apsw.FullError) or no_room:
-            return StoreFull(
-                f"the disk that holds {self.path} is full"
-                + (", so that it cannot be opened" if no_room else "; this was not written"),
-                "free some space and run the command again",
-            )
-        if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
-            return StoreReadOnly(
-                f"{self.path} can be read but not written: {error}",
-                "give yourself write access to the file and its folder, or choose another db_path",
-            )
-        if isinstance(error, apsw.CantOpenError):
-            return StoreUnreachable(
-                f"cannot open {self.path}: {error}",
-                "check that the folder exists and that you may read and write it",
-            )
-        if isinstance(error, apsw.IOError):
-            return StoreError(
-                f"the disk failed while {self.path} was read or written: {error}",
-                Hint(
-                    "try again; if it happens again, check the disk and how it is attached, and "
-                    "then the store with: ",
-                    Do("admin.doctor"),
-                ),
-            )
-        return StoreError(
-            f"the store {self.path} failed: {error}",
-            Hint("look for the reason with: ", Do("admin.doctor")),
-        )
-
-    def _damaged(self, error: Exception) -> StoreDamaged:
-        return StoreDamaged(
-            f"{self.path} is damaged or not a Byheart store: {error}",
-            Hint(
-                "nothing was changed; see how much is damaged with: ",
-                Do("admin.doctor"),
-                ". If the file is damaged and not only badly read, put a backup in its place, or "
-                f"save what can be read with: sqlite3 {self.path.name} .recover",
-            ),
-        )
-
-    def _busy(self) -> StoreBusy:
-        return StoreBusy(
-            f"another process kept {self.path} locked for {self._busy_timeout_seconds:g} seconds",
-            "try again; if it lasts, look for a process that hangs, or raise busy_timeout_seconds",
-        )
+            raise describe_damage(self.path, DamagedRow(said)) from error
 
     def _check_in(self) -> None:
         if self._closed:
