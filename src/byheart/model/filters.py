@@ -12,6 +12,13 @@ from byheart.model.memories import ContextFilters as ContextFilters
 from byheart.model.memories import Filter
 from byheart.model.memories import FilterFields as FilterFields
 
+# Checked once: every search makes a filter.
+_NOT_GIVEN = {
+    name: asked.check(name, asked.default)
+    for name, (asked, _) in FILTERS.items()
+    if name != "space"
+}
+
 
 def of_session(session_id: str | None, space: str) -> Filter:
     """Mean what belongs to a session itself, and nothing global."""
@@ -23,9 +30,5 @@ def make_filter(given: Mapping[str, Any], default_space: str) -> Filter:
     check.check_names(given, FILTER_FIELDS, "filter")
     if given.get("space") is None:
         given = {**given, "space": default_space}
-    return Filter(
-        **{
-            name: asked.check(name, given.get(name, asked.default))
-            for name, (asked, _) in FILTERS.items()
-        }
-    )
+    checked = {name: FILTERS[name][0].check(name, value) for name, value in given.items()}
+    return Filter(**_NOT_GIVEN | checked)
