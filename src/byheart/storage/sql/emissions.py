@@ -7,7 +7,7 @@ kept in the store and not in the process: one process may ask and another may lo
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from byheart.contracts import Emission
@@ -31,7 +31,16 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
     """Record the passages that were put into prompts."""
     if not notes:
         return
-    waiting = _after_the_last(connection, dict(map(_read, notes)))
+    waiting = dict(map(_read, notes))
+    held = {
+        place: connection.get(
+            "SELECT count(*), ifnull(max(at), 0) FROM emitted WHERE space = ? AND session_id = ?",
+            place,
+        )
+        for place in {(key.space, key.session_id) for key in waiting}
+    }
+    # Date new notes after the earlier ones of their session, even if the clock was set back.
+    dated = [(*key, max(at, held[key.space, key.session_id][1] + 1)) for key, at in waiting.items()]
     # One statement, because a search waits for it.
     connection.run(
         "INSERT INTO emitted (space, session_id, chunk_no, at) "
@@ -41,13 +50,15 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
         f"ifnull(value ->> 3, 0) AND ifnull(value ->> 3, {_MOST_OF_ONE - 1}) "
         "WHERE chunk_type <> 'echo' "
         "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
-        (json.dumps([(*key, at) for key, at in waiting.items()]),),
+        (json.dumps(dated),),
     )
-    for place in {(key.space, key.session_id) for key in waiting}:
-        held = connection.get(
-            "SELECT count(*) FROM emitted WHERE space = ? AND session_id = ?", place
+    for place, (before, _) in held.items():
+        added = sum(
+            1 if key.chunk_index is not None else _MOST_OF_ONE
+            for key in waiting
+            if (key.space, key.session_id) == place
         )
-        if held > MOST_REMEMBERED + _SLACK:
+        if before + added > MOST_REMEMBERED + _SLACK:
             connection.run(
                 "DELETE FROM emitted WHERE space = ?1 AND session_id = ?2 AND chunk_no NOT IN "
                 "(SELECT chunk_no FROM emitted WHERE space = ?1 AND session_id = ?2 "
@@ -60,18 +71,6 @@ def _read(note: Emission) -> tuple[_Emitted, int]:
     text_id, _, index = note.passage.partition("#")
     place = note.space, note.session_id or ""
     return _Emitted(*place, text_id, int(index) if index else None), to_micros(note.at)
-
-
-def _after_the_last(connection: Connection, waiting: Mapping[_Emitted, int]) -> dict[_Emitted, int]:
-    """Date new notes after the earlier ones of their session, even if the clock was set back."""
-    places = {(key.space, key.session_id) for key in waiting}
-    last = {
-        place: connection.get(
-            "SELECT max(at) FROM emitted WHERE space = ? AND session_id = ?", place
-        )
-        for place in places
-    }
-    return {key: max(at, (last[key.space, key.session_id] or 0) + 1) for key, at in waiting.items()}
 
 
 def emitted(connection: Connection, space: str, session_id: str, now: int) -> list[str]:
