@@ -17,6 +17,7 @@ from byheart.contracts import (
     EmbedderSpec,
     MayBeAway,
     Model,
+    Models,
     NamesCounter,
     Reader,
     RemembersFailure,
@@ -224,7 +225,7 @@ class Vectorizer:
         self._reopened: dict[EmbedderSpec, Embedder] = {}
         self._noted: set[Model] = set()
         self._unrelated: dict[Model | None, float] = {}
-        # The store's model at the last question; each question checks it again.
+        # The store's model as it was lately; each question checks it again.
         self._held: Model | None = None
         self.on_embedded: Callable[[int, int], None] = lambda _made, _reused: None
 
@@ -251,12 +252,24 @@ class Vectorizer:
         spec = _spec_of(self._embedder)
         return None if spec is None or spec.provider == "none" else f"{spec.provider}/{spec.model}"
 
-    def tokens(self) -> TokenCounter:
-        """Return the token counter that measures chunks: that of the store's model."""
+    def tokens(self, models: Models | None = None) -> TokenCounter:
+        """Return the token counter that measures chunks: that of the store's model.
+
+        `models` are the store's models, if the caller has just read them.
+        """
         try:
-            return self._choose().embedder
+            return self._choose(models).embedder
         except EmbeddingError:
             return self._embedder
+
+    def likely_tokens(self) -> TokenCounter:
+        """Return the token counter of the model that the store used lately, as far as known."""
+        try:
+            chosen = self._choose(held=self._held)
+        except EmbeddingError:
+            return self._embedder
+        self._held = chosen.stored
+        return chosen.embedder
 
     def unload(self, idle_seconds: float) -> None:
         """Release the memory of idle models until the next text."""
@@ -306,7 +319,7 @@ class Vectorizer:
         if not text:
             return None, None, None, None
         try:
-            chosen = self._choose(held)
+            chosen = self._choose(held=held)
             reason = chosen.foreign()
             if reason is None:
                 model = model_of(chosen.embedder)
@@ -325,16 +338,22 @@ class Vectorizer:
             with suppress(Exception):
                 self._unrelated[model] = measure_unrelated(embedder)
 
-    def windows(self, wanted: Sequence[Passage]) -> Made:
-        """Embed passages, and return the reason if vectors are missing."""
+    def windows(self, wanted: Sequence[Passage], models: Models | None = None) -> Made:
+        """Embed passages, and return the reason if vectors are missing.
+
+        `models` are the store's models, if the caller has just read them. The transaction that
+        writes the vectors checks whether their model is still in use.
+        """
         try:
-            chosen = self._choose()
+            models = models or stored_vectors.read(self._storage)
+            chosen = self._choose(models)
             reason = chosen.foreign()
             if reason is None:
                 maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
                 made = maker.windows(wanted)
                 self.on_embedded(maker.made, maker.reused)
-                self._note(chosen.embedder, maker.model)
+                self._note(chosen.embedder, maker.model, models)
+                self._held = chosen.stored
                 return Made(made, maker.model, maker.refusal)
         except EmbeddingError as error:
             reason = str(error)
@@ -359,13 +378,15 @@ class Vectorizer:
             stored_vectors.note(self._storage, maker.model, spec)
         return maker
 
-    def _choose(self, held: Model | None = None) -> _Chosen:
+    def _choose(self, models: Models | None = None, held: Model | None = None) -> _Chosen:
         """Choose an embedder of the store's model, with a remark if the settings name another.
 
-        A model that is not on this machine is not fetched only to learn its name. `held` is the
-        store's model if the caller already knows it and checks the store afterwards.
+        A model that is not on this machine is not fetched only to learn its name. `models` are the
+        store's models if the caller has just read them; `held` is the store's model if the caller
+        already knows it and checks the store afterwards.
         """
-        models = None if held else stored_vectors.read(self._storage)
+        if models is None and held is None:
+            models = stored_vectors.read(self._storage)
         stored, away = models.in_use() if models else held, _away(self._embedder)
         if stored is None or (away is None and model_of(self._embedder) == stored):
             return _Chosen(self._embedder, stored, None)
@@ -407,12 +428,12 @@ class Vectorizer:
             f"{self.wanted_name()}"
         )
 
-    def _note(self, embedder: Embedder, model: Model) -> None:
+    def _note(self, embedder: Embedder, model: Model, models: Models) -> None:
         """Record in the store how to open an embedder of its model."""
         spec = _spec_of(embedder)
         if spec is not None and model not in self._noted:
             with suppress(StoreError):  # the record is only a convenience, so a save must not fail
-                if stored_vectors.read(self._storage).spec_of(model) != spec:
+                if models.spec_of(model) != spec:
                     stored_vectors.note(self._storage, model, spec)
                 self._noted.add(model)
 

@@ -360,19 +360,22 @@ class _Contents:
                 break
             postings = self._append_chunks(rows)
             yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
+            if len(rows) < _BATCH:
+                break
         while self._model_no is not None:
             vectors = source.vectors_after(self._last_vector, self._model_no, _BATCH)
-            if not vectors:
+            if vectors:
+                yield Segment(
+                    nothing.terms,
+                    nothing.starts,
+                    nothing.slots,
+                    nothing.counts,
+                    *self._append_vectors(vectors),
+                )
+            if len(vectors) < _BATCH:
                 # Vectors of the next model, made meanwhile, need not be skipped again each time.
                 self._last_vector = max(self._last_vector, source.last_vector_no())
                 break
-            yield Segment(
-                nothing.terms,
-                nothing.starts,
-                nothing.slots,
-                nothing.counts,
-                *self._append_vectors(vectors),
-            )
 
     def _append_chunks(
         self, rows: Sequence[ChunkText]

@@ -125,7 +125,10 @@ class Batcher:
                 self._storage.refresh()
                 unrefreshed = 0
             with contextlib.suppress(StoreError):
-                self._saver.prune()
+                with self._storage.reading() as reader:
+                    is_due = self._saver.must_prune(reader)
+                if is_due:
+                    self._saver.prune()
             if on_progress is not None:
                 on_progress(progress)
         self._storage.refresh()

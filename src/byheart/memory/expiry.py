@@ -78,13 +78,11 @@ def prune(
 ) -> list[str]:
     """Mark memories that may be erased; erase some marked a grace period ago and give their ids.
 
-    `on_erased` is called with the ids within the same transaction.
+    `on_erased` is called with the ids within the same transaction. Ask `is_due` first: this
+    function always takes the write lock.
     Only time that the store has seen pass counts: a wall clock that jumps ahead ends no grace
     period.
     """
-    with storage.reading() as reader:
-        if not _has_work(reader.expiry, cause, grace, read_clocks()):
-            return []
     with storage.writing() as writer:
         erased = _prune(writer, cause, grace, limit, read_clocks())
         if erased and on_erased is not None:
@@ -92,7 +90,9 @@ def prune(
         return erased
 
 
-def _has_work(rows: ExpiryReader, cause: Cause, grace: timedelta, clocks: Clocks) -> bool:
+def is_due(rows: ExpiryReader, cause: Cause, grace: timedelta) -> bool:
+    """Say whether `prune` has something to mark, to erase or to record."""
+    clocks = read_clocks()
     if rows.unmarked(cause, clocks.now, 1):
         return True
     too_early = rows.marked_too_early(clocks.now)

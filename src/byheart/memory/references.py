@@ -15,6 +15,9 @@ _SHOWN_PATHS = 5
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
 
 
+_Readings = Sequence[tuple[str, int | None]]
+
+
 class Located(NamedTuple):
     """Hold a memory's id, the path that found it, and the named line."""
 
@@ -32,11 +35,14 @@ def locate(
     `sessions`, only among the files of these sessions. The id of an existing memory, text or chunk
     is never read as a path.
     """
-    return _locate_exactly(reader, name, space) or _locate_by_ending(reader, name, space, sessions)
+    readings = _readings(reader, name, space)
+    return _locate_exactly(reader, readings, space) or _locate_by_ending(
+        reader, readings, space, sessions
+    )
 
 
-def _locate_exactly(reader: Reader, name: str, space: str) -> Located | None:
-    for path, line in _readings(reader, name, space):
+def _locate_exactly(reader: Reader, readings: _Readings, space: str) -> Located | None:
+    for path, line in readings:
         for candidate in dict.fromkeys((path, *_places(path))):
             found = reader.at_path(candidate, space)
             if found is not None:
@@ -45,9 +51,9 @@ def _locate_exactly(reader: Reader, name: str, space: str) -> Located | None:
 
 
 def _locate_by_ending(
-    reader: Reader, name: str, space: str, sessions: Collection[str | None] | None
+    reader: Reader, readings: _Readings, space: str, sessions: Collection[str | None] | None
 ) -> Located | None:
-    for path, line in _readings(reader, name, space):
+    for path, line in readings:
         ending = posixpath.normpath(path.replace(os.sep, "/"))
         if os.path.isabs(path) or path.startswith("~") or ending.split("/")[0] in ("", ".", ".."):  # noqa: PTH117
             continue
@@ -63,7 +69,7 @@ def _locate_by_ending(
     return None
 
 
-def _readings(reader: Reader, name: str, space: str) -> list[tuple[str, int | None]]:
+def _readings(reader: Reader, name: str, space: str) -> _Readings:
     """Return the paths that a name may mean, each with its line; none if the name is an id."""
     match = _PLACE.fullmatch(name)
     if match is None or reader.fates([_text_of(name)], space):
@@ -105,7 +111,7 @@ def identify(reader: Reader, name: str, space: str, sessions: Collection[str | N
 def find_text(reader: Reader, name: str, space: str) -> str:
     """Return the id of the memory or text that a name means, whether it exists or not."""
     # Do not match the end of a path, since it could match files of other sessions.
-    located = _locate_exactly(reader, name, space)
+    located = _locate_exactly(reader, _readings(reader, name, space), space)
     return located.memory_id if located else _text_of(name)
 
 

@@ -11,12 +11,22 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import chain
 from typing import Any
 
-from byheart.contracts import DedupKey, Draft, PendingChunk, Refused, Storage, TokenCounter, Window
+from byheart.contracts import (
+    DedupKey,
+    Draft,
+    Models,
+    PendingChunk,
+    Reader,
+    Refused,
+    Storage,
+    TokenCounter,
+    Window,
+)
 from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import (
     Made,
@@ -248,15 +258,16 @@ class Saver:
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
         """Save a batch in one transaction; what is there already gets the vectors it lacks."""
-        known = transactions.known(self._storage, [request.key for request in requests])
+        prepared = transactions.prepare(self._storage, [request.key for request in requests])
+        known = prepared.known
         for request in requests:
             if request.key in known and request.contradicts(known[request.key]):
                 raise other_words(request, known[request.key])
         fresh = [request for request in requests if request.key not in known]
-        tokens = cache(self._vectorizer.tokens)  # the store is asked for its model once for all
+        tokens = cache(partial(self._vectorizer.tokens, prepared.models))
         chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
         wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
-        made = self.embed(*wanted)
+        made = self.embed(*wanted, models=prepared.models)
         windows = iter(made.windows)
         drafts = [
             self.draft(request, chunks, by_chunk(chunks, windows), format_)
@@ -267,14 +278,15 @@ class Saver:
         reason = self.note_refused(written, waiting, made)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
-        complete = self.complete(saved, waiting, reason, on_embedded)
+        make_others = bool(waiting and prepared.waiting)
+        complete = self.complete(saved, make_others, reason, on_embedded)
         return list(map(tell_secrets, requests, complete))
 
-    def embed(self, *wanted: Sequence[Passage]) -> Made:
+    def embed(self, *wanted: Sequence[Passage], models: Models | None) -> Made:
         """Embed the texts that are to be written, except for those that would take long."""
         short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
         # A short turn gets no vectors, so it does not wait for the model.
-        made = self._vectorizer.windows(short) if short else Made([], None, None)
+        made = self._vectorizer.windows(short, models) if short else Made([], None, None)
         windows = iter(made.windows)
         return made._replace(
             windows=[
@@ -307,13 +319,14 @@ class Saver:
     def complete(
         self,
         saved: Sequence[SaveResult],
-        wanted: Sequence[Passage],
+        make_others: bool,
         reason: str | None,
         on_embedded: OnEmbedded | None = None,
     ) -> list[SaveResult]:
         """Make the vectors that memories lack, unless there is a reason why that cannot be done.
 
-        If all are made, a few are that others lack.
+        If all are made, and with `make_others`, make a few that other memories lack. A save that
+        needed no vectors does not ask for this, because it would wait for the model.
         """
         lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
         if lacking and reason is None:
@@ -325,8 +338,7 @@ class Saver:
                 ]
             except StoreError as error:
                 reason = reason or str(error)
-        # A save that needed no vectors does not wait for the model.
-        if wanted and not any(each.pending_vectors for each in saved):
+        if make_others and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
                 self.make_up_meanwhile(_MADE_UP_PER_SAVE)
         return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
@@ -474,10 +486,17 @@ class Saver:
         """Have what was refused asked for again: the embedder may be another by now."""
         self._refused.clear()
 
+    def must_prune(self, reader: Reader) -> bool:
+        """Say whether `prune` has something to do."""
+        return expiry.is_due(reader.expiry, "expired", self._grace)
+
     def prune(self) -> None:
         """Erase a few memories that expired long enough ago: a little with every save."""
-        grace = timedelta(days=self._settings.prune_after_days)
-        expiry.prune(self._storage, "expired", grace, _PRUNED_PER_SAVE)
+        expiry.prune(self._storage, "expired", self._grace, _PRUNED_PER_SAVE)
+
+    @property
+    def _grace(self) -> timedelta:
+        return timedelta(days=self._settings.prune_after_days)
 
 
 def _passage(pending: PendingChunk) -> Passage:

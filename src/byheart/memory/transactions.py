@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from byheart.contracts import (
     DedupKey,
@@ -13,7 +14,9 @@ from byheart.contracts import (
     MemoryChange,
     MemoryRows,
     Model,
+    Models,
     NewText,
+    Reader,
     Revision,
     Storage,
     key_of,
@@ -249,7 +252,32 @@ def _apply(rows: MemoryRows, change: MemoryChange | None) -> bool:
 def known(storage: Storage, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
     """Find which texts are stored already, unless they have expired."""
     with storage.reading() as reader:
-        found, now = reader.find(keys), clock.now()
+        return _known(reader, keys)
+
+
+def _known(reader: Reader, keys: Sequence[DedupKey]) -> dict[DedupKey, SaveResult]:
+    found, now = reader.find(keys), clock.now()
     return {
         key: versions.result_of(held) for key, held in found.items() if versions.is_same(held, now)
     }
+
+
+class Prepared(NamedTuple):
+    """Hold all that a save needs to know of the store before it splits and embeds texts.
+
+    `waiting` is the number of stored chunks that wait for vectors. If all texts are known, the
+    models and that number are not looked up.
+    """
+
+    known: dict[DedupKey, SaveResult]
+    models: Models | None
+    waiting: int
+
+
+def prepare(storage: Storage, keys: Sequence[DedupKey]) -> Prepared:
+    """Look up in one transaction what a save of these texts needs to know."""
+    with storage.reading() as reader:
+        found = _known(reader, keys)
+        if all(key in found for key in keys):
+            return Prepared(found, None, 0)
+        return Prepared(found, reader.models.read(), reader.models.count_lacking(None))

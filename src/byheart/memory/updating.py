@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from byheart.contracts import Revision, Storage, Window, key_of
+from byheart.contracts import Models, Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
 from byheart.errors import Do, Hint, InvalidInput, NotFound, StoreDamaged, VersionConflict
 from byheart.memory import transactions
@@ -31,6 +32,21 @@ from byheart.settings import Settings
 # A time to live is compared as the moment that it leads to.
 _COMPARED = tuple(name for name in UPDATE_FIELDS if name != "ttl_days")
 _MOST_ATTEMPTS = 20
+# A change of these fields needs new vectors.
+_EMBEDDED = frozenset(("content", "title"))
+
+
+class _Present(NamedTuple):
+    """Hold a memory before a change, the models of the store, and the chunks of the memory.
+
+    `waiting` is the number of stored chunks that wait for vectors. Models and chunks are read only
+    if the change may need them: the chunks are embedded again under another title.
+    """
+
+    memory: Memory
+    models: Models | None
+    waiting: int
+    chunks: Sequence[Chunk]
 
 
 class Changer:
@@ -61,9 +77,10 @@ class Changer:
         if not given:
             raise InvalidInput("nothing to change was given", "name at least one field")
         for attempt in range(_MOST_ATTEMPTS):
-            current = self._read(memory_id, space)
+            present = self._read(memory_id, space, given)
+            current = present.memory
             request = self._request(current, given)
-            revision, wanted, made = self._revision(current, request, given, who)
+            revision, wanted, made = self._revision(present, request, given, who)
             revision = replace(
                 revision,
                 expected_version=current.version if expected_version is None else expected_version,
@@ -77,7 +94,9 @@ class Changer:
                     raise
             else:
                 reason = self._saver.note_refused([result], wanted, made)
-                return tell_secrets(request, self._saver.complete([result], wanted, reason)[0])
+                make_others = bool(wanted and present.waiting)
+                [complete] = self._saver.complete([result], make_others, reason)
+                return tell_secrets(request, complete)
         raise AssertionError("unreachable")
 
     def _unchanged(self, current: Memory) -> SaveResult:
@@ -95,10 +114,14 @@ class Changer:
             current.version,
         )
 
-    def _read(self, memory_id: str, space: str) -> Memory:
+    def _read(self, memory_id: str, space: str, given: Mapping[str, Any]) -> _Present:
         with self._storage.reading() as reader:
             memory = reader.memory(memory_id, space)
             fate = reader.fates([memory_id], space).get(memory_id)
+            models, waiting = None, 0
+            if not _EMBEDDED.isdisjoint(given):
+                models, waiting = reader.models.read(), reader.models.count_lacking(None)
+            chunks = reader.chunks_of(memory_id, space) if "title" in given else ()
         if fate is not None and fate.forgotten_at is not None:
             raise NotFound(
                 f"{memory_id} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
@@ -113,7 +136,7 @@ class Changer:
                 f"{memory_id} is an earlier text and cannot be changed",
                 f"change the current one: {memory.memory_id}",
             )
-        return memory
+        return _Present(memory, models, waiting, [each.chunk for each in chunks])
 
     def _request(self, current: Memory, given: Mapping[str, Any]) -> SaveRequest:
         """Say the whole memory again; secrets are looked for in a text that is given."""
@@ -128,8 +151,9 @@ class Changer:
         return replace(request, origin=replace(request, role=current.role).whose)
 
     def _revision(
-        self, current: Memory, request: SaveRequest, given: Mapping[str, Any], who: str
+        self, present: _Present, request: SaveRequest, given: Mapping[str, Any], who: str
     ) -> tuple[Revision, Sequence[Passage], Made]:
+        current = present.memory
         # The very text that was saved, given again, takes the place of a damaged one.
         changed_text = request.content_hash != current.content_hash or current.damaged
         noticed, derived = _noticed(current, request, given, changed_text)
@@ -144,37 +168,34 @@ class Changer:
         if not expiry_given:
             memory = replace(memory, expires_at=current.expires_at)
         if changed_text:
-            chunks, format_ = self._saver.chunk(request)
+            tokens = partial(self._vectorizer.tokens, present.models)
+            chunks, format_ = self._saver.chunk(request, tokens)
             memory = replace(memory, format=format_, chunks=len(chunks))
         changes = _changes(current, memory, derived)
         revision = Revision(memory, current.version, derived, who, changes, None)
         if changed_text:
             wanted = passages(chunks, request.title)
-            made = self._saver.embed(wanted)
+            made = self._saver.embed(wanted, models=present.models)
             text = (tuple(chunks), by_chunk(chunks, iter(made.windows)))
             return replace(revision, text=text), wanted, made
         if request.title != current.title:
-            windows, made = self._under_title(current, request.title)
+            windows, made = self._under_title(present, request.title)
             return replace(revision, windows=windows), (), made
         return revision, (), Made([], None, None)
 
     def _under_title(
-        self, memory: Memory, title: str | None
+        self, present: _Present, title: str | None
     ) -> tuple[tuple[tuple[Window, ...], ...] | None, Made]:
         """Embed a memory under a new title, with which all that is embedded begins.
 
         All of it or nothing: vectors under the old title are better than none.
         """
-        chunks = self._chunks(memory)
+        chunks, models = present.chunks, present.models
         wanted = passages(chunks, title)
-        made = self._vectorizer.windows(wanted) if wanted else Made([], None, None)
+        made = self._vectorizer.windows(wanted, models) if wanted else Made([], None, None)
         if made.model is None or made.reason is not None:
             return None, Made([], None, made.reason)
         return by_chunk(chunks, iter(made.windows)), made
-
-    def _chunks(self, memory: Memory) -> list[Chunk]:
-        with self._storage.reading() as reader:
-            return [each.chunk for each in reader.chunks_of(memory.memory_id, memory.space)]
 
 
 def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -119,11 +119,11 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
         raise InvalidInput("the query is empty", "say what is to be recalled")
     max_tokens = check.check_int("max_tokens", given["max_tokens"], 1, check.MOST_TOKENS)
     request = RecallRequest(question, max_tokens, Weights(*engine.settings.recall_weights))
-    # Load the token counter before the view is opened.
-    tokens = engine.vectorizer.tokens()
-    tokens.token_starts(question.query)
+    # Load the token counter before the view is opened, which then says whether it is the right one.
+    engine.vectorizer.likely_tokens().token_starts(question.query)
     with engine.asking(question) as (question, asked):
         request = replace(request, question=question)
+        tokens = engine.vectorizer.tokens(asked.reader.models.read())
         now = clock.now()
         answer = recall_memories(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
         state = _state(asked.reader, question.where)

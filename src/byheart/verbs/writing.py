@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from byheart.contracts import Reader
 from byheart.conversation.turns import check_logged
 from byheart.errors import StoreError
 from byheart.memory import duplicates
@@ -30,19 +31,21 @@ def save(engine: Engine, given: Mapping[str, Any], on_progress: Show) -> SaveRes
     engine.observer.saved(request.space, result.status)
     # The memory is already saved: an error in older memories must not look like its failure.
     with contextlib.suppress(StoreError):
-        if result.status == "created" and not result.pending_vectors:
-            result = _with_similar(engine, result, request.space)
-        engine.saver.prune()
+        is_compared = result.status == "created" and not result.pending_vectors
+        is_compared = is_compared and engine.settings.notice_similar
+        with engine.storage.searching() if is_compared else engine.storage.reading() as reader:
+            if is_compared:
+                result = _with_similar(engine, reader, result, request.space)
+            must_prune = engine.saver.must_prune(reader)
+        if must_prune:
+            engine.saver.prune()
     return result
 
 
-def _with_similar(engine: Engine, result: SaveResult, space: str) -> SaveResult:
+def _with_similar(engine: Engine, reader: Reader, result: SaveResult, space: str) -> SaveResult:
     """Add the stored memories that say almost the same to the result."""
-    if not engine.settings.notice_similar:
-        return result
     least = engine.settings.similar_threshold
-    with engine.storage.searching() as reader:
-        similar = duplicates.find_similar(reader, result.memory_id, space, least, _MOST_SIMILAR)
+    similar = duplicates.find_similar(reader, result.memory_id, space, least, _MOST_SIMILAR)
     return replace(result, similar=tuple(similar))
 
 

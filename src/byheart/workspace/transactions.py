@@ -101,6 +101,9 @@ def release(storage: Storage, workspace_no: int, watcher: str) -> None:
 
 def purge(storage: Storage, grace: timedelta, limit: int) -> int:
     """Erase and count some memories whose files were found to be missing a grace period ago."""
+    with storage.reading() as reader:
+        if not expiry.is_due(reader.expiry, "missing file", grace):
+            return 0
     return len(expiry.prune(storage, "missing file", grace, limit, _remove_files))
 
 

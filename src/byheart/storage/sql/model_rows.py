@@ -96,6 +96,9 @@ class SqlModelRows:
 
     def count_lacking(self, model: Model | None, of: Sequence[str] = ()) -> int:
         """Count chunks without vectors of a model, or of the model in use."""
+        if model is None and not of:
+            # SQLite counts a whole table without reading its rows.
+            return int(self._connection.get("SELECT count(*) FROM pending_vectors"))
         chosen, values = _lacking(model, of)
         return int(self._connection.get(f"SELECT count(*) FROM ({chosen})", values))
 

@@ -41,12 +41,8 @@ class SqliteBackend:
         except (OSError, RuntimeError) as error:  # circular links
             raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
         self.database = Database(path, busy_timeout_seconds)
-        # Read the mark before opening the store, so that the store can only be newer.
-        known = self.database.change_mark.read()
         try:
             self.schema_version = migrate(self.database)
-            with self.database.reading() as connection:
-                self.database.change_mark.check(connection, known)
         except BaseException:
             self.database.close()
             raise

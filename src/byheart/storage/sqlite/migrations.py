@@ -11,6 +11,7 @@ from importlib.resources import files
 import apsw
 
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
+from byheart.storage.sqlite.change_mark import Change
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.repairs import rebuild_words
@@ -38,18 +39,25 @@ def known_migrations() -> tuple[tuple[int, str], ...]:
 
 
 def migrate(database: Database) -> int:
-    """Migrate the store to this version's schema, refuse writes to a newer one, give its number."""
-    database.schema_version = _bring_up(database)
+    """Migrate the store to this version's schema, refuse writes to a newer one, give its number.
+
+    Compare the store with its change mark as well.
+    """
+    # Read the mark before opening the store, so that the store can only be newer.
+    known = database.change_mark.read()
+    database.schema_version = _bring_up(database, known)
     return database.schema_version
 
 
-def _bring_up(database: Database) -> int:
+def _bring_up(database: Database, known: Change | None) -> int:
     migrations = known_migrations()
     latest = migrations[-1][0]
     with database.reading() as connection:
         current = _version(connection)
         _refuse_foreign(connection, database, current, latest)
         has_log = connection.execute("PRAGMA journal_mode").get == "wal"
+        if current == latest:
+            database.change_mark.check(connection, known)
     if database.writable and not has_log:
         _use_write_ahead_log(database)
     if current == latest:
@@ -72,6 +80,8 @@ def _bring_up(database: Database) -> int:
         # Derived data is rebuilt last, because today's code expects today's schema.
         if 0 < current < _EMOJI_APART and connection.get(_HAS_EMOJI):
             rebuild_words(connection)
+    with database.reading() as connection:
+        database.change_mark.check(connection, known)
     return latest
 
 
