@@ -1,4 +1,4 @@
-"""Writing: everything that belongs to a memory goes in, and out, in one transaction."""
+"""Write memories with everything that belongs to them, and remove them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,6 @@ from byheart.storage.sql.changes import record_switch as record_switch
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
-
-_SAME_TEXT = """
-    WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
-        AND forgotten_at IS NULL AND replaced_at IS NULL AND role IS NULL AND client_id IS NULL"""
-# Hidden or expired, what a caller names is still the same.
-_SAME_CLIENT_ID = """
-    WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
 
 
 def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
