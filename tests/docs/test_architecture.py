@@ -20,7 +20,7 @@ def find_missing(text: str) -> list[str]:
     """List the paths in a text that are neither below the root nor below `src/byheart`.
 
     A file name without a folder may also be a neighbour of a path that is named earlier on its
-    line: "`search/evidence.py`, `fusion.py`".
+    line: "`search/evidence_fusion.py`, `rank_fusion.py`".
     """
     missing: list[str] = []
     for line in _FENCE.sub("", text).splitlines():
@@ -58,9 +58,9 @@ def test_every_folder_in_the_map_of_the_architecture_exists() -> None:
 
 def test_a_path_that_does_not_exist_is_found() -> None:
     text = (
-        "`search/evidence.py`, `fusion.py`; `storage/sqlite/`, `nowhere/ranking.py`\n"
-        "`fusion.py` is not at the top; `mem_1@2`, `GET /health`, `store.save` are no paths\n"
+        "`search/evidence_fusion.py`, `rank_fusion.py`; `storage/sqlite/`, `nowhere/ranking.py`\n"
+        "`rank_fusion.py` is not at the top; `mem_1@2`, `GET /health`, `store.save` are no paths\n"
         "```\n`drawn/only.py`\n```\n"
         "| docs/quality.md, docs/missing.md |\n"
     )
-    assert find_missing(text) == ["nowhere/ranking.py", "fusion.py", "docs/missing.md"]
+    assert find_missing(text) == ["nowhere/ranking.py", "rank_fusion.py", "docs/missing.md"]

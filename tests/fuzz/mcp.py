@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from byheart.interfaces.mcp.tools import TOOLS, load_definitions
+from byheart.interfaces.mcp.tool_texts import TOOLS, load_definitions
 from tests.fuzz.report import Report
 from tests.fuzz.served import fill
 from tests.fuzz.values import hostile_value, valid_values

@@ -13,7 +13,7 @@ import pytest
 
 from byheart.errors import ByheartError
 from byheart.interfaces.mcp import calling, prompts, resources
-from byheart.interfaces.mcp.tools import TOOLS, load_definitions
+from byheart.interfaces.mcp.tool_texts import TOOLS, load_definitions
 from byheart.interfaces.operations import Grant
 from byheart.interfaces.rest.routes import ROUTES
 from byheart.settings import load_settings

@@ -137,7 +137,7 @@ def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
 # of other nouns, which hold only some of the fields.
 _MAY_LIST = {
     *("model/fields.py", "transfer/vault.py"),
-    *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tools.py"),
+    *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tool_texts.py"),
     *("transfer/foreign/mem0.py", "workspace/indexing.py"),
 }
 _MOST_NAMED = 5

@@ -17,8 +17,8 @@ import numpy as np
 from byheart.contracts import Candidates, Index, Question, Vectors
 from byheart.language.raw_query import RawQuery, parse_raw_query
 from byheart.language.terms import is_one_word, query_terms
-from byheart.search.evidence import VECTOR_WEIGHT, rank_by_evidence, weigh_words
-from byheart.search.fusion import KEYWORDS, RRF_K, VECTOR, Fused, Mask, fuse, keep_order
+from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
+from byheart.search.rank_fusion import KEYWORDS, RRF_K, VECTOR, Fused, Mask, fuse, keep_order
 from byheart.search.request import SearchRequest
 
 FIRST_TIER = 300

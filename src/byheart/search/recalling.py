@@ -25,7 +25,7 @@ from byheart.model import (
 )
 from byheart.search.budget import Budget
 from byheart.search.contradictions import contradiction
-from byheart.search.fusion import Fused
+from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.verdict import judge

@@ -24,7 +24,7 @@ from byheart.model import (
     section_of,
 )
 from byheart.search.contradictions import contradiction
-from byheart.search.fusion import Fused
+from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
 from byheart.search.snippets import make_snippet

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from byheart.contracts import MOST_TERMS, Candidates
 from byheart.language.rarity import rarity
 from byheart.model import Judgement, Verdict, VerdictExplanation
-from byheart.search.fusion import Fused
+from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import Ranking
 
 # Averages over ten data sets: out of a thousand questions with an answer, 8 are below NONE_BELOW by

@@ -13,7 +13,7 @@ from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.errors import NotFound
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.calling import Answer, call_tool
-from byheart.interfaces.mcp.tools import BY_NAME
+from byheart.interfaces.mcp.tool_texts import BY_NAME
 from byheart.interfaces.operations import Grant
 from byheart.store import MemoryStore
 

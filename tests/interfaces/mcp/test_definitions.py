@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.interfaces.mcp.definitions import make_definitions
 from byheart.interfaces.mcp.reference import tools_json
-from byheart.interfaces.mcp.tools import INSTRUCTIONS, TOOLS, load_definitions
+from byheart.interfaces.mcp.tool_texts import INSTRUCTIONS, TOOLS, load_definitions
 from byheart.interfaces.operations import OPERATIONS
 from byheart.model.compat_names import COMPAT_NAMES
 from byheart.model.fields import FILTERS

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from byheart.errors import ByheartError
+from byheart.interfaces.mcp.answer_text import write_text
 from byheart.interfaces.mcp.calling import call_tool
-from byheart.interfaces.mcp.text import write_text
-from byheart.interfaces.mcp.tools import TOOLS, ToolText, load_definitions
+from byheart.interfaces.mcp.tool_texts import TOOLS, ToolText, load_definitions
 from byheart.interfaces.operations import Grant
 from byheart.store import MemoryStore
 from tests.fuzz.values import Schema, valid_values

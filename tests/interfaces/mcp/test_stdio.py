@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 from mcp_types import PaginatedRequestParams
 
-from byheart.interfaces.mcp.tools import TOOLS
+from byheart.interfaces.mcp.tool_texts import TOOLS
 from tests.interfaces.mcp.conftest import COMMAND, Connect, RawServer, environment
 
 StartRaw = Callable[..., RawServer]

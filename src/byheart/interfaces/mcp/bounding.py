@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from byheart.embedding import EstimatedTokens
-from byheart.interfaces.mcp.tools import ToolText
+from byheart.interfaces.mcp.tool_texts import ToolText
 
 Wire = dict[str, Any]
 

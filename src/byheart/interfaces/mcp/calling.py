@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from byheart.errors import InvalidInput
+from byheart.interfaces.mcp.answer_text import write_text
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.hints import spell_tool
 from byheart.interfaces.mcp.reading_arguments import read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
-from byheart.interfaces.mcp.text import write_text
-from byheart.interfaces.mcp.tools import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
+from byheart.interfaces.mcp.tool_texts import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.model import usual_origin
 from byheart.model.checks import check_int, check_names

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from byheart.interfaces.mcp.tools import NULL_MEANS_CLEAR, TOOLS, ToolText
+from byheart.interfaces.mcp.tool_texts import NULL_MEANS_CLEAR, TOOLS, ToolText
 from byheart.interfaces.operations import OPERATIONS, Parameter
 from byheart.interfaces.operations.schemas import describe
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from byheart.errors import Option, Step
-from byheart.interfaces.mcp.tools import TOOLS
+from byheart.interfaces.mcp.tool_texts import TOOLS
 from byheart.interfaces.operations.hints import (
     describe_step,
     find_operation,

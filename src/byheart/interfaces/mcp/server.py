@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from byheart.errors import ByheartError, spell_hint
 from byheart.interfaces.mcp import prompts
 from byheart.interfaces.mcp.lazy_store import LazyStore
-from byheart.interfaces.mcp.tools import BY_NAME, INSTRUCTIONS, load_definitions
+from byheart.interfaces.mcp.tool_texts import BY_NAME, INSTRUCTIONS, load_definitions
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from byheart.contracts import Background
 from byheart.model import ChunkHit
-from byheart.search.evidence import (
+from byheart.search.evidence_fusion import (
     MOST_DEVIATIONS,
     MOST_WORDS,
     VECTOR_WEIGHT,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from byheart.conversation.prompt import break_marks
-from byheart.interfaces.mcp.tools import ToolText
+from byheart.interfaces.mcp.tool_texts import ToolText
 
 Wire = dict[str, Any]
 # How many of the ids that a filter found are named in a text.

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from byheart.contracts import Background, Candidates, Figures
-from byheart.search.fusion import Fused, Mask, Shares, describe
+from byheart.search.rank_fusion import Fused, Mask, Shares, describe
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
