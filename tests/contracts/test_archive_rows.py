@@ -1,40 +1,41 @@
 """What the rows of imports, dumps and tombstones promise, run on each implementation."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from byheart.contracts import (
+    ArchiveRows,
+    Dump,
     EntityRecord,
+    EntityRows,
     KnownModel,
     LostLink,
     MemoryRecord,
+    MemoryRows,
     Model,
+    ModelReader,
+    ModelRows,
     Models,
+    Reader,
     Storage,
     StoredText,
     TextKey,
     TombstoneRecord,
+    TombstoneRows,
     Window,
+    Writer,
 )
 from byheart.memory import erasing, transactions
 from byheart.model import HistoryEntry
-from tests.contracts.test_storage import EAST, IMPLEMENTATIONS, MODEL, NORTH, draft, near
+from tests.contracts.covering import covers
+from tests.contracts.drafts import EAST, MODEL, NORTH, draft, near
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 ONE, OTHER = TextKey("space", "aa" * 32), TextKey("other", "aa" * 32)
 VECTOR = Window(b"1" * 16, np.array(EAST, np.float32))
-
-
-@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
-    opened: Storage = request.param(tmp_path)
-    yield opened
-    opened.close()
 
 
 def stored(content: str, turn_no: int | None = None, **fields: object) -> StoredText:
@@ -49,6 +50,13 @@ def records(storage: Storage, space: str | None = "space") -> list[object]:
         return list(reader.dump(space, vectors=True).records())
 
 
+@covers(
+    Reader.tombstoned,
+    TombstoneRows.add,
+    TombstoneRows.find,
+    TombstoneRows.remove,
+    Writer.tombstones,
+)
 def test_tombstones_are_found_counted_once_and_removed_in_their_space(storage: Storage) -> None:
     first = TombstoneRecord(*ONE, at=AT)
     with storage.writing() as writer:
@@ -66,6 +74,20 @@ def test_tombstones_are_found_counted_once_and_removed_in_their_space(storage: S
         assert writer.tombstones.find([ONE]) == set()
 
 
+@covers(
+    ArchiveRows.space_of,
+    ArchiveRows.insert,
+    ArchiveRows.add_history,
+    ArchiveRows.has_place,
+    MemoryRows.texts,
+    Dump.records,
+    Dump.memory_count,
+    Dump.model,
+    Dump.models,
+    Reader.dump,
+    Reader.taken,
+    Writer.archive,
+)
 def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
     ended = {"memory_id": "mem_1", "replaced_at": AT, "session_id": "s"}
     earlier = stored("before", 7, version=1, **ended)
@@ -104,6 +126,7 @@ def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
     assert all(finding.ok for finding in storage.examine())
 
 
+@covers(ModelRows.write, ModelReader.lacking, Writer.models, Reader.models)
 def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) -> None:
     wrong = Window(b"2" * 16, np.array((1.0, 0.0), np.float32))
     fits, misfits, unknown = stored("fits"), stored("misfits"), stored("unknown")
@@ -120,6 +143,7 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
     assert [finding for finding in storage.examine() if not finding.ok] == []
 
 
+@covers(EntityRows.add, EntityRows.put, EntityRows.find, EntityRows.remove_unnamed, Writer.entities)
 def test_entities_come_with_aliases_and_go_if_no_memory_names_them(storage: Storage) -> None:
     transactions.write(storage, [draft("text", entities=("Bee",))], None)
     with storage.writing() as writer:
@@ -140,6 +164,7 @@ def test_entities_come_with_aliases_and_go_if_no_memory_names_them(storage: Stor
         assert writer.entities.find("Ant", "other") is not None
 
 
+@covers(ArchiveRows.lost_links)
 def test_a_link_is_lost_if_its_space_has_no_memory_of_that_id(storage: Storage) -> None:
     here, far = draft("here"), draft("far", space="other")
     transactions.write(storage, [here, far], None)

@@ -1,28 +1,36 @@
 """What the rows of workspaces and files promise, run on each implementation."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
-import pytest
-
-from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile, Storage
+from byheart.contracts import (
+    AlikeFile,
+    FileStamp,
+    FoundWorkspace,
+    KnownFile,
+    MemoryRows,
+    Reader,
+    Storage,
+    WorkspaceReader,
+    WorkspaceRows,
+    Writer,
+)
 from byheart.memory import transactions
 from byheart.workspace import transactions as workspace_transactions
-from tests.contracts.test_storage import IMPLEMENTATIONS, draft
+from tests.contracts.covering import covers
+from tests.contracts.drafts import draft
 
 AT = datetime(2026, 5, 1, 12, 0, 0, 5, tzinfo=UTC)
 FILE = KnownFile("mem_1", FileStamp(5, -1, 9), b"bytes", AT)
 BROKEN = KnownFile(None, FileStamp(0, 1, 2), b"", AT, "damaged", may_pass=True)
 
 
-@pytest.fixture(params=IMPLEMENTATIONS, ids=lambda implementation: implementation.__name__)
-def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
-    opened: Storage = request.param(tmp_path)
-    yield opened
-    opened.close()
-
-
+@covers(
+    WorkspaceRows.add,
+    WorkspaceReader.roots,
+    WorkspaceReader.find,
+    Reader.workspaces,
+    Writer.workspaces,
+)
 def test_a_folder_is_added_once_in_each_space(storage: Storage) -> None:
     with storage.writing() as writer:
         first = writer.workspaces.add("space", "/project")
@@ -49,6 +57,7 @@ def test_a_workspace_counts_its_files_that_are_there_and_those_that_failed(
     assert (workspace.files, workspace.failed) == (1, 1)
 
 
+@covers(WorkspaceRows.put_file, WorkspaceReader.files)
 def test_a_file_is_read_as_it_was_put_alone_or_with_its_folder(storage: Storage) -> None:
     with storage.writing() as writer:
         rows = writer.workspaces
@@ -74,6 +83,7 @@ def test_a_file_is_put_anew_and_removed(storage: Storage) -> None:
         assert rows.files(number, "") == {}
 
 
+@covers(WorkspaceReader.alike)
 def test_files_with_the_same_bytes_are_found_within_a_space(storage: Storage) -> None:
     with storage.writing() as writer:
         rows = writer.workspaces
@@ -87,6 +97,7 @@ def test_files_with_the_same_bytes_are_found_within_a_space(storage: Storage) ->
         assert rows.alike("s", b"bytes") == alike
 
 
+@covers(WorkspaceRows.change)
 def test_a_workspace_changes_only_from_the_expected_state(storage: Storage) -> None:
     with storage.writing() as writer:
         rows = writer.workspaces
@@ -105,6 +116,7 @@ def test_a_workspace_changes_only_from_the_expected_state(storage: Storage) -> N
     assert untouched == FoundWorkspace("space", "/other", None, None)
 
 
+@covers(WorkspaceRows.remove)
 def test_a_removed_workspace_takes_the_states_of_its_files_along(storage: Storage) -> None:
     with storage.writing() as writer:
         rows = writer.workspaces
@@ -117,6 +129,7 @@ def test_a_removed_workspace_takes_the_states_of_its_files_along(storage: Storag
         assert rows.files(other, "") == {"a.md": FILE}
 
 
+@covers(WorkspaceRows.remove_files)
 def test_the_states_of_files_are_removed_by_their_memories(storage: Storage) -> None:
     with storage.writing() as writer:
         rows = writer.workspaces
@@ -128,6 +141,7 @@ def test_the_states_of_files_are_removed_by_their_memories(storage: Storage) -> 
         assert [*rows.files(number, ""), *rows.files(other, "")] == ["b.md", "b.md"]
 
 
+@covers(MemoryRows.named)
 def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage) -> None:
     first, second = (draft(text, client_id="file") for text in ("one", "two"))
     transactions.write(storage, [first], None)
@@ -144,6 +158,7 @@ def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage)
         assert writer.memories.named("space", "session", "file") == []
 
 
+@covers(MemoryRows.held)
 def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
     storage: Storage,
 ) -> None:

@@ -127,10 +127,6 @@ class Index(Protocol):
         """Count the memories and chunks of a space, or of the part that a session may see."""
         ...
 
-    def inventory(self, space: str) -> tuple[dict[str, int], int]:
-        """Count the memories of a space by kind, and its vectors."""
-        ...
-
 
 class IndexLookup(Protocol):
     """Answer the queries of an array index to its database, in the snapshot of the search."""
