@@ -166,7 +166,7 @@ def parse(words: list[str]) -> bool:
             'store.list(kind="file")',
             "byheart list --kind file",
             "GET /memories?kind=file",
-            "memory_search",
+            'memory_search with {"granularity": "coarse"}',
         ),
         (
             Do("search", Placeholder("QUERY")),

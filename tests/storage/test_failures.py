@@ -468,3 +468,7 @@ def test_a_reader_without_write_access_finds_what_others_save_meanwhile(
     writer.close()
     assert asked() == ["62", "read-only"]
     reader.communicate()
+
+
+def test_the_root_of_the_file_system_is_no_store() -> None:
+    assert "/ is a folder, not a store" in refuses_with(StoreUnreachable, Path("/")).message

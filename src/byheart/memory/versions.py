@@ -164,9 +164,11 @@ def supersede(
 
 def refuse_circle(old: str, new: str, successors: Iterable[str]) -> None:
     """Refuse that a memory is superseded by itself, or by a memory that it supersedes."""
-    if old in (new, *successors):
+    if old == new:
+        raise Conflict(f"{old} cannot be superseded by itself", "name another memory")
+    if old in successors:
         raise Conflict(
-            f"{old} cannot be superseded by {new}: that is itself, or superseded by it",
+            f"{old} cannot be superseded by {new}, which it supersedes itself",
             Hint("make it valid again first: ", Do("supersede", new)),
         )
 

@@ -13,7 +13,7 @@ from byheart.interfaces.operations.hints import (
 )
 
 # The tool that serves the same purpose as a verb without a tool.
-_INSTEAD = {"list": "memory_search"}
+_INSTEAD = {"list": 'memory_search with {"granularity": "coarse"}'}
 
 
 def spell_tool(step: Step) -> str:

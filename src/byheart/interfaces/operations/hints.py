@@ -44,6 +44,7 @@ def write_option(option: Option) -> str:
 def describe_step(step: Do) -> str:
     """Describe an operation in words, for a caller who cannot do it."""
     options = [name if value is True else f"{name} {value}" for name, value in step.options.items()]
-    verb = (find_operation(step) or step.verb.rpartition(".")[2]).strip("_").replace("_", " ")
+    verb = (find_operation(step) or step.verb.removeprefix("admin.")).strip("_")
+    verb = verb.replace("_", " ").replace(".", ": ")
     said = " ".join((verb, *map(str, step.values), *(("with", *options) if options else ())))
     return f"the operation {said}"

@@ -40,6 +40,8 @@ class SqliteBackend:
             path = path.resolve()
         except (OSError, RuntimeError) as error:  # circular links
             raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
+        if not path.name:
+            raise StoreUnreachable(f"{path} is a folder, not a store", "name a file in it")
         self.database = Database(path, busy_timeout_seconds)
         try:
             self.schema_version = migrate(self.database)
