@@ -62,8 +62,8 @@ def explain_refusal(while_: str) -> StoreUnreachable:
     """Make the error for a store that cannot be used in this child."""
     return StoreUnreachable(
         f"this process was forked while {while_} in its parent, and cannot use the store",
-        "close the store before forking and open it in each process, or start workers by the method "
-        '"spawn" or "forkserver"',
+        "close the store before forking and open it in each process, or start workers by the "
+        'method "spawn" or "forkserver"',
     )
 
 
