@@ -24,8 +24,9 @@ _LIST = """
 _FILES = """
     SELECT path, memory_id, size, mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at
     FROM workspace_files WHERE workspace_no = ?1"""
-# All files in a folder: "0" is the character after "/".
-_UNDER = " AND (path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
+# The file of this path, and all files in the folder of this path: "0" is the character after "/".
+# With `OR` in place of the union, SQLite would read every file of the workspace.
+_UNDER = f"{_FILES} AND path = ?2 UNION ALL {_FILES} AND path >= ?2 || '/' AND path < ?2 || '0'"
 
 
 class SqlWorkspaceRows:
@@ -52,7 +53,7 @@ class SqlWorkspaceRows:
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
         """Give the known state of a file, or of all files in a folder; `""` means the root."""
         if under:
-            rows = self._connection.each(_FILES + _UNDER, (workspace_no, under))
+            rows = self._connection.each(_UNDER, (workspace_no, under))
         else:
             rows = self._connection.each(_FILES, (workspace_no,))
         return {row[0]: _to_known(row[1:]) for row in rows}
