@@ -22,11 +22,6 @@ from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
 def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
     """Write a text with its chunks, keywords, labels, and the vectors of the model in use."""
     memory = text.memory
-    # A text that is saved again is wanted, even if it was once forgotten for good.
-    connection.run(
-        "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
-        (memory.space, bytes.fromhex(memory.content_hash)),
-    )
     row = {
         **columns_of(memory, text.derived),
         "turn_no": text.turn_no,
