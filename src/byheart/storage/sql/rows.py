@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, StoredText
-from byheart.model import Chunk, Heading, Memory, MemoryFields
+from byheart.model import UNEMBEDDED, Chunk, Heading, Memory, MemoryFields
 from byheart.model.damage import DamagedRow
 from byheart.model.field_types import Codec
 from byheart.model.fields import BY_NAME, FIELDS
@@ -28,6 +28,9 @@ CONTENT = """ifnull((SELECT group_concat(content, '') FROM
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
+
+# The types of chunks that need no vectors, as a list for `IN`.
+UNEMBEDDED_TYPES = "(" + ", ".join(f"'{each}'" for each in UNEMBEDDED) + ")"
 
 
 # --- What a memory's fields are in SQL ------------------------------------------------------------
