@@ -12,8 +12,7 @@ from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
 from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
-from byheart.storage.sql.changes import record_change as record_change
-from byheart.storage.sql.changes import record_switch as record_switch
+from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
