@@ -7,27 +7,21 @@ All rows are read and written by the statements of this folder.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
 from byheart.contracts import IndexLookup, Ledger, Remove
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
-from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.connection import Connection, Database
 
 
-class Backend(Protocol):
+class Backend(Database, Protocol):
     """Open transactions on one database, and look after it."""
 
     @property
     def location(self) -> str:
         """Name the path or address, without secrets."""
-        ...
-
-    @property
-    def writable(self) -> bool:
-        """Say whether the database takes writes."""
         ...
 
     @property
@@ -47,18 +41,6 @@ class Backend(Protocol):
 
     def trouble(self) -> str | None:
         """Report that committed changes are missing from the database, if they are."""
-        ...
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Hold one snapshot of everything committed before; later writes do not change it."""
-        ...
-
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Hold the write lock for one transaction: commit all of it, or nothing."""
-        ...
-
-    def noting(self, wait_ms: int) -> AbstractContextManager[Connection]:
-        """Hold the write lock for a minor write that does not wait for the disk."""
         ...
 
     def lookup(self, connection: Connection) -> IndexLookup:
