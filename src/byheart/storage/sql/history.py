@@ -6,6 +6,7 @@ import json
 
 from byheart.model import HistoryEntry, text_id
 from byheart.model.times import from_micros
+from byheart.model.workspaces import FILE_KIND
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import CONTENT
 
@@ -39,7 +40,7 @@ def row_of(connection: Connection, memory_id: str, space: str, version: int) -> 
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
         # Earlier texts of files are not kept: a later text must not be returned instead.
-        "AND (version = ?3 OR kind != 'file' OR role IS NOT NULL OR client_id IS NULL) "
+        f"AND (version = ?3 OR kind != '{FILE_KIND}' OR role IS NOT NULL OR client_id IS NULL) "
         "ORDER BY version LIMIT 1",
         (space, memory_id, version),
     )
