@@ -20,6 +20,7 @@ from byheart.contracts import (
     EmbedderSpec,
     KeyUse,
     Listing,
+    MemoryChange,
     Model,
     Question,
     Section,
@@ -745,3 +746,14 @@ def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:
         assert len(found.chunk_nos) == 2
         [vectors] = reader.index.vectors(found.chunk_nos.tolist()).values()
     assert vectors.tolist() == [list(EAST)]
+
+
+@pytest.mark.parametrize("name", ["title = ?, kind", "content", "no_such_column"])
+def test_a_change_of_an_unknown_field_is_refused(storage: Storage, name: str) -> None:
+    made = draft("a text")
+    transactions.write(storage, [made], None)
+    with storage.writing() as writer:
+        (held,) = writer.memories.held([made.memory.memory_id], "space")
+        with pytest.raises(ValueError, match="no column"):
+            writer.memories.change([MemoryChange(held.memory_no, {name: "x"})])
+        assert writer.memories.memory(held.memory_no).content == "a text"

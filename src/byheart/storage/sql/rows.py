@@ -133,6 +133,12 @@ def _stored(*, written: bool, owner: str) -> tuple[tuple[str, Callable[[Any], An
     )
 
 
+_COLUMN_ENCODERS: Mapping[str, Callable[[Any], Any]] = {
+    **{field.name: _ENCODERS.get(field.codec, _as_it_is) for field in FIELDS if field.column},
+    # Columns that are no field: users do not see them.
+    "version_of": _as_it_is,
+    "lapsed_at": _as_it_is,
+}
 _WRITTEN = _stored(written=True, owner="memory")
 _OF_LIFE, _OF_TEXT = _stored(written=False, owner="memory"), _stored(written=False, owner="text")
 
@@ -145,13 +151,14 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
 
 
 def encode_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the columns of some fields, as the database stores them."""
+    """Give the columns of some fields of a memory, as the database stores them.
+
+    Names become part of a statement: raise `ValueError` for a name that is no column.
+    """
+    if unknown := values.keys() - _COLUMN_ENCODERS.keys():
+        raise ValueError(f"memories have no column {', '.join(sorted(unknown))}")
     return {
-        name: to_micros(value)
-        if isinstance(value, datetime)
-        else _ENCODERS.get(BY_NAME[name].codec, _as_it_is)(value)
-        if name in BY_NAME
-        else value
+        name: to_micros(value) if isinstance(value, datetime) else _COLUMN_ENCODERS[name](value)
         for name, value in values.items()
     }
 
