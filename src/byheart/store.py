@@ -47,7 +47,6 @@ from byheart.verbs.sessions import SessionVerbs
 from byheart.verbs.workspaces import WorkspaceVerbs
 
 Text = str | None
-Moment = datetime | str | None
 
 
 class MemoryStore(RefusedInChild):

@@ -20,6 +20,7 @@ from byheart.contracts import (
     ModelRows,
     Models,
     Reader,
+    Revision,
     Storage,
     StoredText,
     TextKey,
@@ -27,6 +28,7 @@ from byheart.contracts import (
     TombstoneRows,
     Window,
     Writer,
+    key_of,
 )
 from byheart.memory import erasing, transactions
 from byheart.model import HistoryEntry
@@ -72,6 +74,23 @@ def test_tombstones_are_found_counted_once_and_removed_in_their_space(storage: S
         assert writer.tombstones.find([ONE]) == {ONE}
         writer.tombstones.remove([ONE])
         assert writer.tombstones.find([ONE]) == set()
+
+
+def test_a_text_that_is_saved_or_becomes_the_text_of_an_update_loses_its_tombstone(
+    storage: Storage,
+) -> None:
+    first, second = draft("first text"), draft("second text")
+    keys = [key_of(each.memory).text for each in (first, second)]
+    with storage.writing() as writer:
+        writer.tombstones.add([TombstoneRecord(*key, at=AT) for key in (*keys, OTHER)])
+    transactions.write(storage, [first], None)
+    with storage.reading() as reader:
+        assert reader.tombstoned([*keys, OTHER]) == {keys[1], OTHER}
+    memory = replace(second.memory, memory_id=first.memory.memory_id)
+    text = (second.chunks, second.windows)
+    transactions.revise(storage, Revision(memory, 1, (), "me", {}, text), None)
+    with storage.reading() as reader:
+        assert reader.tombstoned([*keys, OTHER]) == {OTHER}
 
 
 @covers(

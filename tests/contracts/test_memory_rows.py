@@ -237,3 +237,14 @@ def test_history_moves_and_rows_go_alone_or_with_earlier_texts(storage: Storage)
     assert found(storage, "plum") == ["plum kept"]
     assert near(storage, EAST) == [("plum kept", 0.0)]
     assert all(finding.ok for finding in storage.examine())
+
+
+@pytest.mark.parametrize("name", ["title = ?, kind", "content", "no_such_column"])
+def test_a_change_of_an_unknown_field_is_refused(storage: Storage, name: str) -> None:
+    made = draft("a text")
+    transactions.write(storage, [made], None)
+    with storage.writing() as writer:
+        (held,) = writer.memories.held([made.memory.memory_id], "space")
+        with pytest.raises(ValueError, match="no column"):
+            writer.memories.change([MemoryChange(held.memory_no, {name: "x"})])
+        assert writer.memories.memory(held.memory_no).content == "a text"

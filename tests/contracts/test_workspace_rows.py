@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from byheart.contracts import (
     AlikeFile,
     FileStamp,
@@ -178,3 +180,15 @@ def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
         left = [each.memory_id for each in writer.memories.held(ids.values(), "space")]
         assert left == [ids["forgotten"], ids["present"]]
         assert set(writer.workspaces.files(number, "")) == {"forgotten", "present"}
+
+
+@pytest.mark.parametrize("name", ["root = ?, behind", "no_such_column"])
+def test_a_change_of_an_unknown_field_is_refused(storage: Storage, name: str) -> None:
+    with storage.writing() as writer:
+        number = writer.workspaces.add("space", "/project")
+        with pytest.raises(ValueError, match="no field"):
+            writer.workspaces.change(number, {name: 1}, {})
+        with pytest.raises(ValueError, match="no field"):
+            writer.workspaces.change(number, {"behind": 1}, {name: 1})
+        [workspace] = writer.workspaces.roots("space")
+    assert (workspace.root, workspace.behind) == ("/project", 0)

@@ -148,6 +148,18 @@ def test_an_erased_earlier_text_stays_out_and_the_current_one_comes(
     assert "secret" not in json.dumps(dumped(other))
 
 
+def test_a_refused_record_leaves_the_expired_memory_with_its_text_visible(
+    store: MemoryStore, other: MemoryStore
+) -> None:
+    fresh = store.save("offer of the day").memory_id
+    lines = dumped(store)
+    store.forget(fresh, hard=True)
+    stale = other.save("offer of the day", expires_at="2020-01-01").memory_id
+    other.import_(joined(dumped(store)))  # brings the tombstone of the text
+    assert other.import_(joined(lines)).refused == 1
+    assert [each.memory_id for each in other.list(include_expired=True).memories] == [stale]
+
+
 def test_tombstones_come_along(store: MemoryStore, other: MemoryStore) -> None:
     lines = [{"content": "the secret text"}]
     store.forget(store.save("the secret text").memory_id, hard=True)

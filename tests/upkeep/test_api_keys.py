@@ -168,6 +168,11 @@ def test_a_wrong_secret_is_not_repeated(store: MemoryStore) -> None:
         store.api_keys.revoke("nobody")
 
 
+def test_a_blank_key_is_refused_by_the_name_of_its_parameter(store: MemoryStore) -> None:
+    with pytest.raises(InvalidInput, match="key is blank"):
+        store.api_keys.revoke("")
+
+
 def test_revoked_in_one_process_is_refused_in_another(store: MemoryStore, path: Path) -> None:
     secret = store.api_keys.create("laptop").secret
     pipe = subprocess.PIPE

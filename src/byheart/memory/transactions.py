@@ -49,6 +49,8 @@ def write(storage: Storage, drafts: Sequence[Draft], model: Model | None) -> lis
             else:
                 if same is not None:
                     _apply(rows, versions.set_aside(same, now, draft.who))
+                # A text that is saved again is wanted, even if it was once forgotten for good.
+                writer.tombstones.remove([key_of(draft.memory).text])
                 results.append(insert(rows, draft, model))
         return results
 
@@ -83,6 +85,7 @@ def revise(storage: Storage, revision: Revision, model: Model | None) -> SaveRes
             _apply(rows, versions.set_aside(same, now, revision.who))
         model = stored_vectors.adopt(writer.models, model)
         if revision.text is not None:
+            writer.tombstones.remove([key_of(memory).text])
             replace_text(rows, held, revision, model)
         else:
             amend(rows, held, revision, model)

@@ -27,6 +27,7 @@ from byheart.memory.saving import (
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.model import checks as check
 from byheart.model.fields import NOTICED, UPDATE_FIELDS
+from byheart.model.spellings import spelling_key
 from byheart.settings import Settings
 
 # A time to live is compared as the moment that it leads to.
@@ -250,6 +251,6 @@ def _comparable(name: str, memory: Memory) -> Any:
     if name == "metadata":
         return json.dumps(value, sort_keys=True)  # to Python, true is 1
     if name == "entities":
-        return {each.casefold() for each in value}  # one entity, however it is spelled
+        return {spelling_key(each) for each in value}  # one entity, however it is spelled
     # Tags are a set: the order they are given in says nothing.
     return frozenset(value) if name == "tags" else value

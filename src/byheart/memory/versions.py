@@ -38,12 +38,12 @@ def result_of(held: Held) -> SaveResult:
     )
 
 
-def is_same(held: Held | None, now: datetime) -> bool:
+def is_same(held: Held, now: datetime) -> bool:
     """Say whether a memory counts as the one that is saved again.
 
     A client id names the same memory even if that memory is hidden or has expired.
     """
-    return held is not None and (held.key.client_id is not None or held.is_valid(now))
+    return held.key.client_id is not None or held.is_valid(now)
 
 
 def refuse_other_text(memory: Memory, same: Held) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+# The kind of the memories of files, and the author of the changes that a workspace makes.
+FILE_KIND, WORKSPACE_AUTHOR = "file", "workspace"
 # A watcher without a heartbeat for this long is considered dead.
 STALE_SECONDS = 20.0
 

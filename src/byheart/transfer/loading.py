@@ -79,9 +79,6 @@ class Loader:
         relation = rules.relation_to(memory, same, now)
         if same is not None and relation == "known":
             return Loaded("unchanged", same.memory_id)
-        if same is not None and relation == "renews":
-            aside = versions.set_aside(same, now, memory.source)
-            writer.memories.change([] if aside is None else [aside])
         texts = rules.texts_of(record)
         if self._force:
             writer.tombstones.remove(texts)
@@ -89,6 +86,9 @@ class Loader:
         admitted = rules.admit(record, erased, None if space is None else new_memory_id())
         if admitted is None:
             return Loaded("refused", memory.memory_id, 1)
+        if same is not None and relation == "renews":
+            aside = versions.set_aside(same, now, memory.source)
+            writer.memories.change([] if aside is None else [aside])
         self._insert(writer, admitted.record)
         return Loaded("imported", admitted.record.text.memory.memory_id, admitted.refused_texts)
 

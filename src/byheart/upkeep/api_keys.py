@@ -56,7 +56,7 @@ class ApiKeyManager:
 
     def revoke(self, named: object) -> ApiKey:
         """Revoke an API key by its id, its name, or its secret."""
-        text = check.check_label("token", named)
+        text = check.check_label("key", named)
         key = self._find(text)
         if key is None or not self._remove(key):
             # A mistyped secret is nearly a real one: it does not belong on a screen or in a log.

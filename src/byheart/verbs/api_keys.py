@@ -16,7 +16,7 @@ class ApiKeyVerbs(RefusedInChild):
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._doorkeeper = ApiKeyManager(engine.storage)
+        self._manager = ApiKeyManager(engine.storage)
 
     def create(
         self,
@@ -28,17 +28,17 @@ class ApiKeyVerbs(RefusedInChild):
     ) -> CreatedApiKey:
         """Create an API key for network access to one space; its secret is shown only this once."""
         where = self._engine.space(space)
-        return self._doorkeeper.create(name, access, where, session_id, ttl_days)
+        return self._manager.create(name, access, where, session_id, ttl_days)
 
     def list(self, space: Text = None) -> tuple[ApiKey, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""
         chosen = check.check_optional_label("space", space)
-        return self._doorkeeper.list(chosen)
+        return self._manager.list(chosen)
 
     def revoke(self, key: str) -> ApiKey:
         """Revoke an API key by its id, name or secret; every process refuses it from now on."""
-        return self._doorkeeper.revoke(key)
+        return self._manager.revoke(key)
 
     def check(self, secret: str) -> ApiKey | None:
         """Find the API key of a secret; give `None` if it is unknown, revoked or expired."""
-        return self._doorkeeper.check(secret)
+        return self._manager.check(secret)

@@ -26,9 +26,10 @@ from byheart.contracts import (
     Revision,
 )
 from byheart.model import Memory, client_id_of
+from byheart.model.workspaces import WORKSPACE_AUTHOR
 
 # The author of these changes in the history, and their reasons.
-WHO = "workspace"
+WHO = WORKSPACE_AUTHOR
 GONE = "the file is gone"
 EMPTY = "the file holds no text to remember any more"
 DROPPED = "the workspace was dropped"

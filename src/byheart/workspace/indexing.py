@@ -25,6 +25,7 @@ from byheart.errors import Do, Hint, InvalidInput, NotFound, Option, TooManyChun
 from byheart.memory.redaction import take_out_secrets
 from byheart.memory.saving import Saver, SaveRequest
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
+from byheart.model.workspaces import FILE_KIND, WORKSPACE_AUTHOR
 from byheart.settings import Settings
 from byheart.system import clock
 from byheart.workspace import (
@@ -48,7 +49,6 @@ from byheart.workspace import (
     walk,
 )
 
-KIND, SOURCE = "file", "workspace"
 OnProgress = Callable[[IndexProgress], None]
 # The size of one transaction: large enough to be fast, small enough that a search in another
 # process, or a Ctrl-C, never waits long.
@@ -412,9 +412,9 @@ class _Run:
         return SaveRequest(
             content=file.text,
             content_hash=sha256(file.text.encode()).hexdigest(),
-            kind=KIND,
+            kind=FILE_KIND,
             title=file.title or path.rpartition("/")[2],
-            source=SOURCE,
+            source=WORKSPACE_AUTHOR,
             path=path,
             metadata={
                 "modified_at": modified.isoformat(timespec="seconds"),

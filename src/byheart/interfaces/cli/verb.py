@@ -9,8 +9,6 @@ from typing import Any
 import click
 
 OPTIONS, EVERYWHERE = "Options", "For every command"
-# click keeps a command's help option from its first use, so each command names both spellings.
-_HELP_NAMES = {"help_option_names": ["-h", "--help"]}
 _LONGEST_SENTENCE = 200
 
 
@@ -37,6 +35,13 @@ class _Helpful:
 
     examples: tuple[str, ...]
 
+    def get_help_option_names(
+        self,
+        ctx: click.Context,  # noqa: ARG002 - click's signature
+    ) -> list[str]:
+        """Name both spellings in every context, because click keeps the option of its first use."""
+        return ["-h", "--help"]
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, grouped by section."""
         for section, rows in option_rows(self, ctx).items():  # type: ignore[arg-type]
@@ -61,7 +66,7 @@ class Verb(_Helpful, click.Command):
     """Define a verb with examples and the options that every verb has."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **_with_help_names(settings))
+        super().__init__(*args, **settings)
         self.examples = tuple(examples)
         self.params += everywhere()
 
@@ -76,13 +81,9 @@ class VerbGroup(_Helpful, click.Group):
     command_class = Verb
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **_with_help_names(settings))
+        super().__init__(*args, **settings)
         self.examples = tuple(examples)
         self.params += everywhere()
-
-
-def _with_help_names(settings: dict[str, Any]) -> dict[str, Any]:
-    return settings | {"context_settings": _HELP_NAMES | settings.get("context_settings", {})}
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from byheart.contracts import Emission
+from byheart.model import ECHO
 from byheart.model.times import to_micros
 from byheart.storage.sql.connection import Connection
 
@@ -48,7 +49,7 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
         "CROSS JOIN memories m ON m.memory_id = value ->> 2 AND +m.space = value ->> 0 "
         "CROSS JOIN chunks c ON c.memory_no = m.memory_no AND chunk_index BETWEEN "
         f"ifnull(value ->> 3, 0) AND ifnull(value ->> 3, {_MOST_OF_ONE - 1}) "
-        "WHERE chunk_type <> 'echo' "
+        f"WHERE chunk_type <> '{ECHO}' "
         "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
         (json.dumps(dated),),
     )

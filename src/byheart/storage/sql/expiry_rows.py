@@ -8,6 +8,7 @@ from datetime import datetime
 
 from byheart.contracts import Cause, Lapsed, TimePassed
 from byheart.model.times import to_micros
+from byheart.model.workspaces import FILE_KIND, WORKSPACE_AUTHOR
 from byheart.storage.sql.connection import Connection
 
 _KEY = "time_passed"
@@ -15,10 +16,10 @@ _KEY = "time_passed"
 # hidden because of its file, not because a user forgot it.
 _CONDITIONS: dict[Cause, str] = {
     "expired": "m.expires_at <= ?1 AND m.version_of IS NULL",
-    "missing file": """m.kind = 'file' AND m.version_of IS NULL
+    "missing file": f"""m.kind = '{FILE_KIND}' AND m.version_of IS NULL
         AND m.forgotten_at IS NOT NULL AND (SELECT who FROM history h
             WHERE h.memory_no = m.memory_no AND operation = 'forget'
-            ORDER BY history_no DESC LIMIT 1) = 'workspace'""",
+            ORDER BY history_no DESC LIMIT 1) = '{WORKSPACE_AUTHOR}'""",
 }
 _LAPSED = "SELECT m.memory_no, m.memory_id FROM memories m WHERE"
 
@@ -59,7 +60,7 @@ class SqlExpiryRows:
         # The memory of a missing file may be erased before it expires.
         rows = self._connection.all(
             f"{_LAPSED} m.lapsed_at IS NOT NULL AND m.expires_at > ? "
-            "AND NOT (m.kind = 'file' AND m.forgotten_at IS NOT NULL)",
+            f"AND NOT (m.kind = '{FILE_KIND}' AND m.forgotten_at IS NOT NULL)",
             (to_micros(now),),
         )
         return [Lapsed(*row) for row in rows]

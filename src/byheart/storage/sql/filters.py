@@ -9,6 +9,7 @@ from typing import Any
 
 from byheart.model import Filter
 from byheart.model.fields import FILTERS
+from byheart.model.spellings import spelling_key
 from byheart.model.times import to_micros
 
 _Part = tuple[str, list[object]]
@@ -135,7 +136,7 @@ def _path_patterns(path: str) -> list[str]:
 
 def _about(given: Sequence[str], where: Filter) -> _Query:
     """Ask for the memories about entities, each under any of its spellings."""
-    keys = tuple(dict.fromkeys(name.casefold() for name in given))
+    keys = tuple(dict.fromkeys(spelling_key(name) for name in given))
     query = (
         "WITH named AS MATERIALIZED ("
         f"SELECT key, entity_no FROM entities WHERE space = ? AND key IN ({_marks(keys)}) UNION "

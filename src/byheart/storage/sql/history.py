@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 
 from byheart.model import HistoryEntry, text_id
 from byheart.model.times import from_micros
+from byheart.model.workspaces import FILE_KIND
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import CONTENT
 
 
 def history(connection: Connection, memory_id: str, space: str) -> list[HistoryEntry]:
     """List the events of a memory's life, oldest first; fill in the texts where they changed."""
-    rows = _texts_of(connection, memory_id, space, "1")
+    own = connection.get(
+        "SELECT memory_no FROM memories WHERE memory_id = ? AND space = ? AND version_of IS NULL",
+        (memory_id, space),
+    )
     entries = []
     for operation, at, who, version, reason, changes in connection.each(
         "SELECT operation, at, who, version, reason, changes FROM history "
         "WHERE memory_no = ? ORDER BY history_no",
-        (rows[0] if rows else None,),
+        (own,),
     ):
         loaded = json.loads(changes)
         if "content" in loaded:
@@ -37,7 +40,7 @@ def row_of(connection: Connection, memory_id: str, space: str, version: int) -> 
         "SELECT memory_id FROM memories WHERE +space = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
         # Earlier texts of files are not kept: a later text must not be returned instead.
-        "AND (version = ?3 OR kind != 'file' OR role IS NOT NULL OR client_id IS NULL) "
+        f"AND (version = ?3 OR kind != '{FILE_KIND}' OR role IS NOT NULL OR client_id IS NULL) "
         "ORDER BY version LIMIT 1",
         (space, memory_id, version),
     )
@@ -50,18 +53,3 @@ def _text_at(connection: Connection, memory_id: str, space: str, version: int) -
         (row_of(connection, memory_id, space, version),),
     )
     return text
-
-
-def _texts_of(connection: Connection, memory_id: str, space: str, condition: str) -> list[int]:
-    """List the rows of a memory, the current text first."""
-    own = connection.get(
-        f"SELECT memory_no FROM memories WHERE memory_id = ? AND space = ? "
-        f"AND version_of IS NULL AND {condition}",
-        (memory_id, space),
-    )
-    if own is None:
-        return []
-    earlier = connection.each(
-        "SELECT memory_no FROM memories WHERE version_of = ? AND space = ?", (memory_id, space)
-    )
-    return [own, *chain.from_iterable(earlier)]

@@ -8,10 +8,10 @@ from typing import Any
 
 from byheart.contracts import ActiveModel, Change, ChangedMemories, ChunkText, IndexSource
 from byheart.index.columns import MEMORY_TYPES
-from byheart.model import UNEMBEDDED
 from byheart.model.fields import FIELDS
 from byheart.storage.sql.backend import Backend
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import UNEMBEDDED_TYPES
 
 # One value for each array of the index, in the order of `index/columns.py`.
 _OWN_VALUES = {
@@ -110,7 +110,7 @@ class SqlIndexSource:
     def chunks_without_vectors(self) -> Iterable[int]:
         """Name the chunks that never get vectors."""
         rows = self._connection.each(
-            "SELECT chunk_no FROM chunks WHERE chunk_type IN (?, ?)", UNEMBEDDED
+            f"SELECT chunk_no FROM chunks WHERE chunk_type IN {UNEMBEDDED_TYPES}"
         )
         return (row[0] for row in rows)
 

@@ -27,14 +27,14 @@ from byheart.contracts import (
 from byheart.storage.sql import writing
 from byheart.storage.sql.changes import record_change, record_switch
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.rows import CHUNK, to_chunk
+from byheart.storage.sql.rows import CHUNK, UNEMBEDDED_TYPES, to_chunk
 
 _KEYS = {"active": "model", "next": "next_model", "previous": "previous_model"}
 _READ = """
     SELECT key, value, NULL, NULL, NULL FROM store
     WHERE key IN ('model', 'next_model', 'previous_model')
     UNION ALL SELECT NULL, name, dimensions, spec, model_no FROM models ORDER BY 5"""
-_LACKS = """c.chunk_type NOT IN ('aside', 'echo') AND NOT EXISTS (
+_LACKS = f"""c.chunk_type NOT IN {UNEMBEDDED_TYPES} AND NOT EXISTS (
     SELECT 1 FROM vectors v WHERE v.chunk_no = c.chunk_no AND v.model_no =
     (SELECT model_no FROM models WHERE name = ? AND dimensions = ?))"""
 _LACKING = f"SELECT c.chunk_no FROM chunks c WHERE {_LACKS}"

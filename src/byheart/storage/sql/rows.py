@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, StoredText
-from byheart.model import Chunk, Heading, Memory, MemoryFields
+from byheart.model import UNEMBEDDED, Chunk, Heading, Memory, MemoryFields
 from byheart.model.damage import DamagedRow
 from byheart.model.field_types import Codec
 from byheart.model.fields import BY_NAME, FIELDS
@@ -28,6 +28,9 @@ CONTENT = """ifnull((SELECT group_concat(content, '') FROM
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
     c.chunk_type, c.headings, c.token_count"""
+
+# The types of chunks that need no vectors, as a list for `IN`.
+UNEMBEDDED_TYPES = "(" + ", ".join(f"'{each}'" for each in UNEMBEDDED) + ")"
 
 
 # --- What a memory's fields are in SQL ------------------------------------------------------------
@@ -130,6 +133,12 @@ def _stored(*, written: bool, owner: str) -> tuple[tuple[str, Callable[[Any], An
     )
 
 
+_COLUMN_ENCODERS: Mapping[str, Callable[[Any], Any]] = {
+    **{field.name: _ENCODERS.get(field.codec, _as_it_is) for field in FIELDS if field.column},
+    # Columns that are no field: users do not see them.
+    "version_of": _as_it_is,
+    "lapsed_at": _as_it_is,
+}
 _WRITTEN = _stored(written=True, owner="memory")
 _OF_LIFE, _OF_TEXT = _stored(written=False, owner="memory"), _stored(written=False, owner="text")
 
@@ -142,13 +151,14 @@ def columns_of(memory: Memory, derived: Iterable[str]) -> dict[str, Any]:
 
 
 def encode_fields(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the columns of some fields, as the database stores them."""
+    """Give the columns of some fields of a memory, as the database stores them.
+
+    Names become part of a statement: raise `ValueError` for a name that is no column.
+    """
+    if unknown := values.keys() - _COLUMN_ENCODERS.keys():
+        raise ValueError(f"memories have no column {', '.join(sorted(unknown))}")
     return {
-        name: to_micros(value)
-        if isinstance(value, datetime)
-        else _ENCODERS.get(BY_NAME[name].codec, _as_it_is)(value)
-        if name in BY_NAME
-        else value
+        name: to_micros(value) if isinstance(value, datetime) else _COLUMN_ENCODERS[name](value)
         for name, value in values.items()
     }
 

@@ -12,6 +12,7 @@ from byheart.model.times import from_micros
 from byheart.storage.sql import listings
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.rows import UNEMBEDDED_TYPES
 
 # The running summary belongs to the session: it counts as work of the last speaker.
 _AGENT = (
@@ -127,7 +128,7 @@ def salient_turns(
         "OVER (ORDER BY turn_no, memory_no) AS place, row_number() "
         "OVER (ORDER BY importance DESC, turn_no, memory_no) AS rank "
         f"{source} AND EXISTS (SELECT 1 FROM chunks c "
-        "WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN ('aside', 'echo'))) "
+        f"WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN {UNEMBEDDED_TYPES})) "
         "WHERE place = 1 OR rank <= ? ORDER BY place",
         [*values, limit],
     )

@@ -11,7 +11,6 @@ from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile
 from byheart.model import Workspace
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.rows import encode_fields
 
 _LIST = """
     SELECT workspace_no, space, root,
@@ -24,8 +23,11 @@ _LIST = """
 _FILES = """
     SELECT path, memory_id, size, mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at
     FROM workspace_files WHERE workspace_no = ?1"""
-# All files in a folder: "0" is the character after "/".
-_UNDER = " AND (path = ?2 OR (path >= ?2 || '/' AND path < ?2 || '0'))"
+# The file of this path, and all files in the folder of this path: "0" is the character after "/".
+# With `OR` in place of the union, SQLite would read every file of the workspace.
+_UNDER = f"{_FILES} AND path = ?2 UNION ALL {_FILES} AND path >= ?2 || '/' AND path < ?2 || '0'"
+# The columns that a change may set or compare.
+_CHANGEABLE = frozenset(("indexed_at", "watcher", "beat_at", "behind", "trouble"))
 
 
 class SqlWorkspaceRows:
@@ -52,7 +54,7 @@ class SqlWorkspaceRows:
     def files(self, workspace_no: int, under: str) -> dict[str, KnownFile]:
         """Give the known state of a file, or of all files in a folder; `""` means the root."""
         if under:
-            rows = self._connection.each(_FILES + _UNDER, (workspace_no, under))
+            rows = self._connection.each(_UNDER, (workspace_no, under))
         else:
             rows = self._connection.each(_FILES, (workspace_no,))
         return {row[0]: _to_known(row[1:]) for row in rows}
@@ -81,7 +83,7 @@ class SqlWorkspaceRows:
         self, workspace_no: int, fields: Mapping[str, Any], expected: Mapping[str, Any]
     ) -> bool:
         """Set fields of a workspace in one statement if others have the expected values."""
-        columns, wanted = encode_fields(fields), encode_fields(expected)
+        columns, wanted = _encode(fields), _encode(expected)
         changed = self._connection.run(
             f"UPDATE workspaces SET {', '.join(f'{name} = ?' for name in columns)} "
             f"WHERE workspace_no = ?{''.join(f' AND {name} IS ?' for name in wanted)}",
@@ -124,6 +126,16 @@ class SqlWorkspaceRows:
             "DELETE FROM workspace_files WHERE memory_id IN (SELECT value FROM json_each(?))",
             (json.dumps(list(memory_ids)),),
         )
+
+
+def _encode(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the columns of some fields; raise `ValueError` for a name that is no column."""
+    if unknown := values.keys() - _CHANGEABLE:
+        raise ValueError(f"workspaces have no field {', '.join(sorted(unknown))} to change")
+    return {
+        name: to_micros(value) if isinstance(value, datetime) else value
+        for name, value in values.items()
+    }
 
 
 def _to_workspace(row: Any) -> Workspace:

@@ -12,8 +12,7 @@ from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
 from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
-from byheart.storage.sql.changes import record_change as record_change
-from byheart.storage.sql.changes import record_switch as record_switch
+from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
@@ -22,11 +21,6 @@ from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
 def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
     """Write a text with its chunks, keywords, labels, and the vectors of the model in use."""
     memory = text.memory
-    # A text that is saved again is wanted, even if it was once forgotten for good.
-    connection.run(
-        "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
-        (memory.space, bytes.fromhex(memory.content_hash)),
-    )
     row = {
         **columns_of(memory, text.derived),
         "turn_no": text.turn_no,

@@ -18,7 +18,7 @@ from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql import checksums, writing
 from byheart.storage.sql.index_source import SqlIndexSource
-from byheart.storage.sql.rows import CHUNK, to_chunk
+from byheart.storage.sql.rows import CHUNK, UNEMBEDDED_TYPES, to_chunk
 from byheart.storage.sqlite import erasing, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
@@ -66,10 +66,10 @@ _RELATIONS = (
         "only their words are found",
         _FIX,
         repairs.rebuild_pending,
-        """SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
+        f"""SELECT count(*) FROM chunks WHERE chunk_no NOT IN (SELECT chunk_no FROM pending_vectors)
            AND chunk_no NOT IN (SELECT chunk_no FROM vectors JOIN models USING (model_no)
                WHERE name = (SELECT value FROM store WHERE key = 'model'))
-           AND chunk_type NOT IN ('aside', 'echo')""",
+           AND chunk_type NOT IN {UNEMBEDDED_TYPES}""",
     ),
     _MustBeEmpty(
         "vector sizes",

@@ -10,7 +10,7 @@ import apsw
 from byheart.index.index import Index
 from byheart.storage.sql import writing
 from byheart.storage.sql.index_source import SqlIndexSource
-from byheart.storage.sql.rows import CHUNK, to_chunk
+from byheart.storage.sql.rows import CHUNK, UNEMBEDDED_TYPES, to_chunk
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.database import Database
@@ -28,8 +28,8 @@ BELONGINGS = {
     "entity_aliases": ("entity_no", "entities"),
 }
 _WITHOUT_ENTITY = "entity_no NOT IN (SELECT entity_no FROM entities)"
-_UNEMBEDDED = """
-    SELECT chunk_no FROM chunks WHERE chunk_type NOT IN ('aside', 'echo') AND chunk_no NOT IN (
+_UNEMBEDDED = f"""
+    SELECT chunk_no FROM chunks WHERE chunk_type NOT IN {UNEMBEDDED_TYPES} AND chunk_no NOT IN (
         SELECT chunk_no FROM vectors JOIN models USING (model_no)
         WHERE name = (SELECT value FROM store WHERE key = 'model'))"""
 
