@@ -117,14 +117,14 @@ class Changer:
     def _read(self, memory_id: str, space: str, given: Mapping[str, Any]) -> _Present:
         with self._storage.reading() as reader:
             memory = reader.memory(memory_id, space)
-            fate = reader.fates([memory_id], space).get(memory_id)
+            state = reader.states([memory_id], space).get(memory_id)
             models, waiting = None, 0
             if not _EMBEDDED.isdisjoint(given):
                 models, waiting = reader.models.read(), reader.models.count_lacking(None)
             chunks = reader.chunks_of(memory_id, space) if "title" in given else ()
-        if fate is not None and fate.forgotten_at is not None:
+        if state is not None and state.forgotten_at is not None:
             raise NotFound(
-                f"{memory_id} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
+                f"{memory_id} was forgotten on {state.forgotten_at:%Y-%m-%d}",
                 Hint("bring it back with: ", Do("restore", memory_id)),
             )
         if memory is None:

@@ -53,10 +53,10 @@ def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
         owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
         memory = reader.memory(owner, where)
         current = parse_text_id(owner)[0]
-        fate = reader.fates([current], where).get(current)
-    if fate is not None and fate.forgotten_at is not None:
+        state = reader.states([current], where).get(current)
+    if state is not None and state.forgotten_at is not None:
         raise NotFound(
-            f"{current} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
+            f"{current} was forgotten on {state.forgotten_at:%Y-%m-%d}",
             Hint("bring it back with: ", Do("restore", current)),
         )
     if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
