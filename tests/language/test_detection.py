@@ -136,6 +136,76 @@ def test_names_in_another_script_change_nothing() -> None:
     assert detect_language(f"{SENTENCES['en']} 東京") == "en"
 
 
+RUSSIAN = (
+    "Мы решили выпустить новую версию в пятницу, потому что все тесты прошли.\n\n"
+    "Документы лежат в архиве, и каждый участник может их прочитать, если он этого хочет. Мы "
+    "ждём ответа от заказчика, но пока его нет.\n\n"
+    "Это была длинная неделя: сначала мы искали ошибку в базе данных, а потом писали отчёт."
+)
+ARABIC = (
+    "قررنا إصدار النسخة الجديدة يوم الجمعة لأن جميع الاختبارات نجحت. كتب التقرير {} الذي يعمل في "
+    "المدينة القديمة منذ سنوات، وقد أرسله إلى جميع الزملاء في الشركة بعد الاجتماع الأخير."
+)
+BULGARIAN = (
+    "Решихме да пуснем новата версия в петък, защото тестовете минаха и не беше нужно да се чака. "
+    "В писмото имаше една дума, {}, която никой от нас не разбра, и затова попитахме една колежка, "
+    "а тя ни каза, че това е просто цитат от стара книга."
+)
+UKRAINIAN = (
+    "Ми вирішили випустити нову версію в п'ятницю, бо всі тести пройшли, і її вже чекають. Звіт "
+    "написав наш колега {}, який є автором цієї ідеї, а його відділ перевірив усі приклади. Коли "
+    "він повернеться з відпустки, ми обговоримо її ще раз."
+)
+HEBREW = (
+    "החלטנו לשחרר את הגרסה החדשה ביום שישי כי כל הבדיקות עברו. סבתא שלי הייתה אומרת {} בכל פעם "
+    "שמשהו הצליח, ואנחנו צחקנו יחד איתה."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (RUSSIAN.replace("в базе данных", "в базе «Їжак»"), "ru"),
+        (ARABIC.format("پیمان"), "ar"),
+        (BULGARIAN.format("«рыба»"), "bg"),
+        (UKRAINIAN.format("Быкаў"), "uk"),
+        (HEBREW.format("אַזױ"), "he"),
+    ],
+    ids=["Russian", "Arabic", "Bulgarian", "Ukrainian", "Hebrew"],
+)
+def test_a_word_with_a_letter_of_another_language_does_not_decide(text: str, language: str) -> None:
+    assert detect_language(text) == language
+    # The same word again, with other punctuation, is still one word.
+    assert detect_language(f"{text} {text}") == language
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Мы вырашылі выпусціць новую версію ў пятніцу, таму што ўсе тэсты прайшлі.", "be"),
+        (
+            "Одлучили смо да нову верзију објавимо у петак, већ су сви тестови прошли, а ђаци "
+            "ће је добити касније.",
+            "sr",
+        ),
+        (
+            "Решивме новата верзија да ја објавиме во петок, ќе ја добијат сите, бидејќи "
+            "тестовите поминаа.",
+            "mk",
+        ),
+        ("מיר האָבן באַשלאָסן אַרױסצוגעבן די נײַע װערסיע פֿרײַטיק, װײַל אַלע טעסטן זײַנען געראָטן.", "yi"),
+    ],
+    ids=["Belarusian", "Serbian", "Macedonian", "Yiddish"],
+)
+def test_letters_in_several_words_decide(text: str, language: str) -> None:
+    assert detect_language(text) == language
+
+
+@pytest.mark.parametrize("text", ["Софийска улица и рыба", "Анна едет в Київ", "שלום אַזױ"])
+def test_one_word_of_a_short_text_decides_nothing(text: str) -> None:
+    assert detect_language(text) == "und"
+
+
 def test_words_are_written_as_texts_are_compared() -> None:
     for word in _LANGUAGES_OF:
         assert word == unicodedata.normalize("NFC", word.lower()), word

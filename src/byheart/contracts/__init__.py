@@ -47,13 +47,13 @@ from byheart.contracts.models import (
 from byheart.contracts.notes import Emission, KeyUse, MemoryAccess, Note
 from byheart.contracts.reader import (
     Candidate,
-    Fate,
     FoundChunk,
     Listing,
     Reader,
     SaidTurn,
     Section,
     Standing,
+    TextState,
 )
 from byheart.contracts.records import (
     DedupKey,
@@ -124,7 +124,6 @@ __all__ = [
     "Event",
     "ExpiryReader",
     "ExpiryRows",
-    "Fate",
     "Figures",
     "FileChange",
     "FileStamp",
@@ -179,6 +178,7 @@ __all__ = [
     "TermsPresent",
     "TextKey",
     "TextRow",
+    "TextState",
     "TimePassed",
     "TokenCounter",
     "TombstoneRecord",

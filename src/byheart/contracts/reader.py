@@ -66,7 +66,7 @@ class Listing:
     untouched_since: datetime | None = None
 
 
-class Fate(NamedTuple):
+class TextState(NamedTuple):
     """Say when a text was created, where it belongs, and when it was forgotten."""
 
     memory_no: int
@@ -170,7 +170,7 @@ class Reader(Protocol):
         """Count the memories of a listing, whatever its limit."""
         ...
 
-    def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
+    def states(self, text_ids: Sequence[str], space: str) -> dict[str, TextState]:
         """Give the states of texts, forgotten or not; leave out unknown ids."""
         ...
 

@@ -23,14 +23,13 @@ from byheart.conversation.prompt import (
 )
 from byheart.conversation.running_summary import find_summary
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
-from byheart.memory import transactions
+from byheart.memory import transactions, versions
 from byheart.memory.saving import (
     OnEmbedded,
     Saver,
     SaveRequest,
     check_request,
     look_for_secrets,
-    other_words,
 )
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
 from byheart.model import checks as check
@@ -293,7 +292,9 @@ def _find_conflict(
     name = (turn.space, turn.session_id, turn.client_id)
     text, first = given.setdefault(name, (turn.content_hash, number))
     if held is not None:
-        return other_words(turn, held, f"item {number}: ") if turn.contradicts(held) else None
+        if versions.names_other_text(turn.key, held):
+            return versions.other_text_error(turn.key, held, f"item {number}: ")
+        return None
     if text == turn.content_hash:
         return None
     return Conflict(

@@ -1,8 +1,9 @@
 """Check BCP 47 language tags, and detect the language of a text.
 
-The script decides where one language uses it, as with Greek or Thai. Otherwise frequent words
-decide: articles, pronouns, prepositions. The answer is `und` (undetermined) for short texts, code,
-and texts in which two languages fit about as well: no answer is better than a wrong one.
+The script decides where one language uses it, as with Greek or Thai. Letters that only one language
+of a script has decide if several words have them. Otherwise frequent words decide: articles,
+pronouns, prepositions. The answer is `und` (undetermined) for short texts, code, and texts in which
+two languages fit about as well: no answer is better than a wrong one.
 """
 
 from __future__ import annotations
@@ -84,27 +85,31 @@ _STARTS = [start for start, _ in _SCRIPTS]
 
 # The scripts whose languages are told apart by their words.
 _SHARED = ("Cyrl", "Arab", "Deva")
-# Letters that only these languages of a script have, the surest first. `und` stands for languages
-# without a list of words; nothing stands for languages that only words tell apart.
-_LETTERS: Mapping[str, tuple[tuple[str, str], ...]] = {
+# Letters that only these languages of a script have, the surest first, and the least share of words
+# with such a letter, which nearly all longer texts of these languages have. `und` stands for
+# languages without a list of words; nothing stands for languages that only words tell apart.
+_LETTERS: Mapping[str, tuple[tuple[str, frozenset[str], float], ...]] = {
     "Cyrl": (
-        ("und", "әғқңөұүһҳҷӣӯ"),
-        ("be", "ў"),
-        ("sr", "ђћ"),
-        ("mk", "ѓќѕ"),
-        ("und", "јљњџ"),
-        ("uk", "їєґ"),
-        ("", "і"),
-        ("ru", "ыэё"),
+        ("und", frozenset("әғқңөұүһҳҷӣӯ"), 0.03),
+        ("be", frozenset("ў"), 0.02),
+        ("sr", frozenset("ђћ"), 0.02),
+        ("mk", frozenset("ѓќѕ"), 0.02),
+        ("", frozenset("јљњџ"), 0.05),
+        ("uk", frozenset("їєґ"), 0.03),
+        ("", frozenset("і"), 0.04),
+        ("ru", frozenset("ыэё"), 0.05),
     ),
-    "he": (("yi", "װױײ"),),
+    "he": (("yi", frozenset("װױײ"), 0.06),),
     "Arab": (
-        ("und", "ښځڅېۍێۆڵڕڭۇۈۋ"),
-        ("ur", "ٹڈڑںے"),
-        ("fa", "پچژگی"),
-        ("ar", "ةىأإي"),
+        ("und", frozenset("ښځڅېۍێۆڵڕڭۇۈۋ"), 0.03),
+        ("ur", frozenset("ٹڈڑںے"), 0.1),
+        ("fa", frozenset("پچژگی"), 0.15),
+        ("ar", frozenset("ةىأإي"), 0.15),
     ),
 }
+# A quotation or a name must not decide: so many different words must have letters of a language,
+# and so many times as many words as those with letters of the languages before it.
+_FEWEST_LETTERED, _LEAST_TIMES = 2, 8
 
 # Frequent words of each language. Some languages are here only to be told from their neighbours.
 _WORDS: Mapping[str, str] = {
@@ -277,10 +282,29 @@ def _of_script(script: str, scripts: Counter[str], sample: str) -> str:
     if script in _HAN:
         kana = scripts["Kana"] / used
         return "ja" if kana > 0.15 else "zh" if kana < 0.02 else UNDETERMINED
-    for language, letters in _LETTERS.get(script, ()):
-        if any(letter in sample for letter in letters):
-            return language or _of_words(sample)
-    return _of_words(sample) if script in _SHARED else script or UNDETERMINED
+    language = _of_letters(script, sample)
+    if language is None and script not in _SHARED:
+        return script or UNDETERMINED
+    return language or _of_words(sample)
+
+
+def _of_letters(script: str, sample: str) -> str | None:
+    """Name the language whose own letters many words have; `""` if that is in doubt.
+
+    `None` means that a text has hardly any such letters.
+    """
+    if script not in _LETTERS:
+        return None
+    words = Counter(filter(_NOT_LATIN.search, _PUNCTUATION.sub(" ", sample).split()))
+    others = 0
+    for language, letters, least in _LETTERS[script]:
+        own = [word for word in words if not letters.isdisjoint(word)]
+        count = sum(map(words.__getitem__, own))
+        if count and count >= least * words.total():
+            is_sure = len(own) >= _FEWEST_LETTERED and count >= _LEAST_TIMES * others
+            return language if is_sure else ""
+        others += count
+    return None
 
 
 def _of_words(sample: str) -> str:

@@ -73,10 +73,10 @@ def find_similar(
     reader: Reader, memory_id: str, space: str, least: float, limit: int
 ) -> list[Similar]:
     """Find memories that say almost the same and are visible where this one is, best first."""
-    fate = reader.fates([memory_id], space).get(memory_id)
-    if fate is None:
+    state = reader.states([memory_id], space).get(memory_id)
+    if state is None:
         return []
-    found = reader.index.resembling(fate.memory_no, least, limit)
+    found = reader.index.resembling(state.memory_no, least, limit)
     standings = reader.standings([number for number, _ in found])
     return [
         Similar(memory.text_id, similarity, memory.summary)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from byheart.contracts import Fate, Listing, Reader, Storage
+from byheart.contracts import Listing, Reader, Storage, TextState
 from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.memory import transactions
 from byheart.memory.erasing import erase
@@ -137,7 +137,7 @@ class Forgetter:
         reason: str | None,
     ) -> Forgotten:
         with self._storage.reading() as reader:
-            created = [fate.created_at for fate in _current(reader, chosen, space).values()]
+            created = [state.created_at for state in _current(reader, chosen, space).values()]
             texts = _texts(reader, chosen[:_MOST_SEARCHED], space) if hard else {}
         done = Forgotten(
             memory_ids=tuple(chosen),
@@ -178,10 +178,10 @@ def _before(now: datetime, days: float) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _current(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, Fate]:
+def _current(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, TextState]:
     """Look up memories by their own ids, forgotten or not; earlier texts do not count."""
-    found = reader.fates(memory_ids, space)
-    return {name: fate for name, fate in found.items() if fate.is_current}
+    found = reader.states(memory_ids, space)
+    return {name: state for name, state in found.items() if state.is_current}
 
 
 def _texts(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, str]:

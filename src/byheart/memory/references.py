@@ -72,7 +72,7 @@ def _locate_by_ending(
 def _readings(reader: Reader, name: str, space: str) -> _Readings:
     """Return the paths that a name may mean, each with its line; none if the name is an id."""
     match = _PLACE.fullmatch(name)
-    if match is None or reader.fates([_text_of(name)], space):
+    if match is None or reader.states([_text_of(name)], space):
         return []
     whole = (name, None)  # a file may be called "notes:12"
     return [whole, (match["path"], int(match["line"]))] if match["line"] else [whole]
@@ -99,7 +99,7 @@ def identify(reader: Reader, name: str, space: str, sessions: Collection[str | N
     """Return the id of the memory or passage that a name means, if the sessions include it."""
     located = locate(reader, name, space, sessions)
     text = located.memory_id if located else _text_of(name)
-    found = reader.fates([text], space)
+    found = reader.states([text], space)
     if text not in found or found[text].session_id not in sessions:
         return None
     if located is None:

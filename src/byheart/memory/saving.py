@@ -36,10 +36,10 @@ from byheart.embedding.vectorizer import (
     passages,
     previous_text,
 )
-from byheart.errors import Conflict, Do, Hint, InvalidInput, StoreError, TooManyChunks
+from byheart.errors import InvalidInput, StoreError, TooManyChunks
 from byheart.extraction import extract_entities, score_importance, summarize
 from byheart.language.detection import UNDETERMINED, detect_language
-from byheart.memory import expiry, transactions
+from byheart.memory import expiry, transactions, versions
 from byheart.memory.retention import retention_days
 from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
 from byheart.model import checks as check
@@ -109,11 +109,6 @@ class SaveRequest:
             self.client_id,
         )
 
-    def contradicts(self, held: SaveResult) -> bool:
-        """Say whether a turn's client id was used for another text, unless that was changed."""
-        named = self.role is not None and self.client_id is not None
-        return named and held.version == 1 and held.content_hash != self.content_hash
-
     @property
     def own_words(self) -> str:
         """Give the text without what it only repeats."""
@@ -129,18 +124,6 @@ class SaveRequest:
         return self.origin or usual_origin(
             self.kind, self.role, self.path, self.agent_id, self.client_id
         )
-
-
-def other_words(turn: SaveRequest, held: SaveResult, item: str = "") -> Conflict:
-    """Make the error for a client id that stands for another text."""
-    return Conflict(
-        f"{item}client_id {turn.client_id!r} was logged before with another text, "
-        f"as {held.memory_id}, which stays as it is",
-        Hint(
-            "give each turn a client_id of its own, or change the text with: ",
-            Do("update", held.memory_id),
-        ),
-    )
 
 
 # The fields that are checked by themselves; the others need the settings or one another.
@@ -261,8 +244,9 @@ class Saver:
         prepared = transactions.prepare(self._storage, [request.key for request in requests])
         known = prepared.known
         for request in requests:
-            if request.key in known and request.contradicts(known[request.key]):
-                raise other_words(request, known[request.key])
+            key = request.key
+            if key in known and versions.names_other_text(key, known[key]):
+                raise versions.other_text_error(key, known[key])
         fresh = [request for request in requests if request.key not in known]
         tokens = cache(partial(self._vectorizer.tokens, prepared.models))
         chunked = [(request, *self.chunk(request, tokens)) for request in fresh]

@@ -42,10 +42,13 @@ def write(storage: Storage, drafts: Sequence[Draft], model: Model | None) -> lis
         results = []
         for draft in drafts:
             now = clock.now()
-            same = rows.find(key_of(draft.memory))
+            key = key_of(draft.memory)
+            same = rows.find(key)
             if same is not None and versions.is_same(same, now):
-                versions.refuse_other_text(draft.memory, same)
-                results.append(versions.result_of(same))
+                known = versions.result_of(same)
+                if versions.names_other_text(key, known):
+                    raise versions.other_text_error(key, known)
+                results.append(known)
             else:
                 if same is not None:
                     _apply(rows, versions.set_aside(same, now, draft.who))

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from byheart.contracts import Models, Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
-from byheart.errors import Do, Hint, InvalidInput, NotFound, StoreDamaged, VersionConflict
-from byheart.memory import transactions
+from byheart.errors import InvalidInput, StoreDamaged, VersionConflict
+from byheart.memory import transactions, versions
 from byheart.memory.saving import (
     Saver,
     SaveRequest,
@@ -118,20 +118,15 @@ class Changer:
     def _read(self, memory_id: str, space: str, given: Mapping[str, Any]) -> _Present:
         with self._storage.reading() as reader:
             memory = reader.memory(memory_id, space)
-            fate = reader.fates([memory_id], space).get(memory_id)
+            state = reader.states([memory_id], space).get(memory_id)
             models, waiting = None, 0
             if not _EMBEDDED.isdisjoint(given):
                 models, waiting = reader.models.read(), reader.models.count_lacking(None)
             chunks = reader.chunks_of(memory_id, space) if "title" in given else ()
-        if fate is not None and fate.forgotten_at is not None:
-            raise NotFound(
-                f"{memory_id} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
-                Hint("bring it back with: ", Do("restore", memory_id)),
-            )
+        if state is not None:
+            versions.refuse_forgotten(memory_id, state.forgotten_at)
         if memory is None:
-            raise NotFound(
-                f"there is no {memory_id} in this space", Hint("look with: ", Do("list"))
-            )
+            raise versions.unknown_error(memory_id)
         if memory.replaced_at is not None:
             raise InvalidInput(
                 f"{memory_id} is an earlier text and cannot be changed",

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from byheart.contracts import Event, Held, MemoryChange, Revision
-from byheart.errors import Conflict, Do, Hint, NotFound, VersionConflict
+from byheart.contracts import DedupKey, Event, Held, MemoryChange, Revision
+from byheart.errors import Conflict, Do, Hint, NotFound, Placeholder, VersionConflict
 from byheart.model import Memory, SaveResult, text_id
 from byheart.model.fields import FIELDS
 
@@ -46,15 +46,22 @@ def is_same(held: Held, now: datetime) -> bool:
     return held.key.client_id is not None or held.is_valid(now)
 
 
-def refuse_other_text(memory: Memory, same: Held) -> None:
-    """Refuse a turn whose client id already names another text, unless that text was changed."""
-    said = memory.role is not None and memory.client_id is not None
-    if said and same.version == 1 and same.key.content_hash != memory.content_hash:
-        raise Conflict(
-            f"client_id {memory.client_id!r} was logged meanwhile with another text, as "
-            f"{same.memory_id}, which stays as it is",
-            "give each turn a client_id of its own",
-        )
+def names_other_text(key: DedupKey, known: SaveResult) -> bool:
+    """Say whether a turn's client id already names another text, unless that text was changed."""
+    named = key.is_turn and key.client_id is not None
+    return named and known.version == 1 and known.content_hash != key.content_hash
+
+
+def other_text_error(key: DedupKey, known: SaveResult, item: str = "") -> Conflict:
+    """Make the error for a turn whose client id already names another text."""
+    return Conflict(
+        f"{item}client_id {key.client_id!r} was logged before with another text, "
+        f"as {known.memory_id}, which stays as it is",
+        Hint(
+            "give each turn a client_id of its own, or change the text with: ",
+            Do("update", known.memory_id),
+        ),
+    )
 
 
 def refuse_double(revision: Revision, own: Held, other: Held | None, now: datetime) -> None:
@@ -88,15 +95,26 @@ def refuse_changed(revision: Revision, held: Held | None) -> Held:
 def require_visible(held: Held | None, memory_id: str) -> Held:
     """Raise `NotFound` for a memory that does not exist or is hidden."""
     if held is None:
+        raise unknown_error(memory_id)
+    refuse_forgotten(memory_id, held.forgotten_at)
+    return held
+
+
+def refuse_forgotten(memory_id: str, forgotten_at: datetime | None) -> None:
+    """Raise `NotFound` for a memory that was forgotten."""
+    if forgotten_at is not None:
         raise NotFound(
-            f"there is no {memory_id} in this space", Hint("look for it with: ", Do("list"))
-        )
-    if held.forgotten_at is not None:
-        raise NotFound(
-            f"{memory_id} was forgotten on {held.forgotten_at:%Y-%m-%d}",
+            f"{memory_id} was forgotten on {forgotten_at:%Y-%m-%d}",
             Hint("bring it back with: ", Do("restore", memory_id)),
         )
-    return held
+
+
+def unknown_error(memory_id: str) -> NotFound:
+    """Make the error for the id of a memory, text or chunk that the space does not have."""
+    return NotFound(
+        f"there is no {memory_id} in this space",
+        Hint("look for it with: ", Do("search", Placeholder("QUERY"))),
+    )
 
 
 def end_text(held: Held, at: datetime) -> MemoryChange:

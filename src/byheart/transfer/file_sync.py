@@ -90,8 +90,8 @@ class Reviser:
             )
         with self._storage.reading() as reader:
             memory = reader.memory(file.memory_id, request.space)
-            fate = reader.fates([file.memory_id], request.space).get(file.memory_id)
-            hidden = None if fate is None else fate.forgotten_at
+            state = reader.states([file.memory_id], request.space).get(file.memory_id)
+            hidden = None if state is None else state.forgotten_at
             taken = bool(reader.taken([file.memory_id]))
         if memory is not None:
             # A file name may be invalid UTF-8, but stored text must not be.

@@ -32,7 +32,7 @@ from byheart.errors import (
     StoreFull,
     TooManyChunks,
 )
-from byheart.memory import transactions
+from byheart.memory import transactions, versions
 from byheart.memory.saving import Saver, SaveRequest, check_request, look_for_secrets
 from byheart.model import (
     Imported,
@@ -334,7 +334,9 @@ class Importer:
                 if len(left) == len(turns):
                     raise
                 created += sum(
-                    not turn.contradicts(known[turn.key]) for turn in turns if turn.key in known
+                    not versions.names_other_text(turn.key, known[turn.key])
+                    for turn in turns
+                    if turn.key in known
                 )
                 turns = left
             else:

@@ -9,7 +9,8 @@ from typing import Any
 
 from byheart.contracts import Listing
 from byheart.contracts.reader import Order
-from byheart.errors import Do, Hint, NotFound, Placeholder, StoreDamaged
+from byheart.errors import Do, Hint, NotFound, StoreDamaged
+from byheart.memory import versions
 from byheart.memory.references import find_passage, locate
 from byheart.model import ChunkWindow, HistoryEntry, Memory, MemoryPage, WrittenFile
 from byheart.model import checks as check
@@ -53,14 +54,11 @@ def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
         owner, index = parse_chunk_id(name) if "#" in name else (name, 0)
         memory = reader.memory(owner, where)
         current = parse_text_id(owner)[0]
-        fate = reader.fates([current], where).get(current)
-    if fate is not None and fate.forgotten_at is not None:
-        raise NotFound(
-            f"{current} was forgotten on {fate.forgotten_at:%Y-%m-%d}",
-            Hint("bring it back with: ", Do("restore", current)),
-        )
+        state = reader.states([current], where).get(current)
+    if state is not None:
+        versions.refuse_forgotten(current, state.forgotten_at)
     if memory is None or index >= max(1, memory.chunks):  # an empty turn has no chunks
-        raise _not_found(name)
+        raise versions.unknown_error(name)
     return memory
 
 
@@ -84,7 +82,7 @@ def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> Chu
         found = reader.chunks_of(memory_id, where, part)
     near = tuple(each.chunk for each in found)
     if all(chunk.index != index for chunk in near):
-        raise _not_found(chunk_id)
+        raise versions.unknown_error(chunk_id)
     if any(each.memory.damaged for each in found):
         raise _damaged(memory_id)
     return ChunkWindow(
@@ -117,7 +115,7 @@ def history(engine: Engine, memory_id: str, space: str | None) -> tuple[HistoryE
     with engine.storage.reading() as reader:
         entries = reader.history(name, engine.space(space))
     if not entries:
-        raise _not_found(name)
+        raise versions.unknown_error(name)
     return tuple(entries)
 
 
@@ -127,8 +125,3 @@ def _damaged(name: str) -> StoreDamaged:
         "put a backup in the store's place; or look at what is left with a search, forget it, and "
         "save the text again",
     )
-
-
-def _not_found(name: str) -> NotFound:
-    hint = Hint("look for it with: ", Do("search", Placeholder("QUERY")))
-    return NotFound(f"there is no {name} in this space", hint)

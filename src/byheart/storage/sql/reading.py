@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from byheart.contracts import (
     DedupKey,
-    Fate,
     FoundChunk,
     Held,
     Listing,
@@ -18,6 +17,7 @@ from byheart.contracts import (
     Section,
     Standing,
     TextKey,
+    TextState,
 )
 from byheart.index.candidates import ArraySearch
 from byheart.model import (
@@ -181,7 +181,7 @@ class SqlReader:
         source, values = listings.source(listing, self._now)
         return int(self._connection.get(f"SELECT count(*) {source}", values))
 
-    def fates(self, text_ids: Sequence[str], space: str) -> dict[str, Fate]:
+    def states(self, text_ids: Sequence[str], space: str) -> dict[str, TextState]:
         """Give the states of texts, forgotten or not; leave out unknown ids."""
         names = {self._text_row(text_id, space): text_id for text_id in text_ids}
         rows = self._connection.each(
@@ -190,7 +190,7 @@ class SqlReader:
             (json.dumps(list(names)), space),
         )
         return {
-            names[name]: Fate(
+            names[name]: TextState(
                 number,
                 from_micros(created),
                 session_id,
