@@ -195,8 +195,8 @@ def test_memories_that_say_almost_the_same_are_paired_within_kind_and_session(
     transactions.write(storage, made, MODEL)
     with storage.searching() as reader:
         ids = [each.memory.memory_id for each in made]
-        fates = {**reader.fates(ids, "space"), **reader.fates(ids, "other")}
-        one, two, three = (fates[each].memory_no for each in ids[:3])
+        states = {**reader.states(ids, "space"), **reader.states(ids, "other")}
+        one, two, three = (states[each].memory_no for each in ids[:3])
         near = reader.index.resembling(one, 0.7, 9)
         assert [(number, round(each, 1)) for number, each in near] == [(two, 1.0), (three, 0.8)]
         assert [number for number, _ in reader.index.resembling(one, 0.9, 9)] == [two]

@@ -182,17 +182,17 @@ def test_texts_that_are_already_held_are_found(storage: Storage) -> None:
     }
 
 
-@covers(Reader.fates, Reader.ids, Reader.history)
+@covers(Reader.states, Reader.ids, Reader.history)
 def test_the_fate_of_a_text_is_known_after_it_is_forgotten(storage: Storage) -> None:
     made = [draft("kept", session_id="s"), draft("forgotten"), draft("far", space="other")]
     transactions.write(storage, made, None)
     kept, gone, far = (each.memory.memory_id for each in made)
     transactions.forget(storage, [gone], "space", "tester", "because")
     with storage.reading() as reader:
-        fates = reader.fates([kept, gone, far, "unheard-of", f"{kept}@9"], "space")
-        assert set(fates) == {kept, gone}
-        assert fates[kept][1:] == (made[0].memory.created_at, "s", None, True)
-        assert fates[gone].forgotten_at is not None
+        states = reader.states([kept, gone, far, "unheard-of", f"{kept}@9"], "space")
+        assert set(states) == {kept, gone}
+        assert states[kept][1:] == (made[0].memory.created_at, "s", None, True)
+        assert states[gone].forgotten_at is not None
         assert reader.ids(Listing(Filter("space"))) == [kept]
         assert reader.ids(Listing(Filter("space", forgotten=True))) == [gone]
         assert reader.memory(gone, "space") is None

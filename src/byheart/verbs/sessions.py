@@ -180,7 +180,7 @@ class SessionVerbs(RefusedInChild):
         names, where = check.check_ids("memory_ids", memory_ids), self._engine.space(space)
         with self._storage.reading() as reader:
             texts = {name: find_text(reader, name, where) for name in names}
-            found = reader.fates([*texts.values()], where)
+            found = reader.states([*texts.values()], where)
         return {name: found[text].session_id for name, text in texts.items() if text in found}
 
     def identify(
