@@ -48,10 +48,6 @@ def test_a_hidden_memory_is_not_the_one_that_is_saved_again() -> None:
     assert not versions.is_same(held(forgotten_at=YESTERDAY), NOW)
 
 
-def test_no_memory_is_not_the_one_that_is_saved_again() -> None:
-    assert not versions.is_same(None, NOW)
-
-
 @pytest.mark.parametrize("field", ["forgotten_at", "expires_at"])
 def test_a_client_id_names_the_same_memory_even_if_that_is_hidden_or_expired(field: str) -> None:
     assert versions.is_same(held(key=NAMED, **{field: YESTERDAY}), NOW)
@@ -255,7 +251,7 @@ def test_superseding_by_the_same_memory_changes_nothing(by: str | None) -> None:
     ids=["by itself", "by a memory it supersedes", "by a memory it supersedes over another"],
 )
 def test_a_circle_of_superseding_is_refused(new: str, successors: tuple[str, ...]) -> None:
-    with pytest.raises(Conflict, match=f"mem_a cannot be superseded by {new}"):
+    with pytest.raises(Conflict, match="mem_a cannot be superseded by (itself|mem_b)"):
         versions.refuse_circle("mem_a", new, successors)
 
 
