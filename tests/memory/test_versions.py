@@ -251,7 +251,7 @@ def test_superseding_by_the_same_memory_changes_nothing(by: str | None) -> None:
     ids=["by itself", "by a memory it supersedes", "by a memory it supersedes over another"],
 )
 def test_a_circle_of_superseding_is_refused(new: str, successors: tuple[str, ...]) -> None:
-    with pytest.raises(Conflict, match="mem_a cannot be superseded by (itself|mem_b)"):
+    with pytest.raises(Conflict, match=r"mem_a cannot be superseded by (itself|mem_b)"):
         versions.refuse_circle("mem_a", new, successors)
 
 
