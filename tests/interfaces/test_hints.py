@@ -190,6 +190,13 @@ def parse(words: list[str]) -> bool:
             "the operation config set enabled true, which no tool offers: ask the user to run it",
         ),
         (
+            Option("metadata", {"client": {}}),
+            "metadata={'client': {}}",
+            "--metadata '{'\"'\"'client'\"'\"': {}}'",
+            '"metadata": {"client": {}}',
+            '"metadata": {"client": {}}',
+        ),
+        (
             Option("on_error", "skip"),
             'on_error="skip"',
             "--on-error skip",
