@@ -9,7 +9,7 @@ from typing import Any
 
 from byheart.contracts import Reader
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
-from byheart.errors import Do, Hint, InvalidInput
+from byheart.errors import Do, Hint, InvalidInput, join_hints
 from byheart.memory import notes
 from byheart.model import (
     FUSIONS,
@@ -139,7 +139,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     elapsed_ms = (time.perf_counter() - started) * 1000
     engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
     degraded = engine.degraded(asked.degraded, question.mode, state)
-    remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+    remark = join_hints("; ", (asked.remark, answer.remark))
     return replace(answer, degraded=degraded, remark=remark)
 
 

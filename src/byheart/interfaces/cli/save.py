@@ -17,6 +17,7 @@ from byheart.interfaces.cli.batches import (
     warn_of_missing_vectors,
     warn_of_secrets,
 )
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import field_flag, flag, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
@@ -181,7 +182,7 @@ def _read(invocation: Invocation, file: BinaryIO, name: str) -> str:
 
 def _renamed(error: ByheartError, names: Sequence[str]) -> ByheartError:
     """Replace an item's number in an error by the user's name for it."""
-    number, _, message = error.message.removeprefix("item ").partition(": ")
+    number, _, message = for_terminal(error.message).removeprefix("item ").partition(": ")
     if number.isdigit() and int(number) < len(names):
         error.message = f"{names[int(number)]}: {message}"
     return error
