@@ -105,7 +105,7 @@ def _state(reader: Reader, where: Filter) -> IndexState:
 
 
 def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
-    """Bring the memories that matter most for a query."""
+    """Return the memories that matter most for a query."""
     started = time.perf_counter()
     question = SearchRequest(
         query=check.check_query(given["query"]),
@@ -158,7 +158,7 @@ def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
 
 
 def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
-    """Put together a context that nobody asked for."""
+    """Put together memories that a session should know, without being asked."""
     started = time.perf_counter()
     where = _of_session(engine, given, filters)
     engine.storage.settle()

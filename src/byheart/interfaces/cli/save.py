@@ -142,7 +142,9 @@ def _show_similar(invocation: Invocation, result: SaveResult) -> None:
 def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str, Any]) -> None:
     if len(files) > 1:
         for name in {"title", "summary", "path"} & about.keys():
-            raise click.UsageError(f"--{name} holds for one text, but {len(files)} files are given")
+            raise click.UsageError(
+                f"--{name} applies to one text, but {len(files)} files are given"
+            )
     # Read all files first, so that an unreadable file leaves nothing half saved.
     items = [
         {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
