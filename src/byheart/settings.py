@@ -764,7 +764,9 @@ def _require_sound(text: str, path: Path) -> None:
         _resolve(in_file)
         _resolve({**in_file, **_from_environment(os.environ)})
     except SettingsError as error:
-        raise SettingsError(f"{error.message}; the file was left as it is", error.hint) from error
+        raise SettingsError(
+            Hint(error.message, "; the file was left as it is"), error.hint
+        ) from error
 
 
 def _is_sound(text: str, path: Path) -> bool:

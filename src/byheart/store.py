@@ -73,7 +73,7 @@ class MemoryStore(RefusedInChild):
             refuse_in_child(each, storage.location)
 
     def _refused(self) -> tuple[RefusedInChild, ...]:
-        """Give all that callers may hold: the store and its groups."""
+        """Return every object that callers may have: the store and its groups."""
         groups = (self.sessions, self.workspaces, self.entities, self.api_keys, self.admin)
         return (self, *groups)
 
@@ -114,7 +114,7 @@ class MemoryStore(RefusedInChild):
         kind: str = "message",
         **fields: Unpack[LoggedFields],
     ) -> SaveResult:
-        """Record a turn of a session: what somebody said, what a tool put out, a file.
+        """Record a turn of a session: a message, the output of a tool, a file.
 
         The same words again are another turn; the same `client_id` again is the same turn.
         """
@@ -166,7 +166,7 @@ class MemoryStore(RefusedInChild):
         explain: bool = False,
         **filters: Unpack[FilterFields],
     ) -> RecallAnswer:
-        """Bring the memories that matter most for a query, within a token budget.
+        """Return the memories that matter most for a query, within a token budget.
 
         They are weighed by relevance, importance, recency and frequency; the filters are those of
         `search`. Memories returned in full count as accessed, unless `as_of` is given.
@@ -207,7 +207,7 @@ class MemoryStore(RefusedInChild):
         max_chars: int = 10_000,
         **filters: Unpack[ContextFilters],
     ) -> ContextAnswer:
-        """Put together what a session should know, though nobody asked for it.
+        """Put together memories that a session should know, without being asked.
 
         Unlike `context`, it gives only memories near the query (`min_similarity` as a cosine, or
         half of its words). It leaves out earlier turns that ask the same query, and everything that
@@ -220,7 +220,7 @@ class MemoryStore(RefusedInChild):
         return reading.get(self._engine, memory_id, space)
 
     def reconstruct(self, memory_id: str, space: Text = None) -> str:
-        """Give a memory's text back, byte for byte as it was saved."""
+        """Return a memory's text, byte for byte as it was saved."""
         return self.get(memory_id, space).content
 
     def expand(self, chunk_id: str, around: int = 2, space: Text = None) -> ChunkWindow:
@@ -228,7 +228,7 @@ class MemoryStore(RefusedInChild):
         return reading.expand(self._engine, chunk_id, around, space)
 
     def history(self, memory_id: str, space: Text = None) -> tuple[HistoryEntry, ...]:
-        """Tell what happened to a memory, oldest first: who, when, from and to."""
+        """List the changes of a memory, oldest first: who, when, from and to."""
         return reading.history(self._engine, memory_id, space)
 
     def write_to_file(
@@ -239,7 +239,7 @@ class MemoryStore(RefusedInChild):
         overwrite: bool = False,
         space: Text = None,
     ) -> WrittenFile:
-        """Write a memory to a file, under front matter that names it unless told not to."""
+        """Write a memory to a file, by default with front matter that describes it."""
         return reading.write_to_file(
             self._engine, memory_id, output_path, include_metadata, overwrite, space
         )
@@ -252,7 +252,7 @@ class MemoryStore(RefusedInChild):
         space: Text = None,
         **fields: Unpack[ChangedFields],
     ) -> SaveResult:
-        """Change the fields given and leave the rest; the text that was stays in the history.
+        """Change the given fields of a memory; an earlier text stays in the history.
 
         With `expected_version`, the change is refused if another change was made since.
         """
@@ -266,15 +266,15 @@ class MemoryStore(RefusedInChild):
         who: str = "manual",
         space: Text = None,
     ) -> Memory:
-        """Say that another memory holds instead of this one; without `by`, that it holds again."""
+        """Mark a memory as superseded by another one; without `by`, make it valid again."""
         return changing.supersede(self._engine, memory_id, by, reason, who, space)
 
     def pin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
-        """Have a memory stand first in every context that may see it, until `unpin`."""
+        """Include a memory at the top of every context that may see it, until `unpin`."""
         return changing.pin(self._engine, memory_id, who, space, pinned=True)
 
     def unpin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
-        """Let a memory come into contexts like any other again."""
+        """Stop including a memory at the top of every context."""
         return changing.pin(self._engine, memory_id, who, space, pinned=False)
 
     def forget(
@@ -287,7 +287,7 @@ class MemoryStore(RefusedInChild):
         who: str = "manual",
         **filters: Unpack[FilterFields],
     ) -> Forgotten:
-        """Hide memories everywhere, until `restore`; with `hard`, take every trace of them out.
+        """Hide memories everywhere, until `restore`; with `hard`, erase every trace of them.
 
         By id, memories are forgotten at once. By filter, the call is a dry run that counts, unless
         `dry_run=False`.
@@ -295,7 +295,7 @@ class MemoryStore(RefusedInChild):
         return changing.forget(self._engine, locals(), filters)
 
     def restore(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
-        """Show a memory again that was forgotten, unless it was forgotten for good."""
+        """Bring back a forgotten memory, unless it was erased."""
         return changing.restore(self._engine, memory_id, who, space)
 
     def index(
@@ -350,7 +350,7 @@ class MemoryStore(RefusedInChild):
         )
 
     def status(self, space: Text = None) -> Status:
-        """Describe the store: how much it holds, and what it cannot do at the moment."""
+        """Describe the store: how much it contains, and which functions are unavailable."""
         status = self._storage.status(self._engine.space(space))
         vectorizer = self._engine.vectorizer
         return replace(

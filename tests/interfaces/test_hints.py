@@ -26,6 +26,8 @@ SOURCE = Path(inspect.getfile(MemoryStore)).parent
 # People on the store's own machine use these.
 LOCAL = tuple(f"interfaces/{name}/" for name in ("cli", "hooks", "setup"))
 COMMANDS = byheart.list_commands(click.Context(byheart))
+# Texts of these names are often hints: `join_hints` and `Hint(…)` combine them with others.
+MAY_BE_HINTS = {"degraded", "message", "refusal", "remark", "unavailable"}
 NAMES_COMMAND = re.compile(rf"byheart (?:{'|'.join(COMMANDS)})\b")
 
 
@@ -96,6 +98,29 @@ def test_no_hint_loses_its_operations_in_a_formatted_text() -> None:
         if ast.unparse(each) != "problem.hint"  # it is spelled already
     ]
     assert not found
+
+
+def test_no_reason_loses_its_operations_when_texts_are_combined() -> None:
+    found = [
+        f"{path}:{node.lineno}: {ast.unparse(node)}"
+        for path, tree in trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FormattedValue) or makes_plain_text(node)
+        for each in ast.walk(node)
+        if getattr(each, "attr", "") in MAY_BE_HINTS
+        or getattr(each, "id", "") in MAY_BE_HINTS - {"message"}
+    ]
+    assert not found
+
+
+def makes_plain_text(node: ast.AST) -> bool:
+    """Tell whether a call is `"…".join(…)`, which makes plain text even of hints."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "join"
+        and isinstance(node.func.value, ast.Constant)
+    )
 
 
 @pytest.mark.parametrize("site", SITES, ids=[site.place for site in SITES])
@@ -188,6 +213,13 @@ def parse(words: list[str]) -> bool:
             "byheart config set enabled true",
             "the operation config set enabled true, which the operator of the store can run",
             "the operation config set enabled true, which no tool offers: ask the user to run it",
+        ),
+        (
+            Option("metadata", {"client": {}}),
+            "metadata={'client': {}}",
+            "--metadata '{'\"'\"'client'\"'\"': {}}'",
+            '"metadata": {"client": {}}',
+            '"metadata": {"client": {}}',
         ),
         (
             Option("on_error", "skip"),

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from byheart.contracts import Embedder, EmbedderSpec, NamesCounter, Unloadable, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
-from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError, join_hints
 
 Opener = Callable[[], Embedder]
 Made = TypeVar("Made")
@@ -155,7 +155,7 @@ class LazyEmbedder:
                 self._found_by = at
                 return embedder
         hint = failures[0].hint if failures else "set embedding_provider to auto"
-        reasons = "; ".join(failure.message for failure in failures)
+        reasons = join_hints("; ", (failure.message for failure in failures))
         failure = EmbedderUnavailable(reasons or "embedding is switched off", hint)
         self._remember(failure)
         raise failure

@@ -33,7 +33,7 @@ from byheart.embedding.model_sources import (
 )
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import WEIGHTS, SentenceModel, read_sentence_model
-from byheart.errors import EmbedderUnavailable, EmbeddingError, ModelFilesError
+from byheart.errors import EmbedderUnavailable, EmbeddingError, Hint, ModelFilesError
 
 # Increase this number when the graph changes: models built by an older version are then rebuilt.
 BUILD = 4
@@ -183,8 +183,11 @@ def get_model(
             if not damaged:
                 raise
             raise EmbedderUnavailable(
-                f"the model in {_folder_of(model, cache_dir)} is damaged ({', '.join(damaged)}), "
-                f"and {error.message}",
+                Hint(
+                    f"the model in {_folder_of(model, cache_dir)} is damaged "
+                    f"({', '.join(damaged)}), and ",
+                    error.message,
+                ),
                 error.hint,
             ) from error
         built = _build(model, source, workspace / "built")

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import REQUIRED_FILES
-from byheart.errors import Do, EmbedderUnavailable, EmbeddingError, Hint, ModelFilesError
+from byheart.errors import (
+    Do,
+    EmbedderUnavailable,
+    EmbeddingError,
+    Hint,
+    ModelFilesError,
+    join_hints,
+)
 
 DEFAULT_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 # The weights and the tokenizer of the default model must match these hashes, from every source.
@@ -48,9 +55,9 @@ class ModelSources:
             try:
                 return _checked(self._fetch_from(source, model, into / source, progress), model)
             except EmbeddingError as error:
-                reasons.append(f"{source}: {error.message}")
+                reasons.append(Hint(f"{source}: ", error.message))
         raise EmbedderUnavailable(
-            f"the model {model} could not be got ({'; '.join(reasons)})",
+            Hint(f"the model {model} could not be got (", join_hints("; ", reasons) or "", ")"),
             Hint(
                 "when there is a network, get it with: ",
                 Do("model download"),

@@ -44,8 +44,11 @@ class Reembedder:
         except EmbeddingError as error:
             lacking, total = stored_vectors.count_lacking(self._storage, maker.model)
             raise EmbedderUnavailable(
-                f"{error.message}: {total - lacking:,} of {total:,} chunks have vectors of "
-                f"{maker.model.name}, and the store is searched as before",
+                Hint(
+                    error.message,
+                    f": {total - lacking:,} of {total:,} chunks have vectors of "
+                    f"{maker.model.name}, and the store is searched as before",
+                ),
                 Hint(
                     error.hint, "; then " if error.hint else "", "go on with: ", Do("admin.reembed")
                 ),
@@ -155,10 +158,8 @@ class _Run:
     def _start_over(self, fruitless: int) -> None:
         """Check every chunk again, because vectors made before may have been dropped meanwhile."""
         if fruitless > 1:
-            refusal = f": {self._maker.refusal}" if self._maker.refusal else ""
-            raise EmbeddingError(
-                f"the embedder {self._maker.model.name} makes no vectors of some chunks{refusal}"
-            )
+            told = f"the embedder {self._maker.model.name} makes no vectors of some chunks"
+            raise EmbeddingError(join_hints(": ", (told, self._maker.refusal)) or told)
         self._last = 0
 
     def _fill(self) -> int:

@@ -400,8 +400,10 @@ class Vectorizer:
             return _Chosen(self._embedder, stored, None)
         if earlier is None:
             raise EmbedderUnavailable(
-                f"{self._difference(stored)}, and an embedder of the former cannot be opened: "
-                + str(reason),
+                Hint(
+                    f"{self._difference(stored)}, and an embedder of the former cannot be opened: ",
+                    reason or "",
+                ),
                 Hint("switch to the latter with: ", Do("admin.reembed")),
             )
         remark = Hint(f"{self._difference(stored)}: switch with: ", Do("admin.reembed"))

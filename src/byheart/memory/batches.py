@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from byheart.contracts import Storage
-from byheart.errors import ByheartError, StoreError, TooManyChunks
+from byheart.errors import ByheartError, Hint, StoreError, TooManyChunks
 from byheart.memory.saving import OnEmbedded, Saver, SaveRequest
 from byheart.model import SaveResult
 from byheart.model import checks as check
@@ -90,7 +90,7 @@ class Batcher:
                 batch.append(check_item(item, self._settings))
             except ByheartError as error:
                 yield batch
-                error.message = f"item {number}: {error.message}"
+                error.message = Hint(f"item {number}: ", error.message)
                 raise
             chars += len(batch[-1].content)
             if len(batch) >= _BATCH_MEMORIES or chars >= _BATCH_CHARS:
@@ -114,7 +114,7 @@ class Batcher:
                 # As with any invalid item, save the items before it.
                 at = [each.content_hash for each in batch].index(error.content_hash)
                 self.keep([batch[:at]], keep, on_progress)
-                error.message = f"item {len(results) + at}: {error.message}"
+                error.message = Hint(f"item {len(results) + at}: ", error.message)
                 raise
             for request, result in zip(batch, saved, strict=True):
                 self._observer.saved(request.space, result.status)

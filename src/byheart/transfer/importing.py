@@ -368,7 +368,7 @@ class Importer:
         except InvalidInput as error:
             # The rest cannot be understood without the header.
             if is_alone:
-                error.message = f"{place}: {error.message}"
+                error.message = Hint(f"{place}: ", error.message)
                 raise
             self._complain(place, error)
             return
@@ -423,7 +423,7 @@ class Importer:
             return
         again = Hint("correct it and run this again, or leave it out with ", _SKIP)
         advice = self._kept_so_far + again
-        error.message = f"{place}: {error.message}"
+        error.message = Hint(f"{place}: ", error.message)
         error.hint = Hint(error.hint, "; ", advice) if error.hint else advice
         raise error
 

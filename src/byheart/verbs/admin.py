@@ -41,7 +41,7 @@ class AdminVerbs(RefusedInChild):
         self._vectorizer = engine.vectorizer
 
     def stats(self, space: Text = None, reset: bool = False) -> Stats:
-        """Tell what a space holds and what was done, in all processes; `reset` then starts anew."""
+        """Count the contents and usage of a space, in all processes; `reset` clears the counts."""
         name, observer = self._engine.space(space), self._engine.observer
         check.check_bool("reset", reset)
         stats = observer.stats(self._storage.location, name, self._storage.inventory(name))
@@ -52,7 +52,7 @@ class AdminVerbs(RefusedInChild):
     def doctor(
         self, fix: bool = False, rebuild: bool = False, optimize: bool = False
     ) -> tuple[Finding, ...]:
-        """Check the store and what it needs; mend what can be derived when asked to."""
+        """Check the store, its model and its settings; repair derived data when asked to."""
         check.check_bool("fix", fix)
         if check.check_bool("rebuild", rebuild):
             self._storage.rebuild()
@@ -114,7 +114,7 @@ class AdminVerbs(RefusedInChild):
         who: str = "cleanup",
         **filters: Unpack[FilterFields],
     ) -> Forgotten:
-        """Forget what was neither changed nor recalled for so many days, and what has expired."""
+        """Forget memories that expired, or that nobody changed or recalled for so many days."""
         return self._engine.forgetter.cleanup(
             days_old,
             filters,
@@ -155,7 +155,7 @@ class AdminVerbs(RefusedInChild):
         who: str = "manual",
         space: Text = None,
     ) -> Merged:
-        """Keep one memory for several: it gets their tags, entities and accesses, they are hidden.
+        """Merge memories into one, which gets their tags, entities and accesses; hide the others.
 
         `restore` brings back each of the others.
         """
@@ -216,7 +216,7 @@ class AdminVerbs(RefusedInChild):
         return reembedder.reembed(on_progress, keep_old=keep_old)
 
     def uses_earlier_model(self) -> bool:
-        """Say whether the store is searched by another model than the settings name."""
+        """Tell whether the store is searched by another model than the settings name."""
         return self._vectorizer.remark() is not None
 
     def prepare(self) -> None:

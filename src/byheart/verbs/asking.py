@@ -9,7 +9,7 @@ from typing import Any
 
 from byheart.contracts import Reader
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
-from byheart.errors import Do, Hint, InvalidInput
+from byheart.errors import Do, Hint, InvalidInput, join_hints
 from byheart.memory import notes
 from byheart.model import (
     FUSIONS,
@@ -105,7 +105,7 @@ def _state(reader: Reader, where: Filter) -> IndexState:
 
 
 def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
-    """Bring the memories that matter most for a query."""
+    """Return the memories that matter most for a query."""
     started = time.perf_counter()
     question = SearchRequest(
         query=check.check_query(given["query"]),
@@ -139,7 +139,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     elapsed_ms = (time.perf_counter() - started) * 1000
     engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
     degraded = engine.degraded(asked.degraded, question.mode, state)
-    remark = "; ".join(filter(None, (asked.remark, answer.remark))) or None
+    remark = join_hints("; ", (asked.remark, answer.remark))
     return replace(answer, degraded=degraded, remark=remark)
 
 
@@ -158,7 +158,7 @@ def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
 
 
 def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
-    """Put together a context that nobody asked for."""
+    """Put together memories that a session should know, without being asked."""
     started = time.perf_counter()
     where = _of_session(engine, given, filters)
     engine.storage.settle()

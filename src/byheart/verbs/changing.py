@@ -22,7 +22,7 @@ def update(
     expected_version: int | None,
     who: str,
 ) -> SaveResult:
-    """Change the fields given of a memory."""
+    """Change the given fields of a memory."""
     if expected_version is not None:
         check.check_int("expected_version", expected_version, 1, check.LARGEST_VERSION)
     name = check.check_label("memory_id", memory_id)
@@ -35,7 +35,7 @@ def update(
 def supersede(
     engine: Engine, memory_id: str, by: Text, reason: Text, who: str, space: Text
 ) -> Memory:
-    """Say that another memory is valid instead of this one."""
+    """Mark a memory as superseded by another one."""
     name = check.check_label("memory_id", memory_id)
     transactions.supersede(
         engine.storage,
@@ -72,7 +72,7 @@ def forget(engine: Engine, given: Mapping[str, Any], filters: Mapping[str, Any])
 
 
 def restore(engine: Engine, memory_id: str, who: str, space: Text) -> Memory:
-    """Show a forgotten memory again."""
+    """Bring back a forgotten memory."""
     name = check.check_label("memory_id", memory_id)
     transactions.restore(engine.storage, name, engine.space(space), check.check_label("who", who))
     return get_any(engine, name, space)

@@ -104,7 +104,7 @@ class Engine:
         """Make every vector that is missing, in batches; return their number."""
         made, reason = self.saver.make_up_all(at_once, on_made=on_made)
         if reason is not None:
-            raise EmbedderUnavailable(f"vectors cannot be made now: {reason}")
+            raise EmbedderUnavailable(Hint("vectors cannot be made now: ", reason))
         self.storage.refresh()
         return made
 

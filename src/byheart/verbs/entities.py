@@ -32,7 +32,7 @@ class EntityVerbs(RefusedInChild):
         return EntityPage(tuple(found), total, offset + len(found) < total)
 
     def rename(self, name: str, new_name: str, space: Text = None) -> Entity:
-        """Give an entity another name; the old spelling goes on meaning it."""
+        """Rename an entity; the old spelling stays an alias."""
         return entities.rename_stored(
             self._engine.storage,
             check.check_label("name", name),
@@ -41,7 +41,7 @@ class EntityVerbs(RefusedInChild):
         )
 
     def merge(self, names: str | Sequence[str], into: str, space: Text = None) -> Entity:
-        """Make one entity of several; the old spellings go on meaning it."""
+        """Merge several entities into one; the old spellings stay aliases."""
         given = check.check_labels("names", [names] if isinstance(names, str) else names)
         if not given:
             raise InvalidInput("names are missing", "name the entities to be merged")

@@ -47,7 +47,7 @@ class SessionVerbs(RefusedInChild):
         kind: str | Sequence[str] | None = None,
         space: Text = None,
     ) -> Transcript:
-        """Give what was said in a session, oldest first; with `latest`, a page from the end."""
+        """Return the turns of a session, oldest first; with `latest`, a page from the end."""
         where = Filter(
             self._engine.space(space),
             session_id=check.check_label("session_id", session_id),
@@ -73,9 +73,9 @@ class SessionVerbs(RefusedInChild):
     def summarize(
         self, session_id: str, text: Text = None, who: str = "manual", space: Text = None
     ) -> SessionSummary:
-        """Set the running summary of a session; without a text, make it from what was said.
+        """Set the running summary of a session; without a text, make it from the turns.
 
-        A given summary stays until it is set again; one that was made grows with the session.
+        A given summary stays until it is set again; a generated one grows with the session.
         """
         longest = self._engine.settings.max_content_bytes
         return self._engine.recorder.summarize(
@@ -86,7 +86,7 @@ class SessionVerbs(RefusedInChild):
         )
 
     def stats(self, session_id: Text = None, space: Text = None) -> SessionStats:
-        """Count what a session holds, or all sessions together."""
+        """Count the contents of a session, or of all sessions together."""
         name = check.check_optional_label("session_id", session_id)
         return self._sessions.stats(name, self._engine.space(space))
 
@@ -98,7 +98,7 @@ class SessionVerbs(RefusedInChild):
         limit: int = 5,
         space: Text = None,
     ) -> ResumedSession:
-        """Gather what a session left to go on with: summary, context, prompts, reports, work.
+        """Gather what is needed to continue a session: summary, context, prompts, reports, work.
 
         With a task, memories of other tasks are left out.
         """
@@ -119,7 +119,7 @@ class SessionVerbs(RefusedInChild):
         who: str = "manual",
         space: Text = None,
     ) -> Promoted:
-        """Copy a session's memories, or those named, to what is global.
+        """Copy a session's memories, or the named ones, to the global memories.
 
         By default, only lasting memories are copied: no turns, summaries or work in progress.
         """
@@ -141,7 +141,7 @@ class SessionVerbs(RefusedInChild):
         who: str = "manual",
         space: Text = None,
     ) -> Forgotten:
-        """Hide a session with everything in it, until it is restored; `hard` is for good.
+        """Hide a session with everything in it, until it is restored; with `hard`, erase it.
 
         The call is a dry run that counts, unless `dry_run=False`.
         """
@@ -154,7 +154,7 @@ class SessionVerbs(RefusedInChild):
         return done
 
     def restore(self, session_id: str, who: str = "manual", space: Text = None) -> RestoredSession:
-        """Show again what was forgotten last of a session, all that went at one time."""
+        """Bring back the memories of a session that were forgotten last, all at one time."""
         name, where = check.check_label("session_id", session_id), self._engine.space(space)
         restored = transactions.restore_session(
             self._storage, name, where, check.check_label("who", who)

@@ -364,7 +364,9 @@ class _Run:
         except TooManyChunks as error:
             # The next run tries again, since max_chunks may have been raised by then.
             hint = "divide the file, leave it out, or raise max_chunks"
-            return _Prepared(replace(look, trouble=f"{error.message} ({hint})", may_pass=True))
+            return _Prepared(
+                replace(look, trouble=Hint(error.message, f" ({hint})"), may_pass=True)
+            )
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
         """Return the old path of a moved file, and whether its text was known."""

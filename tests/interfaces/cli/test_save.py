@@ -166,7 +166,7 @@ def test_one_title_for_several_files_is_refused(run: Run, home: Path) -> None:
     (home / "a.txt").write_text("first")
     ran = run("save", "-f", "a.txt", "-f", "a.txt", "--title", "Both")
     assert ran.code == 2
-    assert "--title holds for one text" in ran.err
+    assert "--title applies to one text" in ran.err
 
 
 def test_without_an_embedder_a_save_says_that_vectors_are_missing(

@@ -233,7 +233,7 @@ class Import:
 
     def _placed(self, error: ByheartError) -> ByheartError:
         """Name the line of an error, and say that the lines before it are stored."""
-        item, _, message = error.message.partition(": ")
+        item, _, message = for_terminal(error.message).partition(": ")
         if error is not self._lines.bad and item.startswith("item "):
             place = self._lines.place_of(int(item.removeprefix("item ")))
             error.message = f"{place}: {message}"

@@ -226,7 +226,7 @@ def _show(invocation: Invocation, imported: Imported) -> None:
         told += ["… (see --json)"] * (len(reasons) > _SHOWN_REMARKS)
         warn(invocation, f"{what} in {count(len(reasons), 'note')}: {', '.join(told)}")
     for each in imported.skipped[:_SHOWN_SKIPPED]:
-        warn(invocation, f"{each.place}: {each.reason}")
+        warn(invocation, f"{each.place}: {for_terminal(each.reason)}")
     if len(imported.skipped) > _SHOWN_SKIPPED:
         warn(invocation, f"and {len(imported.skipped) - _SHOWN_SKIPPED:,} more: see --json")
     if imported.pending_vectors:

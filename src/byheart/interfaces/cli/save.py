@@ -17,6 +17,7 @@ from byheart.interfaces.cli.batches import (
     warn_of_missing_vectors,
     warn_of_secrets,
 )
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import field_flag, flag, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
@@ -141,7 +142,9 @@ def _show_similar(invocation: Invocation, result: SaveResult) -> None:
 def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str, Any]) -> None:
     if len(files) > 1:
         for name in {"title", "summary", "path"} & about.keys():
-            raise click.UsageError(f"--{name} holds for one text, but {len(files)} files are given")
+            raise click.UsageError(
+                f"--{name} applies to one text, but {len(files)} files are given"
+            )
     # Read all files first, so that an unreadable file leaves nothing half saved.
     items = [
         {"title": Path(name).name, "path": Path(name).absolute().as_posix(), **about}
@@ -181,7 +184,7 @@ def _read(invocation: Invocation, file: BinaryIO, name: str) -> str:
 
 def _renamed(error: ByheartError, names: Sequence[str]) -> ByheartError:
     """Replace an item's number in an error by the user's name for it."""
-    number, _, message = error.message.removeprefix("item ").partition(": ")
+    number, _, message = for_terminal(error.message).removeprefix("item ").partition(": ")
     if number.isdigit() and int(number) < len(names):
         error.message = f"{names[int(number)]}: {message}"
     return error

@@ -37,8 +37,8 @@ def write_arguments(arguments: dict[str, Any]) -> str:
 
 
 def write_option(option: Option) -> str:
-    """Write a parameter of the call as JSON."""
-    return write_arguments({option.name: option.value}).strip("{}")
+    """Write a parameter of the call as JSON, without the braces of the object around it."""
+    return write_arguments({option.name: option.value})[1:-1]
 
 
 def describe_step(step: Do) -> str:

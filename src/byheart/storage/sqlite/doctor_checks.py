@@ -141,7 +141,7 @@ def _after(before: Checked, again: dict[str, Finding]) -> Finding:
     finding = again.get(before.finding.check, before.finding)
     if before.mend is None or not finding.ok or finding.message == before.finding.message:
         return finding
-    return replace(finding, message=f"fixed: {before.finding.message}", hint="", fixed=True)
+    return replace(finding, message=Hint("fixed: ", before.finding.message), hint="", fixed=True)
 
 
 def _examine(database: Database, index: Index, schema_version: int) -> list[Checked]:
