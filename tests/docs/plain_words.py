@@ -1,11 +1,11 @@
-"""Find docstrings and comments in `src` that a machine can tell are not plain English.
+"""Find sentences in `src` and in the documents that a machine can tell are not plain English.
 
     python -m tests.docs.plain_words          list every such sentence, with its file and line
     python -m tests.docs.plain_words --lower  lower the allowance of each folder to its count
 
 Two rules are checked. The first line of a public function's docstring begins with a verb in the
-imperative. No sentence of a docstring or comment begins with "What", "Whoever", "Those that",
-"One that", "Of" or "Nor"; a question may.
+imperative. No sentence of a docstring, a comment or a document begins with "What", "Whoever",
+"Those that", "One that", "Of" or "Nor"; a question may, and the heading of a document.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-SOURCE = Path(__file__).parents[2] / "src" / "byheart"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "byheart"
+# CHANGELOG.md is not among them: its entries are as they were released.
+DOCUMENTS = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
 # The number of sentences in each folder that still have to be rewritten.
 ALLOWANCE = Path(__file__).with_name("plain_words_allowance.json")
 
@@ -29,6 +32,9 @@ _ODD_BEGINNING = re.compile(r"(?:What|Whoever|Those that|One that|Of|Nor)\b")
 # A sentence ends at a full stop, an exclamation mark or a question mark before a capital letter.
 _SENTENCE = re.compile(r"""(?s).+?(?:[.!?]['")\]]*(?=\s+[A-Z`'"(])|\Z)""")
 _PARAGRAPH = re.compile(r"\n\s*\n|\n\s*(?=[-*] )")
+_FENCED = re.compile(r"(?ms)^( *)```.*?^\1```$")
+_MARKUP = re.compile(r"[*_>#|\s]*")
+_HEADING = re.compile(r"#+ ")
 _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pragma|fmt:|ruff:|!)")
 
 _ENDS_LIKE_NO_VERB = re.compile(r".*(?:[^s]s|ing)")
@@ -52,7 +58,7 @@ class Odd(NamedTuple):
 def find_odd(path: str, source: str) -> Iterator[Odd]:
     """Find the sentences of a file that break one of the two rules, each sentence once."""
     found: dict[tuple[int, str], Odd] = {}
-    for line, text in (*_docstrings(source), *_comments(source)):
+    for line, text in (*_docstrings(source), *_attribute_docstrings(source), *_comments(source)):
         for sentence in _sentences(text):
             if _ODD_BEGINNING.match(sentence) and not sentence.endswith("?"):
                 found[line, sentence] = Odd(path, line, sentence)
@@ -61,6 +67,23 @@ def find_odd(path: str, source: str) -> Iterator[Odd]:
         if not is_imperative(text):
             found[line, sentence] = Odd(path, line, sentence)
     yield from found.values()
+
+
+def find_odd_in_document(path: str, text: str) -> Iterator[Odd]:
+    """Find the sentences of a Markdown document that begin oddly."""
+    prose = _FENCED.sub(lambda fenced: "\n" * fenced[0].count("\n"), text)
+    line = 1
+    for block in re.split(r"(\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\.) ?))", prose):
+        cells = block.split(" |") if block.startswith("|") else [block]
+        for sentence in (each for cell in cells for each in _sentences(cell)):
+            plain = sentence[_MARKUP.match(sentence).end() :]  # type: ignore[union-attr]
+            if (
+                _ODD_BEGINNING.match(plain)
+                and not plain.rstrip("*_ ").endswith("?")
+                and not _HEADING.match(sentence)
+            ):
+                yield Odd(path, line, sentence)
+        line += block.count("\n")
 
 
 def is_imperative(docstring: str) -> bool:
@@ -83,6 +106,15 @@ def _docstrings(source: str, *, public_functions: bool = False) -> Iterator[tupl
         text = ast.get_docstring(node)
         if text:
             yield node.body[0].lineno, text
+
+
+def _attribute_docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """Find the texts below attributes and constants that describe them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef | ast.Module):
+            for each in node.body[1:]:
+                if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                    yield each.lineno, str(each.value.value)
 
 
 def _comments(source: str) -> Iterator[tuple[int, str]]:
@@ -119,6 +151,18 @@ def find_all() -> list[Odd]:
     return found
 
 
+def find_all_in_documents() -> list[Odd]:
+    """Find every sentence of the documents that has to be rewritten."""
+    files = sorted(file for pattern in DOCUMENTS for file in ROOT.glob(pattern))
+    return [
+        odd
+        for file in files
+        for odd in find_odd_in_document(
+            file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
+        )
+    ]
+
+
 def count_by_folder(found: list[Odd]) -> Counter[str]:
     """Count sentences by the first folder below `src/byheart`; files at the top are under "."."""
     return Counter(each.path.split("/")[0] if "/" in each.path else "." for each in found)
@@ -145,6 +189,8 @@ def main() -> None:
     else:
         for each in found:
             sys.stdout.write(f"src/byheart/{each.path}:{each.line}: {each.sentence}\n")
+        for each in find_all_in_documents():
+            sys.stdout.write(f"{each.path}:{each.line}: {each.sentence}\n")
 
 
 if __name__ == "__main__":

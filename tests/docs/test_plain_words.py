@@ -10,7 +10,9 @@ from tests.docs.plain_words import (
     Odd,
     count_by_folder,
     find_all,
+    find_all_in_documents,
     find_odd,
+    find_odd_in_document,
     is_imperative,
     lower,
     read_allowance,
@@ -29,6 +31,11 @@ def test_no_folder_has_more_odd_sentences_than_it_is_allowed(found: list[Odd]) -
     assert not over, "rewrite at least one of these in plain English:\n" + "\n".join(
         f"{each.path}:{each.line}: {each.sentence}" for each in listed
     )
+
+
+def test_no_document_has_an_odd_sentence() -> None:
+    found = [f"{each.path}:{each.line}: {each.sentence}" for each in find_all_in_documents()]
+    assert not found, "rewrite these in plain English:\n" + "\n".join(found)
 
 
 def test_the_allowance_is_not_larger_than_needed(found: list[Odd]) -> None:
@@ -88,4 +95,45 @@ class Ids:
         (10, "Of all ids it is the last."),
         (14, "What is more, it has two lines."),
         (17, "What comes next"),
+    ]
+
+
+def test_odd_sentences_are_found_below_attributes() -> None:
+    source = '''class Id:
+    """Name a row."""
+
+    text: str
+    """What it is called."""
+    hash: bytes
+    """The hash of the text."""
+'''
+    found = [(each.line, each.sentence) for each in find_odd("ids.py", source)]
+    assert found == [(5, "What it is called.")]
+
+
+def test_odd_sentences_are_found_in_documents() -> None:
+    text = """# What a heading may say
+
+An id is unique. What is
+more, it is short.
+
+- **What is kept** is unique.
+- What is an id?
+
+| question | answer |
+|---|---|
+| What is an id? | Nor is this. |
+
+```text
+What is in a block of code is not prose.
+```
+
+Of all ids it is the last.
+"""
+    found = [(each.line, each.sentence) for each in find_odd_in_document("ids.md", text)]
+    assert found == [
+        (3, "What is more, it is short."),
+        (6, "**What is kept** is unique."),
+        (11, "Nor is this."),
+        (17, "Of all ids it is the last."),
     ]

@@ -65,7 +65,7 @@ class Words:
     """Hold the words that distinguish prose about a password from a password."""
 
     told: frozenset[str]
-    """What is said of a password that is not the password: required, wrong, stored."""
+    """Words that describe a password and are none: required, wrong, stored."""
     told_endings: tuple[str, ...]
     function_words: frozenset[str]
     """Words of sentences that no list of a wallet's words has."""

@@ -291,7 +291,10 @@ class View:
         return self._best(slots, scores[slots], limit)
 
     def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
-        """Score every chunk by BM25 over the allowed ones alone: a wall also stops statistics."""
+        """Score chunks by BM25; only the selected chunks count in its statistics.
+
+        Otherwise, scores would reveal the words of other spaces and sessions.
+        """
         scores = np.zeros(len(selection.chunks), np.float32)
         found = {}
         for term, parts in self._weigh(terms, selection).items():

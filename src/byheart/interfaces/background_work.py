@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING
 
 from byheart.errors import StoreError, StoreReadOnly
 
-if TYPE_CHECKING:  # what answers first imports no engine
+if TYPE_CHECKING:  # the first answer must not wait for the import of the engine
     from byheart.settings import Settings
     from byheart.store import MemoryStore
 
 _TRY_AGAIN_SECONDS = 30.0
-# As long as a provider that is away is left alone.
+# The embedder does not ask an unavailable provider again any sooner.
 _LOOK_FOR_MISSING_SECONDS = 60.0
 _LONGEST_PAUSE_SECONDS = 3600.0
-# Few enough that whoever saves or asks meanwhile hardly waits.
+# A small number, so that concurrent saves and searches hardly wait.
 _EMBEDDED_AT_A_TIME = 4
 _log = logging.getLogger(__name__)
 
 
 def prepare(give_store: Callable[[], MemoryStore]) -> None:
-    """Open a store and load its model; whoever asks first is told what went wrong, not we."""
+    """Open a store and load its model; the first call that needs them reports a failure."""
     try:
         give_store().admin.prepare()
     except Exception as error:  # noqa: BLE001 - nobody waits for this thread
@@ -34,7 +34,7 @@ def prepare(give_store: Callable[[], MemoryStore]) -> None:
 
 
 def unload_when_idle(store: MemoryStore, idle_seconds: float, ended: Event) -> None:
-    """Let go of the model whenever nobody needed it for so long, until the end."""
+    """Unload the model whenever it was idle for so long, until the end."""
     while not ended.wait(idle_seconds / 4):
         try:
             store.admin.unload(idle_seconds)

@@ -357,7 +357,7 @@ class Saver:
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
     ) -> tuple[list[Chunk], str]:
         """Cut a text as its format asks for, and name that format."""
-        # Imported here: whoever only searches need not wait for parsers.
+        # Imported here, so that a process that only searches does not wait for the parsers.
         from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
 
         if request.role is not None and is_short(request.content, self._settings.min_turn_words):

@@ -45,15 +45,15 @@ class FileText:
     """The file as it was opened, before it was read."""
     text: str
     format: str | None
-    """What the text has been made into; nothing: what the path and the text say."""
+    """The format of the converted text; None if the path and the text tell it."""
     title: str | None
-    """What the document calls itself, or the names of a table's columns."""
+    """The title of the document, or the names of a table's columns."""
     encoding: str | None
-    """Nothing for what is no text by itself."""
+    """The encoding of the file; None if the file is not a text, such as a PDF."""
     file_hash: bytes
     """SHA-256 of the file's bytes."""
     lines_match: bool
-    """The lines of the text are those of the file, so that an editor can be sent there."""
+    """True if the text has the line numbers of the file, so that an editor can open a line."""
 
 
 def read_file(root: Path, path: str) -> FileText:

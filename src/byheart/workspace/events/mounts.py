@@ -13,7 +13,7 @@ _SILENT = frozenset(
         *("ceph", "glusterfs", "fuse.glusterfs", "fuse.gcsfuse", "fuse.rclone", "fuse.s3fs"),
     )
 )
-"""Of virtual machines and containers, of servers, of clusters and clouds."""
+"""File systems of virtual machines and containers, of servers, of clusters and clouds."""
 
 
 def find_silent_filesystem(folder: Path, mounts: Path = _MOUNTS) -> str | None:

@@ -46,14 +46,14 @@ class Glob:
     negated: bool
     only_folders: bool
     by_name: bool
-    """Compared with the last part of the path alone: the pattern has no slash."""
+    """True if the pattern has no slash, and is compared only with the last part of a path."""
     last_part: str
     name: str | None = None
-    """The one name that matches."""
+    """The only name that matches."""
     ending: str | None = None
-    """What every name that matches ends with."""
+    """The ending of every name that matches."""
     regex: re.Pattern[str] | None = None
-    """Used where neither `name` nor `ending` says it all."""
+    """The expression to match, unless `name` or `ending` is enough."""
 
     def matches(self, name: str, path: str) -> bool:
         """Match the last part of a path, or the path from the ignore file's folder."""
