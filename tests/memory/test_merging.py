@@ -16,7 +16,7 @@ THIRD = (held("mem_c", memory_no=9), memory("mem_c"))
 
 
 def test_a_memory_that_is_valid_may_be_kept() -> None:
-    merging.refuse_superseded(held())
+    assert merging.refuse_superseded(held()) is None
 
 
 def test_a_superseded_memory_is_not_kept() -> None:

@@ -104,7 +104,7 @@ def test_the_error_for_another_text_names_the_item_the_client_id_and_the_memory(
     ids=["no other memory", "the memory itself", "a hidden memory", "an expired memory"],
 )
 def test_a_change_may_have_a_text_that_no_other_valid_memory_holds(other: Held | None) -> None:
-    versions.refuse_double(revision(), held(), other, NOW)
+    assert versions.refuse_double(revision(), held(), other, NOW) is None
 
 
 def test_a_change_to_the_text_of_another_valid_memory_is_refused() -> None:
@@ -256,7 +256,7 @@ def test_a_circle_of_superseding_is_refused(new: str, successors: tuple[str, ...
 
 
 def test_a_chain_of_superseding_is_allowed() -> None:
-    versions.refuse_circle("mem_a", "mem_b", ("mem_c", "mem_d"))
+    assert versions.refuse_circle("mem_a", "mem_b", ("mem_c", "mem_d")) is None
 
 
 # --- Forgetting, restoring, pinning ---------------------------------------------------------------
