@@ -24,36 +24,15 @@ from byheart.contracts import (
 )
 from byheart.model import HistoryEntry, Memory
 from byheart.transfer import import_rules as rules
+from tests.memory import made_memories
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 BEFORE, AFTER = NOW - timedelta(hours=1), NOW + timedelta(hours=1)
 
 
 def memory(**fields: Any) -> Memory:
-    given: dict[str, Any] = {
-        "memory_id": "mem_1",
-        "space": "space",
-        "kind": "note",
-        "content": "text",
-        "content_hash": "aa",
-        "title": None,
-        "summary": "",
-        "source": "test",
-        "session_id": None,
-        "agent_id": None,
-        "session_iter": None,
-        "task_code": None,
-        "path": None,
-        "tags": (),
-        "entities": (),
-        "importance": 5.0,
-        "metadata": {},
-        "format": "text",
-        "chunks": 1,
-        "created_at": BEFORE,
-        "updated_at": BEFORE,
-    }
-    return Memory(**{**given, **fields})
+    given = {"memory_id": "mem_1", "content_hash": "aa", "created_at": BEFORE, "updated_at": BEFORE}
+    return made_memories.memory(**given | fields)
 
 
 def text(turn_no: int | None = None, **fields: Any) -> StoredText:
@@ -66,26 +45,8 @@ def entry(version: int) -> HistoryEntry:
 
 
 def held(key: DedupKey, **fields: Any) -> Held:
-    given: dict[str, Any] = {
-        "memory_no": 7,
-        "memory_id": "mem_here",
-        "key": key,
-        "version": 1,
-        "created_at": BEFORE,
-        "since_at": BEFORE,
-        "expires_at": None,
-        "forgotten_at": None,
-        "hidden_by": None,
-        "superseded_by": None,
-        "superseded_at": None,
-        "pinned_at": None,
-        "accessed_at": None,
-        "access_count": 0,
-        "turn_no": None,
-        "chunks": 1,
-        "pending_vectors": 0,
-    }
-    return Held(**{**given, **fields})
+    given = {"memory_id": "mem_here", "version": 1, "created_at": BEFORE, "since_at": BEFORE}
+    return made_memories.held(key=key, **given | fields)
 
 
 # --- Known texts ----------------------------------------------------------------------------------
