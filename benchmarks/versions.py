@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import random
 import resource
 import shutil
@@ -38,6 +39,7 @@ FILTERS: dict[str, dict[str, Any]] = {
 }
 REAL_FILTERS: dict[str, dict[str, Any]] = {"": {}, ", filter 33 %": {"kind": "fact"}}
 SESSION = "talk"
+_NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 HELP = ["-m", "byheart", "--help"]
 FIRST_ANSWER = """
 import sys, byheart
@@ -236,8 +238,11 @@ class Version:
 
     def run(self, *arguments: str) -> float:
         """Run Python once; return its CPU milliseconds."""
+        # With compiled modules, as users have them, even if the caller writes none.
+        own = {name: value for name, value in os.environ.items() if name != _NO_BYTECODE}
+        own["PYTHONPYCACHEPREFIX"] = str(self.stores / "bytecode")
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([self.python, *arguments], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([self.python, *arguments], check=True, stdout=subprocess.DEVNULL, env=own)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return spent * 1000

@@ -97,7 +97,7 @@ def answer_from(messages: Sequence[dict[str, str]]) -> str:
         (name, text)
         for message in messages
         for name, text in re.findall(
-            r'<(?:passage|pinned) id="([^"]+)"[^>]*>\n(.*?)\n</', message["content"], re.DOTALL
+            r"<(?:passage|pinned) id=([^ >]+)[^>]*>\n(.*?)\n</", message["content"], re.DOTALL
         )
     ]
     said = [each["content"] for each in messages[:-1] if each["role"] == "user"]

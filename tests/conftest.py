@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import itertools
 import math
@@ -17,7 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from byheart.contracts import Embedder, Vectors
+from byheart.contracts import Embedder, Storage, Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
 from byheart.errors import EmbedderUnavailable
@@ -52,6 +54,37 @@ if (
     os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
 
 
+_HIDDEN_LOOP = pytest.StashKey[asyncio.AbstractEventLoop]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Hide the event loop of Playwright from tests that use no browser.
+
+    Playwright keeps its loop running in this thread as long as the browser is open, and a second
+    one cannot be started beside it.
+    """
+    loop = asyncio._get_running_loop()
+    if loop is None or "browser" in getattr(item, "fixturenames", ()):
+        return (yield)
+    item.stash[_HIDDEN_LOOP] = loop
+    asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        asyncio._set_running_loop(loop)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, object, object]:
+    """Show the loop again when the last test ends: the browser is closed then."""
+    if nextitem is None and _HIDDEN_LOOP in item.stash:
+        asyncio._set_running_loop(item.stash[_HIDDEN_LOOP])
+    return (yield)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes long, so that no worker is left alone with it at the end."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
@@ -82,29 +115,59 @@ def _own_place(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
+def postgres_url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give the address of an empty PostgreSQL database, or skip where no server can run."""
+    for name in list(os.environ):
+        if name.startswith("PG"):
+            monkeypatch.delenv(name)
+    pytest.importorskip("fcntl", reason="the PostgreSQL server of the tests needs Unix sockets")
+    from tests.postgres_server import database_url
+
+    with database_url() as url:
+        yield url
+
+
+@pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "memory.db"
 
 
 @pytest.fixture
-def open_store(path: Path) -> Iterator[OpenStore]:
-    """Open stores, by default on the same file, and close them at the end."""
+def database() -> str:
+    """Name the database of `open_store`; `tests/databases.py` has a fixture that gives each."""
+    return "sqlite"
+
+
+@pytest.fixture
+def open_store(path: Path, database: str) -> Iterator[OpenStore]:
+    """Open stores, by default on the same file or database, and close them at the end."""
     opened: list[MemoryStore] = []
+    stack, addresses = contextlib.ExitStack(), dict[Path, Any]()
+
+    def open_storage(at: Path, wait: float) -> Storage:
+        if database == "sqlite":
+            make_empty(at)
+            return SqliteStorage(at, busy_timeout_seconds=wait)
+        from byheart.storage.postgres.backend import PostgresStorage
+        from tests.postgres_stores import postgres_store
+
+        if at not in addresses:  # a file stands for a database
+            addresses[at] = stack.enter_context(postgres_store())
+        return PostgresStorage(addresses[at], at.parent / "cache", busy_timeout_seconds=wait)
 
     def open_one(
         at: Path | None = None, embedder: Embedder | None = None, **settings: Any
     ) -> MemoryStore:
-        at = at or path
-        make_empty(at)
         # Otherwise every `doctor` reads the files of the model, which nothing here asks.
         chosen = load_settings({"embedding_provider": "hash", **settings})
-        storage = SqliteStorage(at, busy_timeout_seconds=chosen.busy_timeout_seconds)
+        storage = open_storage(at or path, chosen.busy_timeout_seconds)
         opened.append(MemoryStore(storage, embedder or HashEmbedder(), chosen))
         return opened[-1]
 
-    yield open_one
-    for each in opened:
-        each.close()
+    with stack:
+        yield open_one
+        for each in opened:
+            each.close()
 
 
 @pytest.fixture

@@ -30,8 +30,9 @@ def imported_modules() -> dict[str, Path]:
 
 def test_every_package_that_is_imported_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    # `documents` is an extra: what it brings is imported where it is used, and missed with a hint.
-    needed = [*project["dependencies"], *project["optional-dependencies"]["documents"]]
+    # The packages of extras are imported where they are used, and missed with a hint.
+    extras = project["optional-dependencies"]
+    needed = [*project["dependencies"], *extras["documents"], *extras["postgres"]]
     asked_for = {re.split(r"[<>=!~\[ ]", each)[0].lower() for each in needed}
     distributions = packages_distributions()
     for module, path in imported_modules().items():

@@ -18,6 +18,7 @@ from byheart.settings import (
     Settings,
     default_config_path,
     describe_settings,
+    holds_secrets,
     load_settings,
     render_reference,
     set_setting,
@@ -302,8 +303,26 @@ def test_secrets_are_never_shown(config: Path) -> None:
     flags = {"openai_api_key": "sk-secret", "db_path": "postgresql://me:sec/r@t@host/db"}
     rows = {row.key: row.value for row in describe_settings(flags, {}, config)}
     assert rows["openai_api_key"] == "set (hidden)"
-    assert rows["db_path"] == "postgresql://me:***@host/db"
+    assert rows["db_path"] == "postgresql://***"
     assert "sk-secret" not in repr(load_settings(flags, {}, config))
+    assert "sec/r" not in repr(load_settings(flags, {}, config))
+
+
+@pytest.mark.parametrize("secret", ["//me:s3cret@host/db", "///db?password=s3cret"])
+def test_a_config_file_with_a_password_belongs_to_its_owner_alone(
+    config: Path, secret: str
+) -> None:
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("")
+    config.chmod(0o644)
+    set_setting("db_path", "postgresql://me@host/db", config)
+    assert config.stat().st_mode & 0o777 == 0o644
+    assert not holds_secrets(config)
+    set_setting("db_path", f"postgresql:{secret}", config)
+    assert config.stat().st_mode & 0o777 == 0o600
+    assert holds_secrets(config)
+    rows = {row.key: row.value for row in describe_settings({}, {}, config)}
+    assert "s3cret" not in str(rows["db_path"])
 
 
 def test_a_secret_that_is_refused_is_not_shown_either(config: Path) -> None:
@@ -336,7 +355,7 @@ def test_importing_the_settings_loads_nothing_heavy() -> None:
     script = f"""
 import sys, types
 sys.modules["byheart"] = package = types.ModuleType("byheart")
-package.__path__ = [{str(Path(settings_module.__file__).parent)!r}]
+package.__path__ = [{str(Path(settings_module.__file__).parents[1])!r}]
 import byheart.settings
 print(*sys.modules)
 """

@@ -16,7 +16,7 @@ MOST = {"file lines": 600, "class lines": 400, "function lines": 80, "parameters
 # The exceptions, by kind. This list only shrinks: a name that is within the limit has to be deleted
 # here, and a new name needs a very good reason.
 EXCEPTIONS = {
-    "file lines": {"settings.py"},
+    "file lines": set[str](),
     "class lines": {"transfer/importing.py Importer"},
     "function lines": set[str](),
     "parameters": {

@@ -38,6 +38,9 @@ from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore, Progress
 from tests.conftest import ArrowEmbedder, WatchedEmbedder
+from tests.databases import database, sqlite_only
+
+__all__ = ["database"]
 
 REPORT = """# Performance Report
 
@@ -76,7 +79,7 @@ def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
     saved = store.save(REPORT)
     assert set(to_wire(saved)) == {
         *("memory_id", "status", "chunks", "content_hash", "created_at", "pending_vectors"),
-        *("version", "similar", "degraded", "secrets_found", "secrets_redacted"),
+        *("version", "similar", "conflicts", "degraded", "secrets_found", "secrets_redacted"),
     }
     assert saved.status == "created"
     assert saved.chunks == store.get(saved.memory_id).chunks > 1
@@ -85,6 +88,7 @@ def test_a_save_answers_with_id_status_chunks_hash_time_and_pending_vectors(
     assert saved.pending_vectors == 0
 
 
+@sqlite_only
 def test_saving_the_same_text_again_changes_nothing_and_returns_the_first_id(
     store: MemoryStore, path: Path
 ) -> None:
@@ -234,6 +238,7 @@ def test_write_to_file_leaves_a_private_file_private_and_its_neighbours_alone(
     assert Path(new.file_path).stat().st_mode & 0o777 == 0o600
 
 
+@sqlite_only
 @pytest.mark.skipif(sys.platform == "win32", reason="has no limit on the size of files")
 def test_write_to_file_leaves_a_file_as_it_was_when_the_disk_is_full(
     store: MemoryStore, path: Path, tmp_path: Path
@@ -483,6 +488,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@sqlite_only
 @pytest.mark.parametrize(("wrong", "said"), REFUSED, ids=lambda value: repr(value)[:40])
 def test_bad_input_is_refused_and_writes_nothing(
     open_store: Callable[..., MemoryStore], path: Path, wrong: dict[str, Any], said: str
@@ -660,6 +666,7 @@ def test_a_long_text_is_complete_when_it_is_saved_and_says_how_far_it_is_meanwhi
     assert told[-2].vectors == told[-2].vectors_total == 500
 
 
+@sqlite_only
 def test_a_text_that_is_safe_is_reported_so_though_its_vectors_cannot_be_counted(
     open_store: Callable[..., MemoryStore], path: Path
 ) -> None:
@@ -843,6 +850,7 @@ def test_everything_answered_can_be_written_as_json(store: MemoryStore) -> None:
     assert json.loads(json.dumps(to_wire(answers)))[0]["created_at"].endswith("Z")
 
 
+@sqlite_only
 def test_status_counts_what_is_there(store: MemoryStore, path: Path) -> None:
     store.save(REPORT, session_id="s")
     store.save("other", space="elsewhere")
@@ -1140,6 +1148,7 @@ def test_an_embedder_that_refuses_everything_is_not_asked_text_by_text(
         store.admin.embed_pending()
 
 
+@sqlite_only
 def test_vectors_of_another_model_are_never_compared(
     open_store: Callable[..., MemoryStore], make_watched: Callable[..., Any], path: Path
 ) -> None:
@@ -1336,6 +1345,7 @@ def test_a_switched_off_memory_is_not_opened(tmp_path: Path) -> None:
         byheart.open(tmp_path / "memory.db", enabled=False)
 
 
+@sqlite_only
 def test_the_doctor_sees_a_text_that_was_changed_or_cut(
     open_store: Callable[..., MemoryStore], path: Path
 ) -> None:

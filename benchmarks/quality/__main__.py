@@ -3,6 +3,7 @@
     python benchmarks/quality run --data FOLDER --stores FOLDER --out RUN.jsonl [--before OLD.jsonl]
     python benchmarks/quality compare OLD.jsonl NEW.jsonl [--system hybrid] [--against fts]
     python benchmarks/quality verdict --data FOLDER --stores FOLDER [--small 3,10,30]
+    python benchmarks/quality contexts --data FOLDER --stores FOLDER
     python benchmarks/quality vectors --data FOLDER --stores FOLDER --out RUN.jsonl [--late 20]
 
 FOLDER holds one folder per set; docs/quality.md says where to get them. Every document is saved as
@@ -11,7 +12,8 @@ question in every mode, and the peers that are installed, and prints nDCG@10, re
 with a 95 % range of the difference to an earlier run. `compare` shows what two runs, or two systems
 of one, gave question by question, and the worst losses. `verdict` asks every set its own questions
 and some of the others': how often is each verdict given, and how far is `confidence` right? With
-`--small`, it asks stores of so many documents. `vectors` tries other ways to make vectors, on
+`--small`, it asks stores of so many documents. `contexts` counts the passages that a context holds
+and leaves out as unrelated. `vectors` tries other ways to make vectors, on
 samples of the sets, and on documents with sections (`wikitexts`, `pubmed`, `obsidian-help`,
 `rust-book`); what is embedded on the way is kept beside the stores.
 """
@@ -25,17 +27,16 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from contexts import Given, ask_contexts, render_contexts
 from kept import KeptVectors
-from late_interaction import try_late_interaction
 from links import read_link_sets
 from measures import measure
 from runs import Outcome, mean, read_run, render, show_losses, write_run
 from sets import RetrievalSet, find_sets, read_set, sample_set
-from small_stores import judge_small, render_small
+from small_stores import fit_small, judge_small, render_families, render_small
 from spans import read_span_sets
 from systems import MODES, PEERS, Byheart, System, make_peers, open_store
 from token_model import TokenModel
-from trials import Trials, render_trials
 from verdicts import Judged, fit_again, judge_set, render_reliability, render_verdicts
 
 from byheart.contracts import TokenCounter
@@ -110,7 +111,8 @@ def verdict(options: argparse.Namespace) -> None:
         sys.exit("verdict needs two sets or more: unrelated is what another set asks")
     modes = options.modes.split(",")
     if options.small:
-        print(render_small(list(_judge_small(sets, modes, options))))
+        small = list(_judge_small(sets, modes, options))
+        print(render_small(small), render_families(small), fit_small(small), sep="\n\n")
         return
     judged: list[Judged] = []
     for whole in sets:
@@ -120,6 +122,18 @@ def verdict(options: argparse.Namespace) -> None:
     print(render_verdicts(judged), render_reliability(judged), sep="\n\n")
     for mode in modes:
         print(f"\n{fit_again(judged, mode)}")
+
+
+def contexts(options: argparse.Namespace) -> None:
+    """Ask for contexts, and print what was put in and left out as unrelated."""
+    options.stores.mkdir(parents=True, exist_ok=True)
+    folders = find_sets(options.data, options.sets.split(",") if options.sets else None)
+    sets = [read_set(folder) for folder in folders]
+    given: list[Given] = []
+    for whole in sets:
+        with open_store(options.stores, whole) as (store, names):
+            given += ask_contexts(whole, sets, store, names, options.questions)
+    print(render_contexts(given))
 
 
 def _judge_small(
@@ -133,6 +147,10 @@ def _judge_small(
 
 def vectors(options: argparse.Namespace) -> None:
     """Try every variation of the vector leg, or late interaction over the first hits."""
+    # Imported here, because these replace parts of the index, and may lag behind its changes.
+    from late_interaction import try_late_interaction
+    from trials import Trials, render_trials
+
     kept, folder = open_kept(options.stores)
     outcomes: list[Outcome] = []
     for whole in read_samples(options, kept.model.embedder):
@@ -194,6 +212,12 @@ def main() -> None:
     judging.set_defaults(command=verdict)
     judging.add_argument("--small", help="sizes of small stores to judge instead, with commas")
     judging.add_argument("--draws", type=int, default=20, help="how many small stores of each set")
+    prompting = commands.add_parser("contexts", help="count the passages that contexts hold")
+    prompting.add_argument("--data", type=Path, required=True)
+    prompting.add_argument("--stores", type=Path, required=True)
+    prompting.add_argument("--sets", help="names, with commas; all by default")
+    prompting.add_argument("--questions", type=int, default=100, help="of a set, at most")
+    prompting.set_defaults(command=contexts)
     trying = commands.add_parser("vectors", help="try other ways to make vectors")
     trying.add_argument("--data", type=Path, required=True)
     trying.add_argument("--stores", type=Path, required=True)

@@ -1,29 +1,41 @@
 """Golden rankings: show that a change of the code leaves every answer as it was.
 
     python benchmarks/quality/golden.py fill  --data FOLDER --stores STORES
-    python benchmarks/quality/golden.py write --data FOLDER --stores STORES --out BEFORE.jsonl
+    python benchmarks/quality/golden.py write --data FOLDER --stores COPY --out BEFORE.jsonl
+        [--verbs search recall context]
     python benchmarks/quality/golden.py compare BEFORE.jsonl AFTER.jsonl [--not-equal LIST.txt]
 
 `fill` saves a sample of each retrieval set, and the Markdown documents, into stores that can be
-kept. `write` asks 50 questions of each set in every mode, granularity and fusion, with and without
-filters, by `search` and by `recall`, and writes the ten best ids and scores, one line per answer.
-Run `write` before and after a change, each time on a copy of the same stores; `compare` lists the
-differences.
+kept. `write` asks 50 questions of each set and writes one line per answer:
+
+- `search` in every mode, granularity and fusion, with and without filters: the ten best hits with
+  scores, and the verdict;
+- `recall` with and without filters: the ten best memories with every part of their scores;
+- `context` in a conversation that asks these questions, with two token budgets and with a filter:
+  the receipt, and the hash of the text.
+
+Run `write` before and after a change, each time on a fresh copy of the same stores, because
+`recall` counts accesses and a conversation adds turns. The clock shows ten days after the store
+was filled and moves on with each question, so answers do not depend on the day. `compare` lists
+the differences.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import random
 import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 from sets import Document, Question, RetrievalSet, find_sets, read_set, sample_set
+from stopped_clock import StoppedClock  # before byheart
 
 import byheart
 
@@ -40,6 +52,14 @@ _MODES = ("fts", "vector", "hybrid")
 _GRANULARITIES = ("fine", "medium", "coarse")
 _HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 _DIGITS = 5
+_PARTS = ("score", "relevance", "importance", "recency", "frequency")
+_AGE = timedelta(days=10)
+_SESSION, _REPLY_CHARACTERS = "golden", 300
+_CONTEXTS: Mapping[str, Mapping[str, Any]] = {
+    "500": {"max_tokens": 500},
+    "4000": {"max_tokens": 4000},
+    "4000 filter=kind": {"max_tokens": 4000, "kind": "fact"},
+}
 
 
 def read_samples(data: Path) -> Iterator[RetrievalSet]:
@@ -77,17 +97,8 @@ def _markdown_set(folder: Path) -> RetrievalSet:
 
 
 def open_golden(stores: Path, sample: RetrievalSet) -> byheart.MemoryStore:
-    """Open the store of a sample, so that the same question always gets the same answer.
-
-    Recency and frequency would change what `recall` answers from day to day, and by asking.
-    """
-    return byheart.open(
-        stores / f"{sample.name}.db",
-        space=sample.name,
-        collect_stats=False,
-        recall_recency_weight=0,
-        recall_frequency_weight=0,
-    )
+    """Open the store of a sample."""
+    return byheart.open(stores / f"{sample.name}.db", space=sample.name, collect_stats=False)
 
 
 def _items(sample: RetrievalSet) -> list[dict[str, Any]]:
@@ -125,40 +136,110 @@ def write(options: argparse.Namespace) -> None:
         for sample in read_samples(options.data):
             names = json.loads((options.stores / f"{sample.name}.json").read_text("utf-8"))
             with open_golden(options.stores, sample) as store:
-                for question in sample.questions:
-                    for how, found in _answers(store, question, names):
+                StoppedClock.moment = store.get(next(iter(names))).created_at + _AGE
+                for verb in options.verbs:
+                    for question, how, found in _VERBS[verb](store, sample, names):
                         line = [sample.name, question.name, how, found]
                         out.write(json.dumps(line, ensure_ascii=False) + "\n")
+            StoppedClock.moment = None
             print(sample.name, file=sys.stderr, flush=True)
 
 
-def _answers(
-    store: byheart.MemoryStore, question: Question, names: Mapping[str, str]
-) -> Iterator[tuple[str, list[Any]]]:
-    scope: dict[str, Any] = {"session_id": question.group} if question.group else {}
-    for label, filters in _FILTERS.items():
-        ways = [
-            {"mode": mode, "granularity": granularity}
-            for mode in _MODES
-            for granularity in _GRANULARITIES
-        ]
-        ways.append({"mode": "hybrid", "granularity": "fine", "fusion": "rrf"})
-        for way in ways:
-            answer = store.search(question.text, limit=10, **way, **scope, **filters)
-            found = [_hit(hit, names) for hit in answer.results]
+def _searches(
+    store: byheart.MemoryStore, sample: RetrievalSet, names: Mapping[str, str]
+) -> Iterator[tuple[Question, str, list[Any]]]:
+    ways = [
+        {"mode": mode, "granularity": granularity}
+        for mode in _MODES
+        for granularity in _GRANULARITIES
+    ]
+    ways.append({"mode": "hybrid", "granularity": "fine", "fusion": "rrf"})
+    for question in sample.questions:
+        for label, filters in _FILTERS.items():
+            for way in ways:
+                answer = store.search(question.text, limit=10, **way, **_scope(question), **filters)
+                found = [_hit(hit, names) for hit in answer.results]
+                verdict = [answer.verdict, round(answer.confidence, 4)]
+                yield question, f"{'/'.join(way.values())} filter={label}", [*found, verdict]
+        word = max(re.findall(r"\w+", question.text), key=len, default="a")
+        answer = store.search(f'"{word}"', limit=10, raw=True, mode="fts", **_scope(question))
+        yield question, "raw", [_hit(hit, names) for hit in answer.results]
+
+
+def _recalls(
+    store: byheart.MemoryStore, sample: RetrievalSet, names: Mapping[str, str]
+) -> Iterator[tuple[Question, str, list[Any]]]:
+    for question in sample.questions:
+        for label, filters in _FILTERS.items():
+            StoppedClock.advance()
+            answer = store.recall(
+                question.text,
+                limit=10,
+                max_tokens=4000,
+                explain=True,
+                **_scope(question),
+                **filters,
+            )
+            weighed = [
+                [names[each.id], *(getattr(each, part) for part in _PARTS)]
+                for each in answer.explanations or ()
+            ]
+            details = [names[each.id] for each in answer.details]
             verdict = [answer.verdict, round(answer.confidence, 4)]
-            yield f"{'/'.join(way.values())} filter={label}", [*found, verdict]
-        recalled = store.recall(
-            question.text, limit=10, max_tokens=4000, explain=True, **scope, **filters
-        )
-        shown = [
-            [names[each.id], round(each.relevance, _DIGITS), round(each.score, _DIGITS)]
-            for each in recalled.explanations or ()
-        ]
-        yield f"recall filter={label}", [*shown, [each.id for each in recalled.details]]
-    word = max(re.findall(r"\w+", question.text), key=len, default="a")
-    answer = store.search(f'"{word}"', limit=10, raw=True, mode="fts", **scope)
-    yield "raw", [_hit(hit, names) for hit in answer.results]
+            figures = [answer.tokens_used, answer.total_count, *verdict]
+            yield question, f"recall filter={label}", [*_rounded(weighed), details, figures]
+
+
+def _contexts(
+    store: byheart.MemoryStore, sample: RetrievalSet, names: Mapping[str, str]
+) -> Iterator[tuple[Question, str, list[Any]]]:
+    """Ask for a context after each question of a conversation, and reply with a document's text.
+
+    The conversation has a pinned document and a running summary.
+    """
+    names = dict(names)
+    store.pin(next(iter(names)))
+    summarize = getattr(store, "summarize", None) or store.sessions.summarize
+    for session in sorted({question.group or _SESSION for question in sample.questions}):
+        names[summarize(session, f"This is a talk about {sample.name}.").memory_id] = "summary"
+    for at, question in enumerate(sample.questions):
+        session = question.group or _SESSION
+        StoppedClock.advance()
+        names[store.log(session, "user", question.text).memory_id] = f"question {at}"
+        for label, how in _CONTEXTS.items():
+            StoppedClock.advance()
+            answer = store.context(session, **how)
+            items = [
+                [each.part, names[each.memory_id], _places(each.chunk_ids), each.score, each.tokens]
+                for each in answer.receipt.items
+            ]
+            left_out = [
+                [each.part, names[each.memory_id], each.score, each.reason]
+                for each in answer.receipt.left_out
+            ]
+            text = hashlib.sha256(answer.text.encode()).hexdigest()
+            found = [*_rounded(items), _rounded(left_out), answer.tokens_used, text]
+            yield question, f"context budget={label}", found
+        StoppedClock.advance()
+        reply = sample.documents[at % len(sample.documents)].text[:_REPLY_CHARACTERS]
+        names[store.log(session, "assistant", reply).memory_id] = f"reply {at}"
+
+
+_VERBS = {"search": _searches, "recall": _recalls, "context": _contexts}
+
+
+def _scope(question: Question) -> dict[str, Any]:
+    return {"session_id": question.group} if question.group else {}
+
+
+def _places(chunk_ids: Sequence[str]) -> list[str]:
+    return [each.partition("#")[2] for each in chunk_ids]
+
+
+def _rounded(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    return [
+        [round(each, _DIGITS) if isinstance(each, float) else each for each in row] for row in rows
+    ]
 
 
 def _hit(hit: Any, names: Mapping[str, str]) -> list[Any]:
@@ -194,7 +275,9 @@ def _read(path: Path) -> dict[tuple[str, str, str], list[Any]]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one of the three commands."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name, run in (("fill", fill), ("write", write)):
         command = commands.add_parser(name)
@@ -203,6 +286,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         command.set_defaults(run=run)
         if name == "write":
             command.add_argument("--out", type=Path, required=True)
+            command.add_argument(
+                "--verbs",
+                nargs="+",
+                choices=_VERBS,
+                default=[*_VERBS],
+                help="the verbs to ask, in this order; by default all",
+            )
     command = commands.add_parser("compare")
     command.add_argument("before", type=Path)
     command.add_argument("after", type=Path)

@@ -75,7 +75,7 @@ def try_late_interaction(
         windows = texts_of(places[chunk_no].passage, AS_BUILT, kept.model.embedder)
         return [states.of(text) for text in windows]
 
-    with filled.storage.searching() as reader:
+    with filled.storage.searching(filled.space) as reader:
         for each in whole.questions:
             vector = trials.embed_question(each, AS_BUILT)
             ranking = rank_chunks(

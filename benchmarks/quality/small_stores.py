@@ -1,7 +1,8 @@
 """Small stores: are verdicts right where a store holds only a handful of memories?
 
 Some documents of a set, among them one that answers a question, are a space of their own. It is
-asked that question and further ones of the set that it can answer, and some of unrelated sets.
+asked that question and further ones of the set that it can answer, and some of unrelated sets. The
+facts of everyday_facts.json are sets too, together and theme by theme.
 """
 
 from __future__ import annotations
@@ -11,10 +12,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from everyday import FAMILY, read_everyday, read_general
 from kept import KeptEmbedder, KeptVectors
 from sets import Document, Question, RetrievalSet
 from verdicts import Judged, family, judge_answer
 
+from byheart.search.verdict import (
+    ANSWERED_FROM,
+    SIMILAR,
+    Signs,
+    estimate_by_similarity,
+    estimate_with_words,
+    similar_enough,
+)
 from byheart.settings import load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -33,10 +43,14 @@ def judge_small(
     modes: Sequence[str],
 ) -> Iterator[Judged]:
     """Ask small stores of every set; `set` then names the size as well."""
+    own = read_everyday()
+    asking = [*sets, own[0], read_general()]
     with MemoryStore(SqliteStorage(path), KeptEmbedder(kept), load_settings()) as store:
-        for whole in sets:
-            others = [each for each in sets if family(each.name) != family(whole.name)]
+        for whole in [*sets, *own]:
+            others = [each for each in asking if family(each.name) != family(whole.name)]
             for size in sizes:
+                if size > len(whole.documents):
+                    continue
                 chance = random.Random(f"{_SEED} {whole.name} {size}")
                 for number in range(draws):
                     space = f"{whole.name}_{size}_{number}"
@@ -114,6 +128,82 @@ def _size(judged: Judged) -> int:
 
 
 def _mean_share(judged: Sequence[Judged], word: str) -> float:
-    names = sorted({each.set for each in judged})
-    shares = [[each.verdict == word for each in judged if each.set == name] for name in names]
+    """Give the mean over the sets; the themes of everyday facts count as one set together."""
+    names = sorted({_counted(each) for each in judged})
+    shares = [[each.verdict == word for each in judged if _counted(each) == name] for name in names]
     return sum(sum(each) / len(each) for each in shares) / max(len(shares), 1)
+
+
+def _counted(judged: Judged) -> str:
+    name = judged.set.split(",")[0]
+    return f"{FAMILY}, by theme" if name.startswith(f"{FAMILY}_") else name
+
+
+def render_families(judged: Sequence[Judged]) -> str:
+    """Lay out the same by set, all sizes together."""
+    lines = [
+        "| set | mode | right best hits | of these `answered` | `none` "
+        "| unrelated | of these `answered` | `none` |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for mode in sorted({each.mode for each in judged}):
+        for name in sorted({_counted(each) for each in judged}):
+            mine = [each for each in judged if each.mode == mode and _counted(each) == name]
+            right = [each for each in mine if each.right]
+            rest = [each for each in mine if not each.own]
+            shares = [
+                f"{sum(each.verdict == word for each in some) / max(len(some), 1):.3f}"
+                for some in (right, rest)
+                for word in ("answered", "none")
+            ]
+            lines.append(
+                f"| {name} | {mode} | {len(right):,} | {shares[0]} | {shares[1]} "
+                f"| {len(rest):,} | {shares[2]} | {shares[3]} |"
+            )
+    return "\n".join(lines)
+
+
+def fit_small(judged: Sequence[Judged]) -> str:
+    """Choose the first constant of `similar_enough` again, with each family left out in turn.
+
+    The least constant is chosen that calls at most 1.5 % of the unrelated questions answered.
+    """
+    mine = [each for each in judged if each.mode == "hybrid" and each.grounds is not None]
+    families = sorted({family(_counted(each).split(",")[0]) for each in mine})
+    lines = [f"all families: {_choose_constant(mine):.2f}"]
+    for left_out in families:
+        apart = [each for each in mine if family(_counted(each).split(",")[0]) == left_out]
+        constant = _choose_constant([each for each in mine if each not in apart])
+        right, wrong = _answered(apart, constant)
+        lines.append(
+            f"without {left_out}: {constant:.2f}; there, {right:.3f} of right best hits and "
+            f"{wrong:.3f} of unrelated questions are called answered"
+        )
+    return "\n".join(lines)
+
+
+def _choose_constant(judged: Sequence[Judged]) -> float:
+    constants = [number / 100 for number in range(15, 30)]
+    return next((each for each in constants if _answered(judged, each)[1] <= 0.015), constants[-1])
+
+
+def _answered(judged: Sequence[Judged], constant: float) -> tuple[float, float]:
+    """Give the shares called answered with another constant: of right hits, of unrelated ones."""
+    said = [(each, _is_answered(each, constant)) for each in judged]
+    shares = []
+    for wanted in (True, False):
+        some = [
+            (_counted(each), yes) for each, yes in said if (each.right if wanted else not each.own)
+        ]
+        names = sorted({name for name, _ in some})
+        means = [[yes for name, yes in some if name == mine] for mine in names]
+        shares.append(sum(sum(each) / len(each) for each in means) / max(len(means), 1))
+    return shares[0], shares[1]
+
+
+def _is_answered(judged: Judged, constant: float) -> bool:
+    grounds = judged.grounds
+    assert grounds is not None
+    signs = Signs(grounds.coverage, grounds.weight, grounds.similarity, grounds.chunks)
+    alone = estimate_by_similarity(signs, similar_enough(signs.chunks) - SIMILAR + constant)
+    return max(estimate_with_words(signs), alone) >= ANSWERED_FROM

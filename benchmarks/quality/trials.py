@@ -76,7 +76,7 @@ class Trials:
         documents = {each.chunk_no: each.document for each in words.places}
         wanted = {name for each in self._whole.questions for name in each.gains}
         assert wanted <= set(documents.values()), "what answers is in the store"
-        with words.storage.searching() as reader:
+        with words.storage.searching(words.space) as reader:
             other = OtherVectors(reader.index, leg)
             for each in self._whole.questions:
                 vector = self.embed_question(each, how, poolings)

@@ -67,7 +67,7 @@ def fill_store(
         ]
         saved = store.save_many(items)
         places: list[Place] = []
-        with storage.searching() as reader:
+        with storage.searching(space) as reader:
             for document, each in zip(documents, saved, strict=True):
                 found = reader.chunks_of(each.memory_id, space)
                 shown = passages([chunk.chunk for chunk in found], document.title)

@@ -15,13 +15,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from everyday import FAMILY, GENERAL, GENERAL_FAMILY
 from numpy.typing import NDArray
 from sets import RetrievalSet
 
 import byheart
 
-_FAMILIES = ("xquad", "locomo")
-_SAME_SUBJECT = {"cisi": "computing", "cacm": "computing"}
+_FAMILIES = ("xquad", "locomo", FAMILY)
+_SAME_SUBJECT = {"cisi": "computing", "cacm": "computing", GENERAL: GENERAL_FAMILY}
 _SEED = 3
 _BUCKETS = (0.0, 0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 1.01)
 Figures = NDArray[np.float64]

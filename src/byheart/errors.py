@@ -74,7 +74,18 @@ class Do:
         return f"store.{self.verb}({', '.join(given)})"
 
 
-Step = Do | Option
+class Private:
+    """Hold a text for the owner of the store, and another one for callers over the network."""
+
+    def __init__(self, text: str, instead: str) -> None:
+        self.text = text
+        self.instead = instead
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Step = Do | Option | Private
 Spelling = Callable[[Step], str]
 
 
@@ -115,6 +126,11 @@ def spell_hint(text: str, spelling: Spelling) -> str:
     if not isinstance(text, Hint):
         return text
     return "".join(part if isinstance(part, str) else spelling(part) for part in text.parts)
+
+
+def name_store(location: str) -> Private:
+    """Name a store in a message; callers over the network do not learn where it is."""
+    return Private(location, "the store")
 
 
 def spell_shell(command: str, values: Iterable[object], options: dict[str, object]) -> str:
@@ -214,7 +230,13 @@ class ModelFilesError(EmbeddingError):
 
 
 class StoreError(ByheartError):
-    """Report that a database operation failed."""
+    """Report that a database operation failed.
+
+    `undone` means that the database took the transaction back for a reason that may be gone the
+    next time, such as a deadlock: nothing of it was committed.
+    """
+
+    undone = False
 
 
 class StoreBusy(StoreError):

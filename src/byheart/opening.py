@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from byheart.contracts import EmbedderSpec
+from byheart.contracts import EmbedderSpec, Storage
 from byheart.embedding import LazyEmbedder, Progress, SimpleEmbedder, check_embedder, open_embedder
 from byheart.errors import Do, Hint, InvalidInput, SettingsError, StoreUnreachable
+from byheart.model import Copied, CopyProgress
+from byheart.model.address_secrets import hide_secrets
+from byheart.model.checks import check_callback
 from byheart.settings import Settings, data_folder, load_settings
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
 from byheart.system.private_files import close_to_others
+
+if TYPE_CHECKING:
+    from byheart.storage.postgres.address import Address
+
+_POSTGRES = ("postgresql://", "postgres://")
 
 
 def open(  # noqa: A001 - callers write `byheart.open`
@@ -22,10 +31,12 @@ def open(  # noqa: A001 - callers write `byheart.open`
     space: str | None = None,
     settings: Settings | None = None,
     embedder: SimpleEmbedder | None = None,
+    create: bool = True,
     **overrides: object,
 ) -> MemoryStore:
     """Open a store, and create it if needed; the default is in the platform's data folder.
 
+    With `create=False`, a missing store is refused: its path or address may be mistyped.
     Other keywords are settings (docs/settings.md). They override the environment and the config
     file. An `embedder` of your own takes the place of the one that the settings name.
     """
@@ -46,11 +57,97 @@ def open(  # noqa: A001 - callers write `byheart.open`
             Hint("switch it on with: ", Do("config set", "enabled", "true")),
         )
     own = None if embedder is None else check_embedder(embedder)
-    path = _file_path(chosen.db_path)
+    storage = _open_storage(chosen, create=create)
+    return MemoryStore(storage, own or embedder_for(chosen), chosen, partial(_reopen, chosen))
+
+
+def copy_store(
+    source: str | Path,
+    target: str | Path,
+    *,
+    settings: Settings | None = None,
+    on_progress: Callable[[CopyProgress], None] | None = None,
+) -> Copied:
+    """Copy a whole store to an empty one, a file or a PostgreSQL database, and compare the two.
+
+    The source is only read. A copy that was interrupted goes on when it is called again.
+    """
+    # Imported here, because saving and searching do not need it.
+    from byheart.transfer.copying import Copier
+
+    chosen = load_settings({}) if settings is None else settings
+    check_callback("on_progress", on_progress)
+    first, second = (replace(chosen, db_path=str(each)) for each in (source, target))
+    reading = _open_storage(first, create=False, read_only=True)
+    try:
+        open_target = partial(_open_storage, second, create=True, for_copy=True)
+        return Copier(reading, open_target, on_progress).run()
+    finally:
+        reading.close()
+
+
+def _open_storage(
+    settings: Settings, *, create: bool, read_only: bool = False, for_copy: bool = False
+) -> Storage:
+    """Open the database that the settings name: a PostgreSQL server, or a SQLite file.
+
+    An unfinished copy can be written `for_copy` alone.
+    """
+    address, wait = settings.db_path, settings.busy_timeout_seconds
+    if address.startswith(_POSTGRES):
+        return _open_postgres(
+            address, settings, create=create, read_only=read_only, for_copy=for_copy
+        )
+    path = _file_path(address)
+    if not create and not path.exists():
+        raise StoreUnreachable(
+            f"there is no store at {hide_secrets(address)}",
+            Hint("check the path, or make one with: ", Do("save", "TEXT")),
+        )
     if path.parent == data_folder():
         close_to_others(path.parent)
-    storage = SqliteStorage(path, busy_timeout_seconds=chosen.busy_timeout_seconds)
-    return MemoryStore(storage, own or embedder_for(chosen), chosen, partial(_reopen, chosen))
+    return SqliteStorage(path, busy_timeout_seconds=wait, read_only=read_only, for_copy=for_copy)
+
+
+def store_exists(settings: Settings) -> bool:
+    """Tell whether the store that the settings name exists; nothing is created."""
+    if settings.db_path.startswith(_POSTGRES):
+        from byheart.storage.postgres.migrations import holds_store
+
+        return holds_store(_parse(settings.db_path), settings.busy_timeout_seconds)
+    return _file_path(settings.db_path).exists()
+
+
+def _open_postgres(
+    address: str, settings: Settings, *, create: bool, read_only: bool, for_copy: bool
+) -> Storage:
+    parsed = _parse(address)
+    from byheart.storage.postgres.backend import PostgresStorage
+
+    return PostgresStorage(
+        parsed,
+        settings.cache_dir,
+        busy_timeout_seconds=settings.busy_timeout_seconds,
+        index_memory_bytes=settings.index_memory_mb << 20,
+        create=create,
+        read_only=read_only,
+        for_copy=for_copy,
+    )
+
+
+def _parse(address: str) -> Address:
+    try:
+        # Imported here, because the driver is an extra that most users do not need.
+        from byheart.storage.postgres.address import parse_address
+    except ImportError as error:
+        missing = isinstance(error, ModuleNotFoundError)
+        # Without libpq, psycopg raises an error that lists its attempts.
+        reason = f"installed: {error.name}" if missing else f"usable: {str(error).splitlines()[0]}"
+        raise StoreUnreachable(
+            f"the driver for PostgreSQL is not {reason}",
+            'install it with: pip install "byheart[postgres]"',
+        ) from error
+    return parse_address(address)
 
 
 def _reopen(settings: Settings, spec: EmbedderSpec) -> LazyEmbedder:
@@ -86,6 +183,6 @@ def _file_path(address: str) -> Path:
     if "://" in address or address.startswith("file:"):
         raise StoreUnreachable(
             f"there is no backend for {address.split(':')[0]}:// addresses",
-            "give the path of a file",
+            "give the path of a file, or an address that begins with postgresql://",
         )
     return Path(address).absolute()

@@ -43,7 +43,11 @@ from byheart.verbs.admin import AdminVerbs
 from byheart.verbs.api_keys import ApiKeyVerbs
 from byheart.verbs.engine import Engine
 from byheart.verbs.entities import EntityVerbs
+from byheart.verbs.logins import LoginVerbs
+from byheart.verbs.receipts import ReceiptVerbs
+from byheart.verbs.review import ReviewVerbs
 from byheart.verbs.sessions import SessionVerbs
+from byheart.verbs.views import ViewVerbs
 from byheart.verbs.workspaces import WorkspaceVerbs
 
 Text = str | None
@@ -56,6 +60,10 @@ class MemoryStore(RefusedInChild):
     workspaces: WorkspaceVerbs
     entities: EntityVerbs
     api_keys: ApiKeyVerbs
+    logins: LoginVerbs
+    views: ViewVerbs
+    review: ReviewVerbs
+    receipts: ReceiptVerbs
     admin: AdminVerbs
 
     def __init__(
@@ -68,14 +76,23 @@ class MemoryStore(RefusedInChild):
         self.workspaces = WorkspaceVerbs(engine)
         self.entities = EntityVerbs(engine)
         self.api_keys = ApiKeyVerbs(engine)
+        self.logins = LoginVerbs(engine)
+        self.views = ViewVerbs(engine)
+        self.review = ReviewVerbs(engine)
+        self.receipts = ReceiptVerbs(engine)
         self.admin = AdminVerbs(engine)
         for each in self._refused():
             refuse_in_child(each, storage.location)
 
+    @property
+    def location(self) -> str:
+        """Name the file or the database of the store, without secrets."""
+        return self._storage.location
+
     def _refused(self) -> tuple[RefusedInChild, ...]:
         """Return every object that callers may have: the store and its groups."""
-        groups = (self.sessions, self.workspaces, self.entities, self.api_keys, self.admin)
-        return (self, *groups)
+        groups = (self.sessions, self.workspaces, self.entities, self.api_keys, self.logins)
+        return (self, *groups, self.review, self.views, self.receipts, self.admin)
 
     def save(
         self,
@@ -163,6 +180,7 @@ class MemoryStore(RefusedInChild):
         limit: int = 20,
         offset: int = 0,
         mode: str = "hybrid",
+        raw: bool = False,
         explain: bool = False,
         **filters: Unpack[FilterFields],
     ) -> RecallAnswer:
@@ -183,6 +201,7 @@ class MemoryStore(RefusedInChild):
         include_global: bool = True,
         include_task: Text = None,
         mode: str = "hybrid",
+        preview: bool = False,
         **filters: Unpack[ContextFilters],
     ) -> ContextAnswer:
         """Put together what goes into the prompt, within a token budget, with a receipt.
@@ -190,7 +209,8 @@ class MemoryStore(RefusedInChild):
         The order is: identity files, the running summary and pinned memories; then memories that
         answer the query (by default the last user message); then the recent messages. The filters
         apply to the retrieved memories; with `include_task`, memories of other sessions with that
-        task code are retrieved too.
+        task code are retrieved too. A `preview` leaves no trace: nothing counts as given, and no
+        receipt is stored.
         """
         return asking.context(self._engine, locals(), filters)
 
@@ -363,7 +383,7 @@ class MemoryStore(RefusedInChild):
 
     def close(self) -> None:
         """Release files and memory, and stop all watches."""
-        if not self.inherited:  # the parent process closes it
+        if not self._inherited:  # the parent process closes it
             self._engine.close()
             for each in self._refused():
                 allow_in_child(each)

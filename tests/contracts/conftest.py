@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
 from byheart.contracts import Storage
+from byheart.storage.postgres.backend import PostgresBackend
 from byheart.storage.sql.backend import Backend
 from byheart.storage.sql.storage import SqlStorage
 from byheart.storage.sqlite.backend import SqliteBackend
 from tests.contracts.covering import watching
+from tests.postgres_stores import postgres_store
+from tests.storage.postgres.foreign_parts import foreign_part_store
 
 OpenBackend = Callable[[], Backend]
 OpenStorage = Callable[[], Storage]
 
 
-def open_sqlite(folder: Path) -> Backend:
-    return SqliteBackend(folder / "memory.db", busy_timeout_seconds=30)
+@contextmanager
+def sqlite(folder: Path) -> Iterator[OpenBackend]:
+    yield lambda: SqliteBackend(folder / "memory.db", busy_timeout_seconds=30)
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[OpenBackend]:
+    with postgres_store() as address:
+        yield lambda: PostgresBackend(address, folder, busy_timeout_seconds=30)
+
+
+@contextmanager
+def postgres_with_foreign_part(folder: Path) -> Iterator[OpenBackend]:
+    with foreign_part_store() as (address, _):
+        yield lambda: PostgresBackend(address, folder, busy_timeout_seconds=30)
 
 
 # Another database is tested by adding it here.
-IMPLEMENTATIONS: list[Callable[[Path], Backend]] = [open_sqlite]
+IMPLEMENTATIONS: list[Callable[[Path], AbstractContextManager[OpenBackend]]] = [sqlite, postgres]
+# Many tests fail on such a store: docs/decisions/0016-parts-on-other-servers.md has the reasons.
+if os.environ.get("BYHEART_TEST_FOREIGN_PARTS"):
+    IMPLEMENTATIONS.append(postgres_with_foreign_part)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -40,14 +61,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 def open_backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenBackend]:
     """Open the same database any number of times."""
     opened: list[Backend] = []
+    with request.param(tmp_path) as open_backend:
 
-    def open_one() -> Backend:
-        opened.append(request.param(tmp_path))
-        return opened[-1]
+        def open_one() -> Backend:
+            opened.append(open_backend())
+            return opened[-1]
 
-    yield open_one
-    for each in opened:
-        each.close()
+        yield open_one
+        for each in opened:
+            each.close()
 
 
 @pytest.fixture

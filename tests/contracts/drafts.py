@@ -20,8 +20,9 @@ from byheart.contracts import (
 )
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.language.terms import query_terms
-from byheart.model import Filter, Memory
+from byheart.model import Filter
 from byheart.model.ids import new_memory_id
+from tests.memory.made_memories import memory
 
 MODEL = Model("by-hand", 3)
 NEXT = Model("next-by-hand", 2)
@@ -33,38 +34,22 @@ def draft(content: str, *vectors: tuple[float, ...], **fields: Any) -> Draft:
     chunks = tuple(split(content, format="markdown", tokens=EstimatedTokens(), target_tokens=32))
     now = datetime.now(UTC)
     given: dict[str, Any] = {
-        "memory_id": new_memory_id(),
-        "space": "space",
-        "kind": "note",
-        "title": None,
+        "content": content,
+        "content_hash": sha256(content.encode()).hexdigest(),
         "summary": content[:20],
         "source": "test",
-        "session_id": None,
-        "agent_id": None,
-        "session_iter": None,
-        "task_code": None,
-        "path": None,
-        "tags": (),
-        "entities": (),
-        "importance": 5.0,
-        "metadata": {},
         "format": "markdown",
+        "chunks": len(chunks),
         "created_at": now,
         "updated_at": now,
-        **fields,
     }
-    memory = Memory(
-        content=content,
-        content_hash=sha256(content.encode()).hexdigest(),
-        chunks=len(chunks),
-        **given,
-    )
+    made = memory(**{"memory_id": new_memory_id(), **given, **fields})
     assert len(vectors) in (0, len(chunks))
     windows = tuple(
         (Window(sha256(chunk.content.encode()).digest()[:16], np.array(vector, np.float32)),)
         for chunk, vector in zip(chunks, vectors, strict=False)
     ) or tuple(() for _ in chunks)
-    return Draft(memory, chunks, windows, (), "tester")
+    return Draft(made, chunks, windows, (), "tester")
 
 
 def key_of(made: Draft) -> DedupKey:
@@ -73,7 +58,7 @@ def key_of(made: Draft) -> DedupKey:
 
 def found(storage: Storage, query: str, **where: Any) -> list[str]:
     chosen = Filter(**{"space": "space", **where})
-    with storage.searching() as reader:
+    with storage.searching(chosen.space) as reader:
         found = reader.index.candidates(Question(chosen, query_terms(query), None), 100)
         return [each.chunk.content for each in reader.chunks(in_order(found, "keyword_ranks"))]
 
@@ -85,7 +70,7 @@ def in_order(found: Candidates, ranks: str) -> list[int]:
 
 
 def near(storage: Storage, vector: tuple[float, ...], limit: int = 100) -> list[tuple[str, float]]:
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         question = Question(Filter(space="space"), None, np.array(vector, np.float32))
         found = reader.index.candidates(question, limit)
         chunks = reader.chunks(in_order(found, "vector_ranks"))

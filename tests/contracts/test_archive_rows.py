@@ -61,7 +61,7 @@ def records(storage: Storage, space: str | None = "space") -> list[object]:
 )
 def test_tombstones_are_found_counted_once_and_removed_in_their_space(storage: Storage) -> None:
     first = TombstoneRecord(*ONE, at=AT)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         assert writer.tombstones.add([first]) == 1
         assert writer.tombstones.add([replace(first, at=AT + timedelta(days=1))]) == 0
         assert writer.tombstones.find([ONE, OTHER]) == {ONE}
@@ -69,8 +69,9 @@ def test_tombstones_are_found_counted_once_and_removed_in_their_space(storage: S
         assert reader.tombstoned([ONE, OTHER, TextKey("space", "bb" * 32)]) == {ONE}
     assert records(storage) == [first], "the older one stays"
     assert records(storage, "other") == []
-    with storage.writing() as writer:
+    with storage.writing("other") as writer:
         writer.tombstones.remove([OTHER])
+    with storage.writing("space") as writer:
         assert writer.tombstones.find([ONE]) == {ONE}
         writer.tombstones.remove([ONE])
         assert writer.tombstones.find([ONE]) == set()
@@ -81,8 +82,9 @@ def test_a_text_that_is_saved_or_becomes_the_text_of_an_update_loses_its_tombsto
 ) -> None:
     first, second = draft("first text"), draft("second text")
     keys = [key_of(each.memory).text for each in (first, second)]
-    with storage.writing() as writer:
-        writer.tombstones.add([TombstoneRecord(*key, at=AT) for key in (*keys, OTHER)])
+    for each in (*keys, OTHER):
+        with storage.writing(each.space) as writer:
+            writer.tombstones.add([TombstoneRecord(*each, at=AT)])
     transactions.write(storage, [first], None)
     with storage.reading() as reader:
         assert reader.tombstoned([*keys, OTHER]) == {keys[1], OTHER}
@@ -112,7 +114,7 @@ def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
     earlier = stored("before", 7, version=1, **ended)
     present = stored("after", 7, memory_id="mem_1", session_id="s", version=2, tags=("t",))
     entry = HistoryEntry("update", AT, "tester", 2, "why", {"title": {"from": "a", "to": "b"}})
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.archive
         writer.models.write(Models((KnownModel(*MODEL), KnownModel("other", 2)), MODEL.name))
         assert rows.space_of("mem_1") is None
@@ -149,7 +151,7 @@ def test_an_imported_text_is_dumped_as_it_came(storage: Storage) -> None:
 def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) -> None:
     wrong = Window(b"2" * 16, np.array((1.0, 0.0), np.float32))
     fits, misfits, unknown = stored("fits"), stored("misfits"), stored("unknown")
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         writer.models.write(Models((KnownModel(*MODEL), KnownModel("next", 3)), MODEL.name))
         misfits = replace(misfits, vectors=({MODEL.name: (wrong,)},))
         unknown = replace(unknown, vectors=({"unheard-of": (VECTOR,)},))
@@ -165,21 +167,23 @@ def test_imported_chunks_without_usable_vectors_wait_for_them(storage: Storage) 
 @covers(EntityRows.add, EntityRows.put, EntityRows.find, EntityRows.remove_unnamed, Writer.entities)
 def test_entities_come_with_aliases_and_go_if_no_memory_names_them(storage: Storage) -> None:
     transactions.write(storage, [draft("text", entities=("Bee",))], None)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.entities
         ant, bee = rows.add("Ant", "space"), rows.add("BEE", "space")
         assert (ant.name, ant.aliases, bee.name) == ("Ant", (), "Bee")
         rows.put(ant._replace(aliases=("Emmet",)))
         rows.put(bee._replace(aliases=("Drone",)))
         assert rows.add("EMMET", "space") == ant._replace(aliases=("Emmet",))
-        assert rows.add("Ant", "other").entity_no != ant.entity_no
+    with storage.writing("other") as writer:
+        assert writer.entities.add("Ant", "other").entity_no != ant.entity_no
     expected = [EntityRecord("space", "Bee", ("Drone",)), EntityRecord("space", "Ant", ("Emmet",))]
     assert records(storage)[:2] == expected
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         for name in ("ANT", "Bee", "Wasp"):
             writer.entities.remove_unnamed(name, "space")
         assert writer.entities.find("Emmet", "space") is None
         assert writer.entities.find("Drone", "space") is not None
+    with storage.writing("other") as writer:
         assert writer.entities.find("Ant", "other") is not None
 
 
@@ -188,12 +192,12 @@ def test_a_link_is_lost_if_its_space_has_no_memory_of_that_id(storage: Storage) 
     here, far = draft("here"), draft("far", space="other")
     transactions.write(storage, [here, far], None)
     targets = (here.memory.memory_id, far.memory.memory_id, "mem_unknown")
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         numbers = [
             writer.archive.insert(stored(f"to {target}", superseded_by=target), None)
             for target in targets
         ]
-        assert writer.archive.lost_links() == [
+        assert writer.archive.lost_links("space") == [
             LostLink(number, target)
             for number, target in zip(numbers[1:], targets[1:], strict=True)
         ]
@@ -206,7 +210,7 @@ def test_an_erasure_is_all_or_nothing_within_its_transaction(storage: Storage) -
     keys = [TextKey("space", each.memory.content_hash) for each in made]
 
     def remove_and_fail() -> None:
-        with storage.writing() as writer:
+        with storage.writing("space") as writer:
             removed = erasing.remove(writer, [*ids, "unheard-of"], "space", tombstones=True)
             assert (removed.memories, removed.texts, removed.vectors) == (2, 2, 2)
             assert writer.tombstones.find(keys) == set(keys)
@@ -215,8 +219,9 @@ def test_an_erasure_is_all_or_nothing_within_its_transaction(storage: Storage) -
     with pytest.raises(RuntimeError, match="cut off"):
         remove_and_fail()
     assert near(storage, EAST) == [("one", 1.0), ("two", 0.0)]
-    with storage.writing() as writer:
+    with storage.writing("other") as writer:
         assert erasing.remove(writer, ids[:1], "other", tombstones=True).memories == 0
+    with storage.writing("space") as writer:
         assert writer.tombstones.find(keys) == set()
     assert erasing.erase(storage, ids[:1], "space", tombstones=True).memories == 1
     with storage.reading() as reader:

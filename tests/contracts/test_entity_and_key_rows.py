@@ -51,11 +51,12 @@ def test_api_keys_are_found_by_their_secret_or_space_until_they_are_removed(
         for n in range(3)
     ]
     hashes = [sha256(each.name.encode()).digest() for each in made]
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         for token, secret_hash in zip(made, hashes, strict=True):
             writer.api_keys.put(token, secret_hash)
     storage.note([KeyUse("tok_1", at)])
     storage.note([KeyUse("tok_1", at - timedelta(days=1))])
+    storage.settle()
     used = replace(made[1], last_used_at=at)
     with other.reading() as reader:
         assert reader.api_keys.find() == [made[0], used, made[2]]
@@ -65,7 +66,7 @@ def test_api_keys_are_found_by_their_secret_or_space_until_they_are_removed(
         assert reader.api_keys.find("space 2", hashes[1]) == []
         nearly = hashes[0][:-1] + bytes([hashes[0][-1] ^ 1])
         assert reader.api_keys.find(secret_hash=nearly) == []
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         assert writer.api_keys.remove("tok_1")
         assert not writer.api_keys.remove("tok_1")
     with other.reading() as reader:
@@ -80,7 +81,7 @@ def test_an_entity_absorbs_the_memories_of_another(storage: Storage) -> None:
         draft(f"text {n}", entities=names[n], created_at=at[n], updated_at=at[n]) for n in range(3)
     ]
     transactions.write(storage, made, None)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.entities
         ant, bee = rows.find("ant", "space"), rows.find("bee", "space")
         assert ant is not None
@@ -91,5 +92,5 @@ def test_an_entity_absorbs_the_memories_of_another(storage: Storage) -> None:
         assert rows.describe(ant.entity_no, "space") == Entity("Ant", 3, at[0], at[2], ())
         assert rows.find("Bee", "space") is rows.find("Drone", "space") is None
     transactions.forget(storage, [made[2].memory.memory_id], "space", "tester", None)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         assert writer.entities.describe(ant.entity_no, "space").memories == 2, "visible ones"

@@ -61,7 +61,7 @@ def test_vectors_rank_by_cosine(storage: Storage) -> None:
 
 def test_a_chunk_without_vectors_has_no_cosine(storage: Storage) -> None:
     transactions.write(storage, [draft("without"), draft("with", EAST)], MODEL)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         question = Question(Filter("space"), ["with", "without"], np.array(EAST, np.float32))
         found = reader.index.candidates(question, 10)
         chunks = reader.chunks(found.chunk_nos.tolist())
@@ -90,7 +90,7 @@ def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
         ],
         MODEL,
     )
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         states = [
             reader.index.state("space"),
             reader.index.state("space", "s1"),
@@ -107,7 +107,7 @@ def test_what_a_session_sees_is_counted_by_itself(storage: Storage) -> None:
 def test_a_raw_query_is_ranked_and_its_terms_weighed(storage: Storage) -> None:
     transactions.write(storage, [draft("plum pie", EAST), draft("pear pie", EAST)], MODEL)
     where = Filter(space="space")
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         either, phrase = (
             Question(where, None, None, parse_raw_query(text))
             for text in ("plum OR pear", '"plum pie"')
@@ -126,7 +126,7 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
     made = [draft("one", EAST, tags=("a",)), draft("two", nearly), draft("three", NORTH)]
     transactions.write(storage, made, MODEL)
     first, second = (each.memory.memory_id for each in made[:2])
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         found = find_similar(reader, second, "space", 0.9, 5)
         assert [(each.memory_id, round(each.similarity, 2)) for each in found] == [(first, 0.98)]
         [double] = find_doubles(reader, Filter("space"), 0.9)
@@ -134,7 +134,7 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
         assert find_doubles(reader, Filter("space"), 0.99) == []
     merged = transactions.merge(storage, second, [first], "space", "tester", None)
     assert (merged.tags, merged.version) == (("a",), 2)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         assert find_doubles(reader, Filter("space"), 0.9) == []
         assert reader.memory(first, "space") is None
     assert transactions.restore(storage, first, "space", "tester")
@@ -143,7 +143,7 @@ def test_memories_that_say_almost_the_same_are_found_and_merged(storage: Storage
 @covers(Index.vectors)
 def test_the_vectors_of_chunks_are_given_by_number(storage: Storage) -> None:
     transactions.write(storage, [draft("apple", EAST), draft("plum")], MODEL)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         terms = query_terms("apple plum")
         found = reader.index.candidates(Question(Filter("space"), terms, None), 9)
         assert len(found.chunk_nos) == 2
@@ -157,7 +157,7 @@ def test_the_best_window_of_a_chunk_is_located(storage: Storage) -> None:
     windows = [Window(bytes([n]) * 16, np.array(each, np.float32)) for n, each in enumerate(SIDES)]
     transactions.write(storage, [replace(made, windows=(tuple(windows),))], MODEL)
     transactions.write(storage, [draft("one window", EAST)], MODEL)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         many, one = reader.index.sample(Filter("space"), 2, 0)
         if reader.chunks([many])[0].chunk.content == "one window":
             many, one = one, many
@@ -170,7 +170,7 @@ def test_the_best_window_of_a_chunk_is_located(storage: Storage) -> None:
 def test_a_sample_is_random_within_its_filter_and_repeats_with_its_seed(storage: Storage) -> None:
     made = [draft(f"text {n}", tags=("even",) if n % 2 == 0 else ()) for n in range(40)]
     transactions.write(storage, [*made, draft("far", space="other")], None)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         sample = reader.index.sample
         assert len(set(sample(Filter("space"), 99, 1))) == 40
         assert sample(Filter("space"), 5, 1) == sample(Filter("space"), 5, 1)
@@ -193,7 +193,7 @@ def test_memories_that_say_almost_the_same_are_paired_within_kind_and_session(
         draft("far", EAST, space="other"),
     ]
     transactions.write(storage, made, MODEL)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         ids = [each.memory.memory_id for each in made]
         states = {**reader.states(ids, "space"), **reader.states(ids, "other")}
         one, two, three = (states[each].memory_no for each in ids[:3])
@@ -211,7 +211,7 @@ def test_memories_that_say_almost_the_same_are_paired_within_kind_and_session(
 @covers(TermsPresent.__getitem__, Index.candidates)
 def test_candidates_say_which_terms_each_chunk_has(storage: Storage) -> None:
     transactions.write(storage, [draft("plum pie"), draft("plum"), draft("apple")], None)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         found = reader.index.candidates(Question(Filter("space"), ["pie", "plum"], None), 9)
         texts = [each.chunk.content for each in reader.chunks(found.chunk_nos.tolist())]
         present = {

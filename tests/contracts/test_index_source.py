@@ -3,14 +3,23 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 
-from byheart.contracts import Change, Draft, IndexedDatabase, IndexLookup, IndexSource
+from byheart.contracts import (
+    Change,
+    Draft,
+    IndexedDatabase,
+    IndexLookup,
+    IndexSource,
+    MemoryAccess,
+)
 from byheart.language.raw_query import parse_raw_query
 from byheart.memory import erasing, transactions
 from byheart.model import ECHO, Filter
+from byheart.model.times import to_micros
 from byheart.storage.sql.backend import Backend
 from byheart.storage.sql.index_source import SqlIndexedDatabase
 from byheart.storage.sql.storage import SqlStorage
@@ -19,16 +28,19 @@ from tests.contracts.covering import covers
 from tests.contracts.drafts import EAST, MODEL, NEXT, NORTH, draft
 
 
+def indexed(backend: Backend) -> IndexedDatabase:
+    return SqlIndexedDatabase(backend, backend.index_scope("space"))
+
+
 @contextmanager
 def snapshot(backend: Backend) -> Iterator[IndexSource]:
-    database: IndexedDatabase = SqlIndexedDatabase(backend)
-    with database.snapshot() as source:
+    with indexed(backend).snapshot() as source:
         yield source
 
 
 @contextmanager
 def lookup(backend: Backend) -> Iterator[IndexLookup]:
-    with backend.reading() as connection:
+    with backend.reading("space") as connection:
         yield backend.lookup(connection)
 
 
@@ -39,7 +51,7 @@ def write(backend: Backend, *drafts: Draft) -> list[str]:
 
 @covers(IndexedDatabase.writable, IndexedDatabase.prepare_publishing, IndexedDatabase.snapshot)
 def test_an_index_knows_where_it_may_write_and_what_was_committed(backend: Backend) -> None:
-    database: IndexedDatabase = SqlIndexedDatabase(backend)
+    database = indexed(backend)
     assert database.writable == backend.writable
     assert database.prepare_publishing() == backend.prepare_publishing()
     with database.snapshot() as before:
@@ -81,7 +93,7 @@ def test_a_switch_of_the_model_is_a_change(backend: Backend) -> None:
     assert model is not None
     assert model.dimensions == MODEL.dimensions
     for name in (NEXT, MODEL):
-        with SqlStorage(backend).writing() as writer:
+        with SqlStorage(backend).writing(None) as writer:
             models = writer.models.read()
             known = (
                 models.known
@@ -187,12 +199,13 @@ def test_memories_are_listed_by_labels_and_paths(
         ("pear OR plank", [1, 3]),
     ],
 )
-def test_raw_queries_match_chunks_in_any_space(
+def test_raw_queries_match_chunks_in_a_range_of_numbers(
     backend: Backend, raw: str, expected: list[int]
 ) -> None:
-    write(backend, draft("plum pie"), draft("pear pie"), draft("plum", space="b"), draft("plank"))
+    write(backend, draft("plum pie"), draft("pear pie"), draft("plum"), draft("plank"))
+    write(backend, draft("plum pear plank", space="other"))
     with snapshot(backend) as source:
-        numbers = [each.chunk_no for each in source.chunks_after(0, 9)]
+        numbers = [each.chunk_no for each in source.chunks_after(0, 4)]
     query = parse_raw_query(raw)
     with lookup(backend) as asked:
         found = sorted(asked.matches(query, range(numbers[0], numbers[-1] + 1)).tolist())
@@ -206,7 +219,7 @@ def test_terms_are_continued_in_order_page_by_page(backend: Backend) -> None:
     with lookup(backend) as asked:
         assert asked.active_model_name() is None
         assert list(asked.continuations("p", "", 9)) == []
-    write(backend, draft("plum pear plank", EAST), draft("apple pie", NORTH, space="other"))
+    write(backend, draft("plum pear plank", EAST), draft("apple pie", NORTH))
     with lookup(backend) as asked:
         assert asked.active_model_name() == MODEL.name
         assert list(asked.continuations("p", "", 9)) == ["pear", "pie", "plank", "plum"]
@@ -214,3 +227,24 @@ def test_terms_are_continued_in_order_page_by_page(backend: Backend) -> None:
         assert list(asked.continuations("p", "pie", 9)) == ["plank", "plum"]
         assert list(asked.continuations("pl", "", 9)) == ["plank", "plum"]
         assert list(asked.continuations("x", "", 9)) == []
+
+
+@covers(IndexLookup.accesses)
+def test_the_memories_of_a_space_that_were_accessed_last_are_listed(backend: Backend) -> None:
+    made = [draft("one"), draft("two"), draft("three"), draft("far", space="other")]
+    write(backend, *made)
+    ids = [each.memory.memory_id for each in made]
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    storage = SqlStorage(backend)
+    storage.note([MemoryAccess(ids[1], "space", at)] * 2)
+    storage.note([MemoryAccess(ids[0], "space", at + timedelta(days=1))])
+    storage.note([MemoryAccess(ids[3], "other", at)])
+    storage.settle()
+    with snapshot(backend) as source:
+        numbers = [row[0] for row in source.memories_after(0)]
+    first, second = to_micros(at + timedelta(days=1)), to_micros(at)
+    with lookup(backend) as asked:
+        found = [column.tolist() for column in asked.accesses("space", 9)]
+        assert found == [[numbers[0], numbers[1]], [first, second], [1, 2]]
+        assert asked.accesses("space", 1).memory_nos.tolist() == [numbers[0]]
+        assert not len(asked.accesses("nowhere", 9).memory_nos)

@@ -9,11 +9,11 @@ import pytest
 from byheart.contracts import (
     Draft,
     Event,
-    Held,
     Inserted,
     Listing,
     MemoryChange,
     MemoryRows,
+    MemoryState,
     NewText,
     Places,
     Storage,
@@ -42,12 +42,14 @@ def put_earlier(rows: MemoryRows, made: Draft, present: Draft) -> int:
 
 
 @covers(Storage.writing, Writer.memories, MemoryRows.insert, MemoryRows.memory)
+@covers(MemoryRows.announce_insert)
 def test_a_text_is_inserted_whole_with_the_fields_of_its_life(storage: Storage) -> None:
     transactions.write(storage, [draft("first", EAST)], MODEL)
     made = draft("plum", NORTH, tags=("x",), entities=("Ann",), title="T")
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.memories
         text = NewText(made.memory, (), made.chunks, made.windows, 7, {"version": 3})
+        rows.announce_insert(made.memory, len(made.chunks), MODEL)
         number, pending = rows.insert(text, MODEL)
         assert pending == 0
         bare = draft("bare")
@@ -64,7 +66,7 @@ def test_a_text_is_inserted_whole_with_the_fields_of_its_life(storage: Storage) 
 def test_a_memory_is_found_by_its_text_or_by_its_client_id(storage: Storage) -> None:
     plain, turn = draft("plain", session_id="s"), draft("turn", session_id="s", role="user")
     named = draft("named", client_id="c")
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.memories
         numbers = [put(rows, each) for each in (plain, turn, named)]
         key = key_of(plain)
@@ -94,19 +96,21 @@ def test_a_memory_is_found_by_its_text_or_by_its_client_id(storage: Storage) -> 
 def test_memories_are_held_by_the_rows_of_their_present_texts(storage: Storage) -> None:
     old, new, other = draft("old"), draft("new"), draft("other", session_id="s", space="other")
     before = draft("before")
-    with storage.writing() as writer:
+    fields = {"superseded_by": new.memory.memory_id, "superseded_at": AT, "pinned_at": AT}
+    fields |= {"untrusted_at": AT}
+    with storage.writing("other") as writer:
+        put(writer.memories, other, **fields)
+    with storage.writing("space") as writer:
         rows = writer.memories
-        fields = {"superseded_by": new.memory.memory_id, "superseded_at": AT, "pinned_at": AT}
         first, second = put(rows, old, **fields), put(rows, new)
-        put(rows, other, **fields)
         earlier = put_earlier(rows, before, new)
         ids = [new.memory.memory_id, "unheard-of", other.memory.memory_id, old.memory.memory_id]
         held = rows.held(ids, "space")
         assert [each.memory_no for each in held] == [second, first]
-        assert held[1] == Held(
+        assert held[1] == MemoryState(
             *(first, old.memory.memory_id, key_of(old), 1, old.memory.created_at),
-            *(old.memory.updated_at, None, None, None, new.memory.memory_id, AT, AT),
-            *(None, 0, None, 1, 1),
+            *(old.memory.updated_at, None, None, None, new.memory.memory_id, AT, AT, AT),
+            *(None, None, None, 0, None, 1, 1),
         )
         assert rows.superseded_by(new.memory.memory_id, "space") == held[1:]
         assert rows.superseded_by(old.memory.memory_id, "space") == []
@@ -121,7 +125,7 @@ def test_memories_are_held_by_the_rows_of_their_present_texts(storage: Storage) 
 @covers(MemoryRows.hidden_last, MemoryRows.named)
 def test_the_memories_hidden_last_were_hidden_at_one_moment(storage: Storage) -> None:
     made = [draft(f"text {n}", session_id="s") for n in range(4)]
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.memories
         numbers = [put(rows, each) for each in made]
         assert rows.hidden_last("s", "space") == []
@@ -136,14 +140,15 @@ def test_the_memories_hidden_last_were_hidden_at_one_moment(storage: Storage) ->
 @covers(MemoryRows.places, MemoryRows.space_out)
 def test_places_of_a_session_are_found_by_time_and_spaced_out_in_order(storage: Storage) -> None:
     hours = [AT + timedelta(hours=n) for n in range(3)]
-    with storage.writing() as writer:
+    with storage.writing("other") as writer:
+        put(writer.memories, draft("far", session_id="s", space="other", created_at=AT), 99)
+    with storage.writing("space") as writer:
         rows = writer.memories
         assert rows.places("space", "s", None) == rows.places("space", "s", AT)
         assert rows.places("space", "s", None) == Places(None, None, None)
         for turn_no, at in zip((4, 5, 6), hours, strict=True):
             made = draft(f"turn {turn_no}", session_id="s", role="user", created_at=at)
             put(rows, made, turn_no)
-        put(rows, draft("far", session_id="s", space="other", created_at=AT), 99)
         minute = timedelta(minutes=1)
         for at, before, after in (
             (AT - minute, None, 4),
@@ -156,7 +161,8 @@ def test_places_of_a_session_are_found_by_time_and_spaced_out_in_order(storage: 
         rows.space_out("space", "s", 100)
         assert rows.places("space", "s", hours[1]) == Places(None, 200, 300)
         assert rows.places("space", "s", None).last == 300
-        assert rows.places("other", "s", None).last == 99
+    with storage.writing("other") as writer:
+        assert writer.memories.places("other", "s", None).last == 99
     with storage.reading() as reader:
         said = reader.memories(Listing(Filter("space"), "said", roles=()))
         assert [each.content for each in said] == ["turn 4", "turn 5", "turn 6"]
@@ -169,7 +175,7 @@ def test_a_change_sets_fields_labels_and_history_together(storage: Storage) -> N
     labels = replace(made.memory, tags=("y",), entities=("Bob",))
     event = Event("update", AT, "someone", "why", {"kind": {"from": "note", "to": "file"}})
     assert found(storage, "plum", kind=("note",)) == ["plum"]
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.memories
         [held] = rows.held([made.memory.memory_id], "space")
         earlier = put_earlier(rows, draft("before"), made)
@@ -204,7 +210,7 @@ def test_rewritten_chunks_have_new_words_and_old_or_new_vectors(
     assert found(storage, "before") == ["plum"]
     windows = [[Window(b"3" * 16, np.array(NORTH, np.float32))]] if embedded_again else None
     changed = replace(made.memory, title="After")
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         [held] = writer.memories.held([made.memory.memory_id], "space")
         writer.memories.change([MemoryChange(held.memory_no, {"title": "After"})])
         writer.memories.rewrite_chunks(held.memory_no, changed, windows, MODEL)
@@ -219,7 +225,7 @@ def test_history_moves_and_rows_go_alone_or_with_earlier_texts(storage: Storage)
     present, before = draft("plum present", EAST), draft("plum before", NORTH)
     transactions.write(storage, [present, draft("plum kept", NORTH)], MODEL)
     memory_id = present.memory.memory_id
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.memories
         [held] = rows.held([memory_id], "space")
         earlier = put_earlier(rows, before, present)
@@ -243,7 +249,7 @@ def test_history_moves_and_rows_go_alone_or_with_earlier_texts(storage: Storage)
 def test_a_change_of_an_unknown_field_is_refused(storage: Storage, name: str) -> None:
     made = draft("a text")
     transactions.write(storage, [made], None)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         (held,) = writer.memories.held([made.memory.memory_id], "space")
         with pytest.raises(ValueError, match="no column"):
             writer.memories.change([MemoryChange(held.memory_no, {name: "x"})])

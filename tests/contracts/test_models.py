@@ -17,6 +17,8 @@ from byheart.contracts import (
 from byheart.embedding import stored_vectors
 from byheart.memory import transactions
 from byheart.memory.erasing import erase
+from byheart.storage.sql.backend import Backend
+from byheart.storage.sql.storage import SqlStorage
 from tests.contracts.conftest import OpenStorage
 from tests.contracts.covering import covers
 from tests.contracts.drafts import EAST, MODEL, NEXT, NORTH, draft, near, vectors_of
@@ -38,7 +40,7 @@ def test_chunks_without_vectors_wait_for_them_oldest_first(storage: Storage) -> 
     assert waiting[0].title == "T"
     assert len(stored_vectors.waiting(storage, 1)) == 1
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert stored_vectors.add_waiting(storage, MODEL, {waiting[0].chunk_no: [window]}) == 1
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting[0], [window])]) == 1
     assert [each.chunk.content for each in stored_vectors.waiting(storage, 10)] == ["second"]
     assert near(storage, EAST) == [("first", 1.0)]
 
@@ -70,12 +72,8 @@ def test_a_chunk_whose_vectors_are_not_all_made_goes_on_waiting(storage: Storage
     transactions.write(storage, [draft("text")], None)
     [waiting] = stored_vectors.waiting(storage, 10)
     made = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert (
-        stored_vectors.add_waiting(
-            storage, MODEL, {waiting.chunk_no: [made, Window(b"2" * 16, None)]}
-        )
-        == 0
-    )
+    windows = [made, Window(b"2" * 16, None)]
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting, windows)]) == 0
     assert stored_vectors.waiting(storage, 10) == [waiting]
 
 
@@ -84,10 +82,10 @@ def test_vectors_that_come_twice_or_too_late_are_not_added(storage: Storage) -> 
     transactions.write(storage, [made], None)
     [waiting] = stored_vectors.waiting(storage, 10)
     window = Window(b"1" * 16, np.array(EAST, np.float32))
-    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 1
-    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting, [window])]) == 1
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting, [window])]) == 0
     erase(storage, [made.memory.memory_id], "space", tombstones=False)
-    assert stored_vectors.add_waiting(storage, MODEL, {waiting.chunk_no: [window]}) == 0
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting, [window])]) == 0
     assert all(finding.ok for finding in storage.examine())
 
 
@@ -130,7 +128,7 @@ def beside(storage: Storage, vector: tuple[float, float]) -> int:
     with storage.reading() as reader:
         waiting = reader.models.lacking(NEXT, 100)
     window = Window(b"2" * 16, np.array(vector, np.float32))
-    return stored_vectors.add_beside(storage, NEXT, {each.chunk_no: [window] for each in waiting})
+    return stored_vectors.add_beside(storage, NEXT, [(each, [window]) for each in waiting])
 
 
 def test_vectors_of_another_model_are_made_beside_and_searched_by_after_the_switch(
@@ -179,6 +177,31 @@ def test_how_an_embedder_is_opened_again_is_kept_with_its_model(storage: Storage
     assert stored_vectors.read(storage).spec_of(NEXT) is None
 
 
+@covers(ModelReader.lacking, ModelReader.count_lacking, ModelReader.any_waiting)
+def test_chunks_that_wait_are_found_in_a_space_and_in_the_whole_store(backend: Backend) -> None:
+    storage = SqlStorage(backend)
+    spaces = [f"space {n}" for n in range(5)]  # some of them share a part
+    transactions.write(storage, [draft("made", EAST, space=each) for each in spaces], MODEL)
+    with storage.reading("space 0") as reader:
+        assert not reader.models.any_waiting()
+    transactions.write(storage, [draft("waits", space=each) for each in spaces[1:]], MODEL)
+    with storage.reading() as reader:
+        assert reader.models.any_waiting()
+        assert reader.models.count_lacking(None) == 4
+        assert sorted(each.space for each in reader.models.lacking(None, 99)) == sorted(spaces[1:])
+    for space in spaces:
+        with backend.reading(space) as connection:
+            shares_numbers = connection.numbers.start == 0
+        if shares_numbers:
+            continue
+        with storage.reading(space) as reader:
+            own = [space] if space != "space 0" else []
+            assert [each.space for each in reader.models.lacking(None, 99)] == own
+            assert [each.space for each in reader.models.lacking(MODEL, 99)] == own
+            assert reader.models.count_lacking(None) == len(own)
+            assert reader.models.any_waiting() == bool(own)
+
+
 @covers(ModelReader.read, ModelReader.lacking, ModelReader.count_lacking, ModelReader.counts)
 @covers(ModelRows.write, ModelRows.add_vectors, ModelRows.drop_vectors)
 def test_vectors_of_two_models_are_kept_counted_and_dropped_apart(storage: Storage) -> None:
@@ -187,7 +210,7 @@ def test_vectors_of_two_models_are_kept_counted_and_dropped_apart(storage: Stora
     models = Models(
         (KnownModel(*MODEL), KnownModel(*NEXT, EmbedderSpec("hash", "x"))), MODEL.name, NEXT.name
     )
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.models
         rows.write(models)
         assert rows.read() == models
@@ -209,3 +232,24 @@ def test_vectors_of_two_models_are_kept_counted_and_dropped_apart(storage: Stora
         assert rows.drop_vectors([NEXT.name], numbers[1], 9) == [numbers[1]]
         assert rows.drop_vectors(["unheard-of"], 0, 9) == []
         assert rows.counts() == VectorCounts(3, {MODEL.name: 2})
+
+
+@covers(Storage.claim, Storage.hold)
+def test_claimed_chunks_come_with_all_that_embedding_needs_until_they_have_vectors(
+    storage: Storage,
+) -> None:
+    first, second = draft("first", title="T"), draft("second", space="other")
+    transactions.write(storage, [first], None)
+    transactions.write(storage, [second], None)
+    waiting = storage.claim(1, 60)
+    assert waiting == stored_vectors.waiting(storage, 10, [waiting[0].memory_id])
+    [other] = storage.claim(9, 60, [each.chunk_no for each in waiting])
+    claimed = {(each.chunk.content, each.space) for each in (*waiting, other)}
+    assert claimed == {("first", "space"), ("second", "other")}
+    storage.hold([each.chunk_no for each in (*waiting, other)], 0)
+    window = Window(b"1" * 16, np.array(EAST, np.float32))
+    assert stored_vectors.add_waiting(storage, MODEL, [(waiting[0], [window])]) == 1
+    storage.hold([waiting[0].chunk_no], 60)
+    assert storage.claim(9, 60) == [other]
+    assert stored_vectors.add_waiting(storage, MODEL, [(other, [window])]) == 1
+    assert storage.claim(9, 60) == []

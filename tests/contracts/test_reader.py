@@ -40,7 +40,7 @@ def test_what_is_written_is_read_as_it_was_written(storage: Storage) -> None:
     )
     [result] = transactions.write(storage, [made], MODEL)
     assert (result.status, result.memory_id) == ("created", made.memory.memory_id)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         assert reader.memory(result.memory_id, "space") == made.memory
         chunks = [each.chunk for each in reader.chunks_of(result.memory_id, "space")]
     assert tuple(chunks) == made.chunks
@@ -86,7 +86,7 @@ def test_known_finds_exactly_what_is_stored(storage: Storage) -> None:
 def test_a_reader_keeps_its_view_while_others_write(open_storage: OpenStorage) -> None:
     one, other = open_storage(), open_storage()
     transactions.write(one, [draft("apple one", EAST)], MODEL)
-    with one.searching() as reader:
+    with one.searching("space") as reader:
         transactions.write(other, [draft("apple two", NORTH)], MODEL)
         question = Question(Filter(space="space"), query_terms("apple"), None)
         assert len(reader.index.candidates(question, 10).chunk_nos) == 1
@@ -106,7 +106,7 @@ def test_listings_are_in_order_counted_and_paged(storage: Storage) -> None:
         ],
         MODEL,
     )
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         listing = Listing(Filter(space="space"), "iteration", 3, 1)
         page, total = reader.memories(listing), reader.count(listing)
     assert [memory.content for memory in page] == ["text 4", "text 3", "text 2"]
@@ -137,7 +137,7 @@ def test_turns_are_listed_in_order_and_no_two_are_the_same(storage: Storage) -> 
         assert reader.count(Listing(where, roles=("user",))) == 2
         assert reader.count(Listing(Filter("other", session_id="s"), roles=())) == 0
         salient = reader.salient_turns(where, (), 1)
-        assert [each.summary for each in salient] == ["first"]
+        assert [(each.summary, each.text) for each in salient] == [("first", "first")]
     assert transactions.known(storage, [key_of(said[0])]) == {}
 
 
@@ -168,7 +168,8 @@ def test_chunks_are_fetched_by_number_in_the_order_asked(storage: Storage) -> No
         assert reader.headings(back) == [each.headings for each in made.chunks[::-1]]
         assert reader.chunks(numbers[:1])[0].memory.memory_id == memory_id
         tokens = sum(each.token_count for each in made.chunks)
-        assert reader.token_counts([memory_id, "unheard-of"]) == {memory_id: tokens}
+        assert reader.token_counts([memory_id, "unheard-of"], "space") == {memory_id: tokens}
+        assert reader.token_counts([memory_id], "other") == {}
 
 
 @covers(Reader.find)
@@ -205,6 +206,28 @@ def test_the_fate_of_a_text_is_known_after_it_is_forgotten(storage: Storage) -> 
         assert reader.history(gone, "other") == reader.history("unheard-of", "space") == []
 
 
+@covers(Reader.ids_beginning)
+def test_memories_are_named_by_the_first_letters_of_their_ids(storage: Storage) -> None:
+    made = [
+        replace(each, memory=replace(each.memory, memory_id=memory_id, space=space))
+        for each, memory_id, space in (
+            (draft("one"), "mem_aa1", "space"),
+            (draft("two"), "mem_aa2", "space"),
+            (draft("three"), "mem_ab", "space"),
+            (draft("four"), "mem_ab1", "other"),
+        )
+    ]
+    transactions.write(storage, made, None)
+    with storage.reading("space") as reader:
+        assert reader.ids_beginning(["mem_aa", "mem_ab", "mem_b"], "space", 9) == {
+            "mem_aa": ["mem_aa1", "mem_aa2"],
+            "mem_ab": ["mem_ab"],
+            "mem_b": [],
+        }
+        assert reader.ids_beginning(["mem_a"], "space", 2) == {"mem_a": ["mem_aa1", "mem_aa2"]}
+        assert reader.ids_beginning([], "space", 2) == {}
+
+
 @covers(Reader.at_path, Reader.files_ending)
 def test_memories_are_found_by_paths_and_by_endings_of_file_names(storage: Storage) -> None:
     paths = ("/w/docs/a.md", "/w/docs/xa.md", "/w/docs/a.md")
@@ -212,7 +235,7 @@ def test_memories_are_found_by_paths_and_by_endings_of_file_names(storage: Stora
     second = replace(second, memory=replace(second.memory, session_id="s"))
     transactions.write(storage, [first, second, last], None)
     ids = [each.memory.memory_id for each in (first, second, last)]
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         number = writer.workspaces.add("space", "/w")
         for path, memory_id in (("docs/a.md", ids[2]), ("docs/xa.md", ids[1])):
             file = KnownFile(memory_id, FileStamp(1, 1, 1), b"", datetime.now(UTC))
@@ -236,6 +259,7 @@ def test_passages_given_to_a_session_are_known_since_a_moment(storage: Storage) 
     at = datetime.now(UTC)
     for made, moment in ((first, at - timedelta(hours=1)), (second, at)):
         storage.note([Emission(f"{made.memory.memory_id}#0", "space", "s", moment)])
+        storage.settle()
     with storage.reading() as reader:
         one, two = (
             reader.chunks_of(each.memory.memory_id, "space")[0].chunk_no for each in (first, second)

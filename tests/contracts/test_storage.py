@@ -1,6 +1,8 @@
 """What every `Storage` promises, run on each implementation."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from byheart.contracts import (
     Count,
     Draft,
     Listing,
+    MemoryChange,
     Question,
     Reader,
     Removed,
@@ -34,7 +37,7 @@ def test_an_empty_storage_holds_nothing(storage: Storage) -> None:
     assert stored_vectors.read(storage).in_use() is None
     assert stored_vectors.waiting(storage, 10) == []
     assert found(storage, "anything") == []
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         assert reader.memories(Listing(Filter(space="space"))) == []
         assert reader.sessions("space", None, 10, 0) == ([], 0)
         assert reader.index.state("space").memories == 0
@@ -46,7 +49,7 @@ def test_a_text_already_there_is_left_as_it_is(storage: Storage) -> None:
     transactions.write(storage, [first], MODEL)
     [result] = transactions.write(storage, [again], MODEL)
     assert (result.status, result.memory_id) == ("unchanged", first.memory.memory_id)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         assert reader.count(Listing(Filter(space="space"))) == 1
 
 
@@ -55,7 +58,7 @@ def test_a_write_is_all_or_nothing(storage: Storage) -> None:
     bad = Draft(bad.memory, bad.chunks, bad.windows * 2, (), "tester")  # more windows than chunks
     with pytest.raises(ValueError):
         transactions.write(storage, [good, bad], MODEL)
-    with storage.searching() as reader:
+    with storage.searching("space") as reader:
         assert reader.count(Listing(Filter(space="space"))) == 0
     assert transactions.known(storage, [key_of(good)]) == {}
     assert found(storage, "good") == []
@@ -113,41 +116,123 @@ def test_everything_derived_can_be_made_anew_and_compacted(storage: Storage) -> 
 
 
 @covers(Storage.location, Storage.writable, Storage.status)
-def test_the_storage_names_itself_and_counts(storage: Storage, tmp_path: Path) -> None:
+def test_the_storage_names_itself_and_counts(open_storage: OpenStorage) -> None:
+    storage = open_storage()
     transactions.write(
         storage, [draft("one", EAST, session_id="s"), draft("two", EAST, space="b")], MODEL
     )
     status = storage.status("space")
     assert status.store == storage.location
-    assert str(tmp_path) in storage.location
+    assert storage.location
+    assert storage.location == open_storage().location
     assert storage.writable
     assert (status.index.memories, status.vectors, status.spaces, status.sessions) == (1, 1, 2, 1)
 
 
-@covers(Storage.note, Storage.settle, Reader.standings, Reader.emitted, Writer.forget_emissions)
-def test_notes_are_written_at_once_or_when_others_have_finished(open_storage: OpenStorage) -> None:
+@contextmanager
+def changing(storage: Storage, memory_id: str) -> Iterator[None]:
+    """Change a memory in a transaction that goes on."""
+    with storage.writing("space") as writer:
+        [held] = writer.memories.held([memory_id], "space")
+        writer.memories.change([MemoryChange(held.memory_no, {"importance": 6.0})])
+        assert writer.memories.memory(held.memory_no).importance == 6.0
+        yield
+
+
+def _accesses(reader: Reader, memory_id: str) -> int:
+    memory = reader.memory(memory_id, "space")
+    assert memory is not None
+    return memory.access_count
+
+
+@covers(Storage.note, Storage.settle, Reader.summaries, Reader.emitted, Writer.forget_emissions)
+def test_notes_are_written_now_or_when_others_have_finished(open_storage: OpenStorage) -> None:
     storage, other = open_storage(), open_storage()
     made = draft("given", EAST)
     transactions.write(storage, [made], MODEL)
     memory_id = made.memory.memory_id
     storage.note(notes.accesses([memory_id, memory_id], "space"))
-    with other.writing():
+    storage.settle()
+    with changing(other, memory_id):
         storage.note(notes.accesses([memory_id], "space"))
         storage.note(notes.emissions([f"{memory_id}#0"], "space", "s"))
-    with other.reading() as reader:
-        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
-        assert standing.access_count == 2
-        assert reader.emitted("space", "s") == []
+        storage.settle()
+        with open_storage().searching("space") as reader:
+            [summary] = reader.summaries(reader.index.candidates(_given(), 9).memory_nos.tolist())
+            assert summary == (memory_id, memory_id, made.memory.summary, False)
+            assert _accesses(reader, memory_id) == 2
+            assert reader.emitted("space", "s") == []
     storage.settle()
-    with other.reading() as reader:
-        [standing] = reader.standings(reader.index.candidates(_given(), 9).memory_nos.tolist())
-        assert standing.access_count == 3
+    with other.searching("space") as reader:
+        assert _accesses(reader, memory_id) == 3
         assert reader.emitted("space", "s") == ["given"]
         assert reader.emitted("space", "t") == []
-    with other.writing() as writer:
+    with other.writing("space") as writer:
         writer.forget_emissions("space", "s")
     with storage.reading() as reader:
         assert reader.emitted("space", "s") == []
+
+
+def test_a_passage_is_noted_alone_and_with_its_memory(storage: Storage) -> None:
+    made = draft("given", EAST)
+    transactions.write(storage, [made], MODEL)
+    memory_id = made.memory.memory_id
+    storage.note(notes.emissions([memory_id, f"{memory_id}#0"], "space", "s"))
+    storage.settle()
+    with storage.reading("space") as reader:
+        assert reader.emitted("space", "s") == ["given"]
+
+
+@covers(Storage.is_remote)
+def test_a_process_reads_its_own_accesses_and_other_processes_read_them_soon(
+    open_storage: OpenStorage,
+) -> None:
+    storage, other = open_storage(), open_storage()
+    made = draft("given", EAST)
+    transactions.write(storage, [made], MODEL)
+    memory_id = made.memory.memory_id
+
+    def count(reading: Storage) -> int:
+        with reading.reading("space") as reader:
+            memory = reader.memory(memory_id, "space")
+        assert memory is not None
+        return memory.access_count
+
+    for number in (1, 2, 3):
+        storage.note(notes.accesses([memory_id], "space"))
+        assert count(storage) == number
+    storage.note(notes.accesses([memory_id], "space"))
+    assert storage.is_remote or count(other) == 4
+    deadline = time.monotonic() + 30
+    while count(other) < 4 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert count(other) == 4
+
+
+def test_any_number_of_notes_is_written_at_once(storage: Storage) -> None:
+    made = draft("given", EAST)
+    transactions.write(storage, [made], MODEL)
+    passages = [f"mem_gone#{number}" for number in range(70_000)]
+    storage.note(notes.emissions([*passages, f"{made.memory.memory_id}#0"], "space", "s"))
+    storage.settle()
+    with storage.reading("space") as reader:
+        assert reader.emitted("space", "s") == ["given"]
+
+
+def test_the_oldest_given_passages_are_let_go_only_when_many_more_are_recorded(
+    storage: Storage,
+) -> None:
+    made = [draft(f"short text {n}") for n in range(130)]
+    transactions.write(storage, made, None)
+
+    def give(some: list[Draft]) -> int:
+        storage.note(notes.emissions([each.memory.memory_id for each in some], "space", "s"))
+        storage.settle()
+        with storage.reading() as reader:
+            return len(reader.emitted("space", "s"))
+
+    assert [give(made[n : n + 10]) for n in range(0, 130, 10)] == [*range(10, 130, 10), 96]
+    assert give(made[-10:]) == 96, "recorded already"
 
 
 def _given() -> Question:
@@ -202,8 +287,10 @@ def test_an_erasure_calls_back_in_a_transaction_and_counts(storage: Storage) -> 
 @covers(Storage.back_up)
 def test_a_copy_of_the_store_has_its_texts(storage: Storage, tmp_path: Path) -> None:
     transactions.write(storage, [draft("a plainly visible text")], None)
-    storage.back_up(tmp_path / "copy")
-    assert b"a plainly visible text" in (tmp_path / "copy").read_bytes()
+    copied = storage.back_up(tmp_path / "copy")
+    assert copied == (tmp_path / "copy").exists()
+    if copied:
+        assert b"a plainly visible text" in (tmp_path / "copy").read_bytes()
     assert found(storage, "visible") == ["a plainly visible text"]
 
 
@@ -242,7 +329,7 @@ def test_closing_writes_the_notes_that_were_waiting(open_storage: OpenStorage) -
     storage, other = open_storage(), open_storage()
     made = draft("given", EAST)
     transactions.write(storage, [made], MODEL)
-    with other.writing():
+    with changing(other, made.memory.memory_id):
         storage.note(notes.accesses([made.memory.memory_id], "space"))
     storage.close()
     with other.reading() as reader:
@@ -260,11 +347,12 @@ def test_lost_derived_data_is_made_again(storage: Storage, backend: Backend) -> 
     assert len(done) == 1
     assert found(storage, "two") == ["two"]
     assert len(done) == 1, "the search found the index up to date"
-    with backend.writing() as connection:
-        assert connection.run("DELETE FROM pending_vectors") == 1
+    with backend.writing("space") as connection:
+        assert connection.count("DELETE FROM pending_vectors") == 1
     storage.rebuild()
     assert [each.chunk.content for each in stored_vectors.waiting(storage, 9)] == ["two"]
-    backend.index_path.unlink()
+    path = backend.index_path(backend.index_scope("space"))
+    path.unlink()
     storage.optimize()
-    assert backend.index_path.exists()
+    assert path.exists()
     assert found(storage, "two") == ["two"]

@@ -1,5 +1,6 @@
 """What the rows of workspaces and files promise, run on each implementation."""
 
+import time
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -34,11 +35,12 @@ BROKEN = KnownFile(None, FileStamp(0, 1, 2), b"", AT, "damaged", may_pass=True)
     Writer.workspaces,
 )
 def test_a_folder_is_added_once_in_each_space(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         first = writer.workspaces.add("space", "/project")
         assert writer.workspaces.add("space", "/project") == first
-        assert writer.workspaces.add("other", "/project") != first
         writer.workspaces.add("space", "/a")
+    with storage.writing("other") as writer:
+        assert writer.workspaces.add("other", "/project") != first
     with storage.reading() as reader:
         assert [each.root for each in reader.workspaces.roots("space")] == ["/a", "/project"]
         assert len(reader.workspaces.roots(None)) == 3
@@ -49,7 +51,7 @@ def test_a_folder_is_added_once_in_each_space(storage: Storage) -> None:
 def test_a_workspace_counts_its_files_that_are_there_and_those_that_failed(
     storage: Storage,
 ) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.workspaces
         number = rows.add("space", "/project")
         rows.put_file(number, "a.md", FILE)
@@ -61,7 +63,7 @@ def test_a_workspace_counts_its_files_that_are_there_and_those_that_failed(
 
 @covers(WorkspaceRows.put_file, WorkspaceReader.files)
 def test_a_file_is_read_as_it_was_put_alone_or_with_its_folder(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.workspaces
         number, other = rows.add("space", "/project"), rows.add("space", "/other")
         files = {"docs": FILE, "docs/a.md": BROKEN, "docs/b/c.md": FILE._replace(gone_at=AT)}
@@ -75,7 +77,7 @@ def test_a_file_is_read_as_it_was_put_alone_or_with_its_folder(storage: Storage)
 
 
 def test_a_file_is_put_anew_and_removed(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.workspaces
         number = rows.add("space", "/project")
         rows.put_file(number, "a.md", BROKEN._replace(gone_at=AT))
@@ -87,21 +89,23 @@ def test_a_file_is_put_anew_and_removed(storage: Storage) -> None:
 
 @covers(WorkspaceReader.alike)
 def test_files_with_the_same_bytes_are_found_within_a_space(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("other") as writer:
+        other = writer.workspaces.add("other", "/1")
+        writer.workspaces.put_file(other, "c.md", FILE)
+    with storage.writing("space") as writer:
         rows = writer.workspaces
-        one, two, other = (rows.add(*each) for each in (("s", "/1"), ("s", "/2"), ("o", "/1")))
+        one, two = rows.add("space", "/1"), rows.add("space", "/2")
         rows.put_file(one, "b.md", FILE._replace(gone_at=AT))
         rows.put_file(two, "a.md", FILE)
         rows.put_file(two, "no-memory.md", FILE._replace(memory_id=None))
         rows.put_file(two, "other-bytes.md", FILE._replace(file_hash=b"other"))
-        rows.put_file(other, "c.md", FILE)
         alike = [AlikeFile(two, "a.md", gone=False), AlikeFile(one, "b.md", gone=True)]
-        assert rows.alike("s", b"bytes") == alike
+        assert rows.alike("space", b"bytes") == alike
 
 
 @covers(WorkspaceRows.change)
 def test_a_workspace_changes_only_from_the_expected_state(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.workspaces
         number, other = rows.add("space", "/project"), rows.add("space", "/other")
         free = {"watcher": None, "beat_at": None}
@@ -118,9 +122,19 @@ def test_a_workspace_changes_only_from_the_expected_state(storage: Storage) -> N
     assert untouched == FoundWorkspace("space", "/other", None, None)
 
 
+@covers(WorkspaceRows.now)
+def test_heartbeats_are_written_by_a_clock_that_goes_on(storage: Storage) -> None:
+    with storage.writing("space") as writer:
+        first = writer.workspaces.now()
+        time.sleep(0.01)
+        second = writer.workspaces.now()
+    assert timedelta(milliseconds=9) < second - first < timedelta(seconds=30)
+    assert abs(datetime.now(UTC) - second) < timedelta(seconds=60), "the database runs here too"
+
+
 @covers(WorkspaceRows.remove)
 def test_a_removed_workspace_takes_the_states_of_its_files_along(storage: Storage) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         rows = writer.workspaces
         number, other = rows.add("space", "/project"), rows.add("space", "/other")
         rows.put_file(number, "a.md", FILE)
@@ -133,14 +147,22 @@ def test_a_removed_workspace_takes_the_states_of_its_files_along(storage: Storag
 
 @covers(WorkspaceRows.remove_files)
 def test_the_states_of_files_are_removed_by_their_memories(storage: Storage) -> None:
-    with storage.writing() as writer:
+    others = {}
+    for space in ("other", "third"):  # one of them shares a part with the space
+        with storage.writing(space) as writer:
+            others[space] = writer.workspaces.add(space, "/project")
+            writer.workspaces.put_file(others[space], "a.md", FILE)
+    with storage.writing("space") as writer:
         rows = writer.workspaces
-        number, other = rows.add("space", "/project"), rows.add("other", "/project")
+        number, other = rows.add("space", "/project"), rows.add("space", "/other")
         for each in (number, other):
             rows.put_file(each, "a.md", FILE)
             rows.put_file(each, "b.md", FILE._replace(memory_id="mem_2"))
-        rows.remove_files(["mem_1", "mem_3"])
+        rows.remove_files(["mem_1", "mem_3"], "space")
         assert [*rows.files(number, ""), *rows.files(other, "")] == ["b.md", "b.md"]
+    for space, far in others.items():
+        with storage.writing(space) as writer:
+            assert list(writer.workspaces.files(far, "")) == ["a.md"]
 
 
 @covers(MemoryRows.named)
@@ -148,7 +170,7 @@ def test_all_memories_with_a_client_id_are_found_hidden_or_not(storage: Storage)
     first, second = (draft(text, client_id="file") for text in ("one", "two"))
     transactions.write(storage, [first], None)
     transactions.forget(storage, [first.memory.memory_id], "space", "tester", None)
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         transactions.insert(writer.memories, second, None)
         transactions.insert(writer.memories, draft("other", client_id="other"), None)
         found = writer.memories.named("space", None, "file")
@@ -168,7 +190,7 @@ def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
     made = {text: draft(text, kind="file", client_id=text) for text in texts}
     transactions.write(storage, list(made.values()), None)
     ids = {text: each.memory.memory_id for text, each in made.items()}
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         number = writer.workspaces.add("space", "/project")
         for text, memory_id in ids.items():
             writer.workspaces.put_file(number, text, FILE._replace(memory_id=memory_id))
@@ -176,7 +198,7 @@ def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
         transactions.hide(writer.memories, [ids["forgotten"]], "space", "user", None)
     assert workspace_transactions.purge(storage, timedelta(days=1), 10) == 0
     assert workspace_transactions.purge(storage, timedelta(0), 10) == 1
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         left = [each.memory_id for each in writer.memories.held(ids.values(), "space")]
         assert left == [ids["forgotten"], ids["present"]]
         assert set(writer.workspaces.files(number, "")) == {"forgotten", "present"}
@@ -184,7 +206,7 @@ def test_memories_of_missing_files_are_erased_with_the_states_of_the_files(
 
 @pytest.mark.parametrize("name", ["root = ?, behind", "no_such_column"])
 def test_a_change_of_an_unknown_field_is_refused(storage: Storage, name: str) -> None:
-    with storage.writing() as writer:
+    with storage.writing("space") as writer:
         number = writer.workspaces.add("space", "/project")
         with pytest.raises(ValueError, match="no field"):
             writer.workspaces.change(number, {name: 1}, {})

@@ -32,8 +32,8 @@ def test_the_chat_answers_from_memory_and_from_what_was_said(
         replies = [example.chat(store, "s1", said, url) for said in example.QUESTIONS]
     key, staging = example.FACTS
     assert replies[0] == replies[2] == "I see."
-    assert replies[1].startswith(f"{key} [mem_")
-    assert replies[3].startswith(f"{staging} [mem_")
+    assert replies[1].startswith(f"{key} [")
+    assert replies[3].startswith(f"{staging} [")
     assert replies[4] == "You said: My favourite tea is Darjeeling, second flush."
     assert [turn.role for turn in store.sessions.transcript("s1").turns] == [
         "user",

@@ -12,6 +12,8 @@ from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
+from tests.databases import database as database
+from tests.databases import sqlite_only
 
 
 @pytest.fixture
@@ -266,6 +268,7 @@ def test_a_session_is_forgotten_with_everything_in_it_and_comes_back(worked: Mem
     assert worked.sessions.restore("s1").count == 0
 
 
+@sqlite_only
 def test_a_session_that_is_erased_leaves_no_trace(worked: MemoryStore, path: Path) -> None:
     done = worked.sessions.forget("s1", hard=True, dry_run=False)
     assert done.removal is not None
@@ -325,7 +328,7 @@ def test_identity_files_stand_first_and_stay_the_same_bytes(
     soul.write_text("You are Byheart's tester.\n", "utf-8")
     second = store.context("s1", "tea")
     assert second.stable_hash != first.stable_hash
-    assert '<identity file="IDENTITY.md">\nYou are Byheart\'s tester.\n</identity>' in second.stable
+    assert "<identity file=IDENTITY.md>\nYou are Byheart's tester.\n</identity>" in second.stable
     assert second.anthropic.system[0].text == second.stable.rstrip()
     assert second.receipt.tokens["identity"] > 0
 

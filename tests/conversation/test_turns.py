@@ -12,6 +12,8 @@ from byheart.errors import Conflict, InvalidInput, NotFound
 from byheart.model import to_wire
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
+from tests.databases import database as database
+from tests.databases import sqlite_only
 from tests.forked_program import start_script
 
 
@@ -347,6 +349,7 @@ with byheart.open(path, embedding_provider="hash") as store:
 """
 
 
+@sqlite_only
 def test_two_processes_log_to_one_session_at_once(open_store: OpenStore, path: Path) -> None:
     store = open_store()
     names, count = ("Anna", "Bob"), 25

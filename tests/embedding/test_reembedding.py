@@ -381,7 +381,7 @@ def test_switching_to_and_fro_while_a_store_looks_away_doubles_nothing(
     opened("hash-96").admin.reembed(keep_old=False)
     opened("hash-64").admin.reembed(keep_old=False)  # of the model it knew, but made anew
     check_found(filled, "hash-64")
-    with filled._storage.searching() as reader:
+    with filled._storage.searching("default") as reader:
         segments = reader.index._view.segments
     assert sum(len(segment.vector_slots) for segment in segments) == len(TEXTS)
 

@@ -14,7 +14,7 @@ from tests.fuzz.served import fill
 from tests.fuzz.values import hostile_value, valid_values
 from tests.interfaces.mcp.conftest import RawServer
 
-_SCHEMAS = {each["name"]: each["inputSchema"] for each in load_definitions()}
+_SCHEMAS = {each["name"]: each["inputSchema"] for each in load_definitions("full")}
 _NAMES = sorted({name for tool in TOOLS for name in tool.parameters})
 
 

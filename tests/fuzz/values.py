@@ -10,6 +10,7 @@ Schema = Mapping[str, Any]
 
 # Texts that no schema describes; each may say anything or names something of the store.
 _TEXTS: Mapping[str, Sequence[str]] = {
+    "clear": ("title", "summary"),
     "query": ("harbour", "when does the pump stop?", '"night shift" OR pump*'),
     "content": ("The harbour crane was painted green in spring.",),
     "text": ("The crew met and decided to wait for the tide.",),
@@ -43,9 +44,11 @@ _TEXTS: Mapping[str, Sequence[str]] = {
         ("2020-01-01", "2031-05-06T07:08:09Z"),
     ),
     "expires_at": ("2090-01-01",),
+    "valid_from": ("2020-01-01",),
+    "valid_until": ("2090-01-01",),
 }
 # Replaced by ids that exist; the tests hand them in.
-_IDS = ("memory_id", "chunk_id", "id", "by", "keep", "others")
+_IDS = ("superseded_by", "memory_id", "chunk_id", "id", "by", "keep", "others")
 HOSTILE: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 7, 10**30, 1.5, -0.0, 1e308, "", " ", "x", "mem_1#0", "a@b#c"),
     *("2026-01-01", "v2", "%", '"', "'; DROP TABLE memories;--", "\x00", "\ud83d\ude00", "漢字"),

@@ -5,14 +5,16 @@ import random
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 
+from byheart.contracts import Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import EmbedderUnavailable
 from byheart.index import file
 from byheart.memory.erasing import erase
 from byheart.settings import load_settings
@@ -338,7 +340,7 @@ def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile
         write(*given)
 
     monkeypatch.setattr(file, "write", write_slowly)
-    other._storage._index.publish()
+    other._storage._index(None).publish()
     index = path.with_name(path.name + "-index")
     assert b"quokka-session" not in index.read_bytes()
     assert not list(path.parent.glob("*-index.*"))
@@ -357,7 +359,7 @@ def test_one_process_writes_the_index_file_of_a_change_and_the_others_take_it_up
     for each in others:
         each.search("apple")
         await_publishing()
-        assert not each._storage._index.unpublished()
+        assert not each._storage._index(None).unpublished()
     assert index.stat() == written
     assert answers(others[0]) == answers(others[1]) == answers(store)
 
@@ -374,7 +376,7 @@ def test_a_damaged_index_file_of_the_same_change_is_written_again(
     index.write_bytes(content)
     assert file.read_header(index) == header
     assert file.read(index) is None
-    store._storage._index.publish()
+    store._storage._index(None).publish()
     assert file.read(index, verify=True) is not None
     assert answers(store) == expected
 
@@ -389,6 +391,7 @@ def test_where_a_mapped_file_cannot_be_replaced_none_is_mapped_and_answers_are_t
     maps: bool,
 ) -> None:
     monkeypatch.setattr(file, "_MAPS", maps)
+    monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
     store = open_store()
     assert answers(store) == expected
     mapped = Path("/proc/self/maps").read_text()
@@ -420,7 +423,7 @@ def test_a_file_that_cannot_be_written_is_not_tried_again_by_every_search(
         await_publishing()
     assert path.parent.stat().st_mtime_ns == before
     shutil.rmtree(index)
-    monkeypatch.setattr(store._storage._index, "_pause_until", 0.0)
+    monkeypatch.setattr(store._storage._index(None), "_pause_until", 0.0)
     store.search("apple")
     await_publishing()
     assert file.read(index, verify=True) is not None
@@ -429,7 +432,7 @@ def test_a_file_that_cannot_be_written_is_not_tried_again_by_every_search(
 def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(
     open_store: OpenStore, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("byheart.index.index._BATCH", 10)
+    monkeypatch.setattr("byheart.index.contents._BATCH", 10)
     store = open_store()
     for space in ("ours", "theirs"):
         store.save_many({"content": f"{space} {n}", "space": space} for n in range(35))
@@ -444,3 +447,52 @@ def test_an_index_made_from_many_batches_knows_every_memory_and_whose_it_is(
         assert again.status(space).index.memories == 35
         other = "theirs" if space == "ours" else "ours"
         assert again.search(other, mode="fts", space=space).total_results == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists open files")
+def test_a_small_index_file_is_read_and_a_large_one_costs_one_open_file(
+    index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = opened()
+    small = file.read(index)
+    assert small is not None
+    assert opened() == before
+    assert not any(map(file.is_mapped, small.arrays.values()))
+    monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
+    large = file.read(index)
+    assert large is not None
+    assert opened() == before + 1
+    assert file.is_mapped(large.arrays["slots"][5:])
+    assert {name: rows.tobytes() for name, rows in large.arrays.items()} == {
+        name: rows.tobytes() for name, rows in small.arrays.items()
+    }
+
+
+class AwayEmbedder(HashEmbedder):
+    """Make no vectors."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        raise EmbedderUnavailable("away")
+
+
+def test_the_index_file_is_written_again_when_many_vectors_were_made_for_known_chunks(
+    path: Path, open_store: OpenStore
+) -> None:
+    without = open_store(embedder=AwayEmbedder())
+    without.save_many(items(0, 500))
+    without.admin.doctor(optimize=True)
+    without.close()
+    beside = path.with_name("memory.db-index")
+    written = file.read(beside)
+    assert written is not None
+    assert not written.arrays["chunk.embedded"].any()
+    store = open_store()
+    assert store.admin.embed_pending() == 500
+    store.search("apple")
+    store.close()
+    written = file.read(beside)
+    assert written is not None
+    assert written.arrays["chunk.embedded"].all()

@@ -10,6 +10,7 @@ import pytest
 
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.commands import byheart
+from byheart.interfaces.mcp.calling import call_tool
 from byheart.interfaces.mcp.definitions import make_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.interfaces.rest.openapi import describe_api
@@ -83,10 +84,30 @@ def test_the_command_line_takes_the_flag(verb: str, compat: CompatName) -> None:
 
 
 @pytest.mark.parametrize(("verb", "compat"), NAMES, ids=IDS)
-def test_mcp_offers_no_second_name(verb: str, compat: CompatName) -> None:
+def test_mcp_takes_the_name_and_does_not_show_it(
+    verb: str, compat: CompatName, store: MemoryStore
+) -> None:
     tools = [each for each in make_definitions() if each["name"] == f"memory_{verb}"]
     assert len(tools) == 1
     assert compat.name not in tools[0]["inputSchema"]["properties"]
+    store.save_many({"content": f"tea number {n}"} for n in range(4))
+    asked = {"query": "tea", compat.name: str(VALUES[compat.means])}
+    answer = call_tool(store, f"memory_{verb}", asked, Grant(), 8_000).structured
+    assert answer["count"] == (2 if compat.means == "limit" else 4)
+    assert answer["mode"] == ("fts" if compat.means == "mode" else "hybrid")
+
+
+def test_mcp_answers_the_calls_that_the_seeds_show(store: MemoryStore) -> None:
+    def call(name: str, **arguments: Any) -> dict[str, Any]:
+        return call_tool(store, name, arguments, Grant(), 8_000).structured
+
+    saved = call("memory_save", content="The build server is called athena.", source="chat")
+    assert saved["status"] == "created"
+    assert "count" not in call("memory_search", query="build server")
+    found = call("memory_search", query="build server", limit=10, source="hybrid")
+    assert (found["count"], found["results"][0]["source"]) == (1, "hybrid")
+    assert found["results"][0]["snippet"]
+    assert call("memory_search", query="build server", topK=5)["results"][0]["source"] == "chunk"
 
 
 @pytest.mark.parametrize(

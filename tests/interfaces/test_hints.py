@@ -23,8 +23,8 @@ from byheart.store import MemoryStore
 from tests.store_verbs import every_verb
 
 SOURCE = Path(inspect.getfile(MemoryStore)).parent
-# People on the store's own machine use these.
-LOCAL = tuple(f"interfaces/{name}/" for name in ("cli", "hooks", "setup"))
+# People use these; a person on the store's own machine logs in to the web page.
+LOCAL = tuple(f"interfaces/{name}/" for name in ("cli", "hooks", "setup", "web"))
 COMMANDS = byheart.list_commands(click.Context(byheart))
 # Texts of these names are often hints: `join_hints` and `Hint(…)` combine them with others.
 MAY_BE_HINTS = {"degraded", "message", "refusal", "remark", "unavailable"}

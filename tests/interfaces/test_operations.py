@@ -19,17 +19,28 @@ from byheart.model.compat_names import COMPAT_NAMES
 from byheart.store import MemoryStore
 from tests.store_verbs import every_verb
 
-# What no door offers, and why.
+# What no door offers, and why. `byheart copy` is no verb of a store at all: it opens two stores by
+# their addresses, with the owner's rights, and REST and MCP serve one store that is open already.
 LOCAL = {
     **dict.fromkeys(("admin.backup", "export", "import_"), "the machine's owner moves files"),
     **dict.fromkeys(
-        (f"admin.{verb}" for verb in ("bench", "doctor", "embed_pending", "count_pending")),
+        (
+            f"admin.{verb}"
+            for verb in ("bench", "doctor", "embed_pending", "count_pending", "embed_share")
+        ),
         "the owner looks after the store",
     ),
     **dict.fromkeys(
         (f"api_keys.{verb}" for verb in ("create", "list", "revoke", "check")), "keys to the doors"
     ),
-    **dict.fromkeys(("close", "admin.prepare", "admin.unload"), "the life of the process"),
+    **dict.fromkeys(
+        (f"logins.{verb}" for verb in ("create_code", "exchange", "check", "end")),
+        "the owner logs a browser in, which then uses a cookie",
+    ),
+    **dict.fromkeys(
+        ("close", "admin.prepare", "admin.load_model", "admin.unload"), "the life of the process"
+    ),
+    **dict.fromkeys(("admin.complete_id", "admin.short_ids"), "short ids are for people who type"),
     "admin.reembed": "the machine's owner chooses the model",
     **dict.fromkeys(("save_many", "log_many"), "offered as lists of save and log"),
     **dict.fromkeys(
@@ -186,6 +197,7 @@ def test_no_grant_of_a_session_reaches_another(store: MemoryStore, operation: An
     store.save("Ours, about harbours.", session_id="ours")
     grant = Grant("write", "default", "ours")
     given: dict[str, Any] = {"query": "harbours", "role": "user", "content": "x", "hard": False}
+    given |= {"receipt_id": store.context("theirs", "harbours").receipt_id}
     given |= {"memory_id": theirs, "chunk_id": f"{theirs}#0", "keep": theirs, "others": [theirs]}
     given |= {
         "text": "x",
@@ -281,15 +293,18 @@ SAID_OTHERWISE = {
         for each in names
         if each.means is not None
     },
-    ("forget", "memory_id"): "one or several arguments",
+    **{(verb, "memory_id"): "one or several arguments" for verb in ("forget", "trust", "distrust")},
+    **{(verb, "trusted"): "the verb says it" for verb in ("quarantine", "trust", "distrust")},
     **{
         (verb, name): "commands that change take a session's own, as it is now"
-        for verb in ("forget", "cleanup", "dedupe")
+        for verb in ("forget", "cleanup", "dedupe", "trust", "distrust")
         for name in ("as_of", "include_global")
     },
 }
 # The command line counts first and asks; --dry-run only counts.
-OTHER_DEFAULTS = {("forget", "dry_run"), ("cleanup", "dry_run"), ("forget_session", "dry_run")}
+OTHER_DEFAULTS = {
+    (verb, "dry_run") for verb in ("forget", "cleanup", "forget_session", "trust", "distrust")
+}
 
 
 def command_of(operation: str) -> click.Command:
@@ -403,7 +418,7 @@ def test_a_grant_of_a_session_sees_nothing_of_the_other_sessions_of_a_task(
     store: MemoryStore,
 ) -> None:
     store.log("s2", "user", "The import takes 40 minutes.", task_code="shop")
-    asked = {"session_id": "s1", "query": "how long?", "include_task": "shop"}
+    asked = {"session_id": "s1", "query": "how long is the import?", "include_task": "shop"}
     with pytest.raises(Forbidden, match="other sessions"):
         perform(store, OPERATIONS["context"], asked, Grant(session_id="s1"))
     assert "40 minutes" in perform(store, OPERATIONS["context"], asked, Grant())["text"]

@@ -8,7 +8,12 @@ import unicodedata
 import pytest
 
 from byheart.errors import InvalidInput
-from byheart.language.detection import _LANGUAGES_OF, _WORDS, check_language, detect_language
+from byheart.language.detection import (
+    _WORDS,
+    _languages_by_word,
+    check_language,
+    detect_language,
+)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +212,7 @@ def test_one_word_of_a_short_text_decides_nothing(text: str) -> None:
 
 
 def test_words_are_written_as_texts_are_compared() -> None:
-    for word in _LANGUAGES_OF:
+    for word in _languages_by_word():
         assert word == unicodedata.normalize("NFC", word.lower()), word
     assert all(len(set(words.split())) == len(words.split()) for words in _WORDS.values())
 

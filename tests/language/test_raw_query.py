@@ -73,6 +73,12 @@ def test_words_of_another_space_do_not_change_the_score_of_a_prefix(store: Memor
     assert before[0] > 0
 
 
+def test_a_nul_is_refused_where_it_is_since_it_would_end_the_query_of_fts5() -> None:
+    with pytest.raises(QuerySyntaxError, match="x00") as error:
+        parse_raw_query('a "b\0c"')
+    assert error.value.position == 4
+
+
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 

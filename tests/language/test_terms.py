@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from byheart.language.terms import (
     STOP_WORDS,
-    _tokens,
     is_one_word,
     query_terms,
     spread,
     term_spans,
     terms,
+    tokens,
 )
 from tests.growth import grows_in_line
 
@@ -121,7 +121,7 @@ def test_every_span_is_within_the_text_and_stems_to_a_wanted_term(
         # Of touching parts, as in `ÆbA`, each has a term, and all of them together may not; and
         # part of a compound is one term even where scripts meet, as in `aBÙ㐀`.
         stretches = _stretches(text[start:end])
-        assert any(wanted.intersection([*terms(each), *_tokens(each)]) for each in stretches)
+        assert any(wanted.intersection([*terms(each), *tokens(each)]) for each in stretches)
     assert spans  # what is indexed can be shown
 
 

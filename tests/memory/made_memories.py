@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from byheart.contracts import DedupKey, Held
+from byheart.contracts import DedupKey, MemoryState
 from byheart.model import Memory
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -13,7 +13,7 @@ SECOND = timedelta(seconds=1)
 MICROSECOND = timedelta(microseconds=1)
 
 
-def held(memory_id: str = "mem_a", **fields: Any) -> Held:
+def held(memory_id: str = "mem_a", **fields: Any) -> MemoryState:
     """Make a visible memory at version 3, as a transaction finds it."""
     given = {
         "memory_no": 7,
@@ -28,13 +28,16 @@ def held(memory_id: str = "mem_a", **fields: Any) -> Held:
         "superseded_by": None,
         "superseded_at": None,
         "pinned_at": None,
+        "untrusted_at": None,
+        "valid_from": None,
+        "valid_until": None,
         "accessed_at": None,
         "access_count": 0,
         "turn_no": None,
         "chunks": 2,
         "pending_vectors": 1,
     }
-    return Held(**given | fields)
+    return MemoryState(**given | fields)
 
 
 def memory(memory_id: str = "mem_a", **fields: Any) -> Memory:

@@ -11,6 +11,7 @@ import pytest
 from byheart.errors import Conflict, InvalidInput, NotFound
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
+from tests.databases import sqlite_only
 
 
 def names(store: MemoryStore, **given: Any) -> dict[str, int]:
@@ -73,6 +74,7 @@ def test_only_live_memories_count(store: MemoryStore) -> None:
     assert names(store)["Eel"] == 1
 
 
+@sqlite_only
 def test_expired_memories_do_not_count(store: MemoryStore, path: Path) -> None:
     store.save("text", entities=["Ant"], ttl_days=1)
     with apsw.Connection(str(path)) as connection:
@@ -243,6 +245,7 @@ def test_a_search_honours_aliases_at_once_in_every_process(
 # --- What becomes of them ---------------------------------------------------------------------
 
 
+@sqlite_only
 def test_an_entity_goes_with_its_last_memory_and_so_do_its_aliases(
     store: MemoryStore, path: Path
 ) -> None:

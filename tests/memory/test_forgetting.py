@@ -21,6 +21,7 @@ from byheart.storage.sqlite.database import Database
 from byheart.store import MemoryStore
 from tests.clocks import Machine, on_machine
 from tests.conftest import WatchedEmbedder
+from tests.databases import sqlite_only
 from tests.storage.test_processes import OPEN, finish, start
 
 Open = Callable[..., MemoryStore]
@@ -154,6 +155,7 @@ def test_what_is_forgotten_is_gone_from_every_verb_at_once(open_store: Open) -> 
         assert each.list(forgotten=True).memories[0].forgotten_at is not None
 
 
+@sqlite_only
 @pytest.mark.parametrize("mode", MODES)
 def test_forgetting_and_restoring_show_at_once_in_another_process(
     open_store: Open, path: Path, mode: str, make_watched: Callable[..., Any]
@@ -290,6 +292,7 @@ def stocked(store: MemoryStore, mark: Callable[[], str]) -> str:
     return memory_id
 
 
+@sqlite_only
 def test_what_is_forgotten_for_good_is_in_no_file_of_the_store(
     open_store: Open, path: Path, tmp_path: Path
 ) -> None:
@@ -343,6 +346,7 @@ def test_what_was_hidden_first_leaves_no_trace_either(
     assert left_in(tmp_path, mark.made) == {}
 
 
+@sqlite_only
 def test_tombstones_are_hashes_and_go_when_the_text_is_said_again(
     store: MemoryStore, path: Path
 ) -> None:
@@ -395,6 +399,7 @@ def test_what_others_say_as_well_is_no_trace(
     assert done.removal.traces == ()
 
 
+@sqlite_only
 def test_a_file_beside_the_store_that_holds_the_text_is_named(
     store: MemoryStore, path: Path
 ) -> None:
@@ -406,6 +411,7 @@ def test_a_file_beside_the_store_that_holds_the_text_is_named(
     assert done.removal.traces == (str(copy),)
 
 
+@sqlite_only
 def test_a_store_whose_name_has_brackets_is_searched_all_the_same(
     open_store: Open, tmp_path: Path
 ) -> None:
@@ -420,6 +426,7 @@ def test_a_store_whose_name_has_brackets_is_searched_all_the_same(
     assert str(path) + "-wal" in done.removal.files_searched
 
 
+@sqlite_only
 @pytest.mark.slow
 def test_what_another_process_still_reads_is_said_to_be_there(
     open_store: Open,
@@ -459,6 +466,7 @@ def test_a_copy_of_the_users_own_is_nothing_that_the_doctor_could_finish(
     assert all(finding.ok for finding in store.admin.doctor())
 
 
+@sqlite_only
 def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less_thorough(
     store: MemoryStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -470,6 +478,7 @@ def test_what_an_earlier_one_left_is_not_taken_for_finished_by_one_that_was_less
     assert all(each.ok for each in store.admin.doctor(fix=True))
 
 
+@sqlite_only
 @pytest.mark.slow
 def test_a_removal_that_was_committed_is_not_reported_as_failed(
     open_store: Open, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -510,6 +519,7 @@ def test_a_removal_that_was_committed_is_not_reported_as_failed(
     assert done.removal.memories == 1
 
 
+@sqlite_only
 @pytest.mark.slow
 def test_a_process_that_is_killed_while_it_forgets_leaves_a_sound_store(
     open_store: Open, path: Path, make_watched: Callable[..., Any]
@@ -571,6 +581,7 @@ def various(store: MemoryStore, path: Path) -> dict[str, str]:
     return ids
 
 
+@sqlite_only
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize(
     ("filters", "names"),
@@ -610,6 +621,7 @@ def test_by_filter_it_is_counted_first_and_done_when_told(
     assert all(finding.ok for finding in store.admin.doctor())
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     "filters",
     [
@@ -633,6 +645,7 @@ def test_without_a_filter_nothing_is_forgotten(
     assert store.list().total == len(various)
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -660,6 +673,7 @@ def test_what_is_not_allowed_is_refused_and_nothing_is_forgotten(
     assert store.list().total == len(various)
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     ("given", "days"),
     [
@@ -706,6 +720,7 @@ def test_forgetting_never_crosses_spaces(store: MemoryStore) -> None:
 # --- By age of the last touch -----------------------------------------------------------------
 
 
+@sqlite_only
 def test_cleanup_forgets_what_was_neither_changed_nor_recalled(
     store: MemoryStore, path: Path
 ) -> None:
@@ -756,6 +771,7 @@ def test_cleanup_refuses_what_is_no_age(store: MemoryStore, days: Any) -> None:
         store.admin.cleanup(days, dry_run=False)
 
 
+@sqlite_only
 def test_cleanup_for_good_leaves_nothing(store: MemoryStore, path: Path, tmp_path: Path) -> None:
     mark = Marks()
     memory_id = store.save(f"{mark()} {mark()} {mark()}", title=mark()).memory_id
@@ -806,6 +822,7 @@ def machine() -> Iterator[Machine]:
         yield each
 
 
+@sqlite_only
 def test_saves_take_out_what_ran_out_long_enough_ago(
     open_store: Open, path: Path, machine: Machine
 ) -> None:
@@ -842,6 +859,7 @@ def test_what_a_search_still_finds_is_named(
     assert (stats.total.count, stats.slowest) == (0, ()), "nobody asked for it"
 
 
+@sqlite_only  # the clock of the server counts on PostgreSQL
 @pytest.mark.parametrize("how", ["save", "save_many", "unchanged"])
 def test_what_ran_out_is_taken_out_also_while_no_vectors_can_be_made(
     open_store: Open, machine: Machine, how: str
@@ -859,12 +877,13 @@ def test_what_ran_out_is_taken_out_also_while_no_vectors_can_be_made(
     assert "quokka" not in str(store.list(include_expired=True))
 
 
+@sqlite_only
 def test_pruning_waits_for_nobody_who_searches(open_store: Open, path: Path) -> None:
     store, other = open_store(prune_after_days=0), open_store()
     for number in range(20):
         store.save(f"quokka {number}")
     apsw.Connection(str(path)).execute("UPDATE memories SET expires_at = 1, updated_at = 1")
-    with other._storage.searching():  # in the middle of a search
+    with other._storage.searching("default"):  # in the middle of a search
         store.save("something new")
         assert store.list(limit=100, include_expired=True).total < 21
     assert [hit.snippet for hit in other.search("new", mode="fts").results]
@@ -911,6 +930,7 @@ def test_scores_are_as_if_what_is_forgotten_had_never_been(
         assert found == expected
 
 
+@sqlite_only
 def test_an_index_file_of_any_moment_is_caught_up(open_store: Open, path: Path) -> None:
     store = open_store()
     index = path.with_name(path.name + "-index")
@@ -975,6 +995,7 @@ def test_threads_that_search_while_others_forget_see_only_what_holds(open_store:
     assert wrong == []
 
 
+@sqlite_only
 def test_a_forgetting_that_was_cut_off_is_noticed_and_finished_by_the_doctor(
     open_store: Open, path: Path, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from byheart.errors import InvalidInput, NotFound
+from byheart.model.ids import short_form
 from byheart.store import MemoryStore
 
 
@@ -186,3 +187,31 @@ def test_a_name_is_made_an_id_only_for_the_sessions_that_hold_it(store: MemorySt
     assert store.sessions.identify("/n/shared.md", ["s1"]) is None
     with pytest.raises(NotFound, match="no line 99"):
         store.sessions.identify("/n/ours.md:99", ["s1"])
+
+
+def test_short_ids_name_one_memory_each(store: MemoryStore) -> None:
+    saved = [store.save(f"Text number {n}.").memory_id for n in range(20)]
+    short = store.admin.short_ids([*saved, "not-an-id"])
+    assert short["not-an-id"] == "not-an-id"
+    assert [store.admin.complete_id(short[each]) for each in saved] == saved
+    assert all(len(short[each]) in (14, 30) for each in saved)
+    assert store.admin.complete_id(f"{short[saved[3]]}#0") == f"{saved[3]}#0"
+
+
+def test_ids_as_prompts_write_them_name_their_memory(store: MemoryStore) -> None:
+    [saved] = store.save_many([{"content": "# One\n\nfirst\n\n# Two\n\nsecond"}])
+    memory_id = saved.memory_id
+    assert short_form(memory_id) == short_form(f"{memory_id}#0") == memory_id[4:14]
+    assert short_form(f"{memory_id}@2") == f"{memory_id[4:14]}@2"
+    assert short_form("a-name-of-mine") == "a-name-of-mine"
+    short = short_form(memory_id)
+    assert store.get(short).memory_id == store.get(f"{short}#1").memory_id == memory_id
+    assert store.expand(short, around=0).chunk_id == f"{memory_id}#0"
+    assert store.expand(f"{short}#1", around=0).chunk_id == f"{memory_id}#1"
+    with pytest.raises(NotFound):
+        store.get("0000000000")
+
+
+def test_memories_that_are_saved_together_have_short_ids_of_their_own(store: MemoryStore) -> None:
+    saved = store.save_many({"content": f"text {n}"} for n in range(300))
+    assert len({short_form(each.memory_id) for each in saved}) == 300

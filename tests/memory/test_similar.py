@@ -14,6 +14,7 @@ from byheart.errors import StoreDamaged
 from byheart.model import SaveResult, to_wire
 from byheart.store import MemoryStore
 from tests.conftest import ArrowEmbedder, OpenStore, WatchedEmbedder
+from tests.databases import sqlite_only
 
 
 def similar(result: SaveResult) -> list[str]:
@@ -137,6 +138,7 @@ def test_what_waits_for_vectors_is_not_named(
     assert len(store.save("The quick brown fox jumps over a lazy dog!").similar) == 2
 
 
+@sqlite_only
 def test_trouble_while_looking_does_not_fail_the_save(arrows: MemoryStore, path: Path) -> None:
     arrows.save("at 0 degrees")
     # Whoever makes the index comes across it; whoever writes a memory does not.

@@ -15,6 +15,7 @@ from byheart.errors import Conflict, InvalidInput, NotFound, StoreError, Version
 from byheart.model import GRANULARITIES, MODES, SearchAnswer, to_wire
 from byheart.model.fields import NOTICED
 from byheart.store import MemoryStore
+from tests.databases import sqlite_only
 from tests.storage.test_processes import OPEN, finish, start
 
 LONG = "\n\n".join(
@@ -546,6 +547,7 @@ sys.exit(sum(each.exitcode != 0 for each in crowd))
 )
 
 
+@sqlite_only
 @pytest.mark.slow
 def test_processes_that_change_one_memory_at_once_lose_nothing(
     open_store: Callable[..., MemoryStore], path: Path, make_watched: Callable[..., Any]
@@ -591,6 +593,7 @@ def test_of_two_texts_for_one_version_one_is_taken_and_the_other_is_told(
 # --- Transactions -----------------------------------------------------------------------------
 
 
+@sqlite_only
 @pytest.mark.parametrize(
     "change",
     [
@@ -656,8 +659,13 @@ def test_history_tells_who_when_from_and_to(store: MemoryStore) -> None:
     coffee = {"from": "Anna prefers tea.", "to": "Anna prefers coffee."}
     assert entries[2].changes["content"] == coffee
     assert entries[2].changes["tags"] == {"from": [], "to": ["b", "a"]}
-    assert entries[3].changes == {"superseded_by": {"from": None, "to": other}}
-    assert entries[6].changes == {"superseded_by": {"from": other, "to": None}}
+    assert entries[3].changes["superseded_by"] == {"from": None, "to": other}
+    closed = entries[3].changes["valid_until"]
+    assert closed["from"] is None
+    assert entries[6].changes == {
+        "superseded_by": {"from": other, "to": None},
+        "valid_until": {"from": closed["to"], "to": None},
+    }
     water = {"from": "Anna prefers coffee.", "to": "Anna prefers water."}
     assert entries[7].changes["content"] == water
     json.dumps(to_wire(entries))
@@ -726,6 +734,7 @@ def test_circles_are_refused(store: MemoryStore, path: Path) -> None:
     assert tables(path) == before
 
 
+@sqlite_only
 def test_a_circle_that_came_from_elsewhere_does_not_hold_anybody_up(
     store: MemoryStore, path: Path
 ) -> None:
@@ -830,6 +839,7 @@ def test_a_search_as_of_then_answers_from_the_texts_current_then(
     assert sorted(found(listed)) == sorted([f"{lived[0]}@1", lived[1]])
 
 
+@sqlite_only
 def test_a_clock_that_goes_back_leaves_every_text_its_time(store: MemoryStore, path: Path) -> None:
     memory_id = store.save("The quokka smiles").memory_id
     connection = apsw.Connection(str(path))
@@ -924,6 +934,7 @@ def test_a_normal_search_scores_as_if_earlier_texts_had_never_been(
         assert scores == [(hit.snippet, hit.score) for hit in expected]
 
 
+@sqlite_only
 def test_an_index_file_of_before_an_update_is_caught_up(
     open_store: Callable[..., MemoryStore], path: Path
 ) -> None:
@@ -958,6 +969,7 @@ def test_a_text_that_ran_out_and_is_said_again_takes_its_earlier_texts_along(
     assert sound(store)
 
 
+@sqlite_only
 def test_a_clock_that_goes_back_leaves_the_last_text_current(
     store: MemoryStore, path: Path
 ) -> None:

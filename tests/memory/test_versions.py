@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from byheart.contracts import DedupKey, Event, Held, MemoryChange, Revision, key_of
+from byheart.contracts import DedupKey, Event, MemoryChange, MemoryState, Revision, key_of
 from byheart.errors import Conflict, NotFound, VersionConflict
 from byheart.memory import versions
 from byheart.model import SaveResult
@@ -103,7 +103,9 @@ def test_the_error_for_another_text_names_the_item_the_client_id_and_the_memory(
     ],
     ids=["no other memory", "the memory itself", "a hidden memory", "an expired memory"],
 )
-def test_a_change_may_have_a_text_that_no_other_valid_memory_holds(other: Held | None) -> None:
+def test_a_change_may_have_a_text_that_no_other_valid_memory_holds(
+    other: MemoryState | None,
+) -> None:
     assert versions.refuse_double(revision(), held(), other, NOW) is None
 
 
@@ -120,7 +122,9 @@ def test_a_change_of_the_expected_version_is_accepted() -> None:
 
 
 @pytest.mark.parametrize("present", [None, held(forgotten_at=YESTERDAY)], ids=["gone", "hidden"])
-def test_a_change_of_a_memory_that_was_forgotten_meanwhile_is_refused(present: Held | None) -> None:
+def test_a_change_of_a_memory_that_was_forgotten_meanwhile_is_refused(
+    present: MemoryState | None,
+) -> None:
     with pytest.raises(NotFound, match="mem_a was forgotten meanwhile"):
         versions.refuse_changed(revision(), present)
 
@@ -187,6 +191,7 @@ def test_a_new_text_begins_where_the_earlier_one_ends_and_keeps_the_life_of_the_
         superseded_by="mem_b",
         superseded_at=NOW - 3 * SECOND,
         pinned_at=NOW - 2 * SECOND,
+        untrusted_at=NOW - SECOND,
     )
     assert versions.carry_over(present, versions.end_text(present, NOW)) == {
         "since_at": NOW + SECOND + MICROSECOND,
@@ -195,6 +200,7 @@ def test_a_new_text_begins_where_the_earlier_one_ends_and_keeps_the_life_of_the_
         "superseded_by": "mem_b",
         "superseded_at": NOW - 3 * SECOND,
         "pinned_at": NOW - 2 * SECOND,
+        "untrusted_at": NOW - SECOND,
         "version": 4,
     }
 
@@ -215,6 +221,9 @@ def test_the_history_notes_each_field_with_its_old_and_its_new_value() -> None:
     )
 
 
+EARLIER = NOW - timedelta(days=2)
+
+
 # --- Superseding ----------------------------------------------------------------------------------
 
 
@@ -226,13 +235,23 @@ def test_the_history_notes_each_field_with_its_old_and_its_new_value() -> None:
 def test_superseding_is_a_new_version_and_is_noted(
     before: str | None, after: str | None, superseded_at: datetime | None
 ) -> None:
-    change = versions.supersede(held(superseded_by=before), after, NOW, "anna", "moved")
-    noted = {"superseded_by": {"from": before, "to": after}}
+    old = held(superseded_by=before, valid_until=EARLIER if before else None)
+    closed = versions.Closing(None, EARLIER) if before else None
+    new = None if after is None else held(after)
+    change = versions.supersede(old, new, closed, NOW, "anna", "moved")
+    noted = {
+        "superseded_by": {"from": before, "to": after},
+        "valid_until": {
+            "from": None if after else EARLIER,
+            "to": NOW if after else None,
+        },
+    }
     assert change == MemoryChange(
         7,
         {
             "superseded_by": after,
             "superseded_at": superseded_at,
+            "valid_until": NOW if after else None,
             "version": 4,
             "updated_at": NOW,
         },
@@ -242,7 +261,8 @@ def test_superseding_is_a_new_version_and_is_noted(
 
 @pytest.mark.parametrize("by", [None, "mem_b"])
 def test_superseding_by_the_same_memory_changes_nothing(by: str | None) -> None:
-    assert versions.supersede(held(superseded_by=by), by, NOW, "anna", None) is None
+    new = None if by is None else held(by)
+    assert versions.supersede(held(superseded_by=by), new, None, NOW, "anna", None) is None
 
 
 @pytest.mark.parametrize(
@@ -290,7 +310,7 @@ def test_an_expired_memory_is_hidden_with_the_reason_that_its_text_was_saved_aga
     ],
     ids=["no other memory", "the memory itself", "another hidden memory"],
 )
-def test_restoring_shows_every_text_of_a_hidden_memory(same: Held | None) -> None:
+def test_restoring_shows_every_text_of_a_hidden_memory(same: MemoryState | None) -> None:
     change = versions.restore(held(forgotten_at=YESTERDAY), same, NOW, "anna")
     assert change == hiding(None, Event("restore", NOW, "anna"))
 

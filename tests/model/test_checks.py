@@ -1,4 +1,5 @@
 import math
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import Any
 
@@ -152,3 +153,19 @@ def test_an_error_names_any_value_in_few_words(value: object) -> None:
         with pytest.raises(InvalidInput) as refused:
             check("flag", value)
         assert len(refused.value.message) < 500
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: fields.check_memory_id("memory_id", "mem_a@2"),
+        lambda: fields.check_labels("tags", [str(n) for n in range(fields.MOST_LABELS + 1)]),
+        lambda: fields.check_query(7),
+        lambda: fields.check_query("x" * (fields.LONGEST_QUERY + 1)),
+    ],
+    ids=["id of a text", "too many labels", "no text", "too long a query"],
+)
+def test_a_refused_value_comes_with_a_hint(refused: Callable[[], object]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        refused()
+    assert caught.value.hint

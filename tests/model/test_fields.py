@@ -14,7 +14,7 @@ import pytest
 import byheart
 from byheart.contracts import StoredText
 from byheart.interfaces.operations import OPERATIONS
-from byheart.memory.saving import SaveRequest
+from byheart.memory.save_requests import SaveRequest
 from byheart.model import Filter, Memory, MemoryFields
 from byheart.model.field_types import arrange
 from byheart.model.fields import (
@@ -136,7 +136,7 @@ def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
 # Modules that may name many fields at once: the table; the order of the front matter; constructors
 # of other nouns, which hold only some of the fields.
 _MAY_LIST = {
-    *("model/fields.py", "transfer/vault.py"),
+    *("model/fields.py", "model/trust_fields.py", "model/validity_fields.py", "transfer/vault.py"),
     *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tool_texts.py"),
     *("transfer/foreign/mem0.py", "workspace/indexing.py"),
 }

@@ -17,10 +17,14 @@ from byheart.store import MemoryStore
 from tests.forked_program import start_script
 
 
-def open_here(path: Path, model: str = "hash-32") -> MemoryStore:
-    """Open a store of small chunks with the `hash` embedder."""
+def open_here(path: Path, model: str = "hash-32", address: str | None = None) -> MemoryStore:
+    """Open a store of small chunks with the `hash` embedder.
+
+    With an `address`, the store is in that database, and the folder of the path has its cache.
+    """
     given = {
-        "db_path": str(path),
+        "db_path": address or str(path),
+        "cache_dir": path.parent / "cache",
         "chunk_tokens": 64,
         "embedding_provider": "hash",
         "embedding_model": model,
@@ -50,9 +54,9 @@ class OtherProcess:
         script = Path(__file__).read_text(encoding="utf-8")
         self._process = start_script(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def open(self, path: Path) -> None:
+    def open(self, path: Path, address: str | None = None) -> None:
         """Open a store there."""
-        self._ask("open", (path,), {})
+        self._ask("open", (path,), {"address": address})
 
     def __getattr__(self, name: str) -> RemoteVerb:
         return RemoteVerb(self._ask, name)
@@ -83,7 +87,7 @@ def _serve() -> None:
             return
         try:
             if name == "open":
-                store, answer = open_here(*args), None
+                store, answer = open_here(*args, **given), None
             else:
                 answer = attrgetter(name)(store)(*args, **given)
         except ByheartError as error:

@@ -39,6 +39,9 @@ _GIVEN: dict[str, list[Any]] = {
     "language": [None, "de", "de-AT", "zh-Hant"],
     "origin": [None, "user", "agent", "tool", "file", "import"],
     "ttl_days": [None, None, 0.5, 40],
+    "trusted": [None, True, False],
+    "valid_from": [None, None, "2026-03-05", "2090-01-01"],  # some begin later
+    "valid_until": [None, None, "2091-01-01"],
 }
 # Values that no row has.
 _STRANGE: dict[str, Any] = {
@@ -88,7 +91,7 @@ def make_up(chance: random.Random, memories: list[Memory], start: datetime) -> d
         own = [getattr(memory, field.name) for memory in memories]
         values = [value for value in own if value is not None and value != ()]
         strange = [_STRANGE[name]] if name in _STRANGE else []
-        if name in ("include_global", "include_expired"):
+        if name in ("include_global", "include_expired") or asked.operator == "unset":
             given[name] = chance.choice([True, False])
         elif name == "match":
             given[name] = chance.choice(["any", "all"])
@@ -128,7 +131,7 @@ def test_sql_and_masks_let_the_same_memories_through(store: MemoryStore, machine
         for memory in store.list(limit=1000, space=space, include_expired=True).memories
     ]
     narrowed: Counter[str] = Counter()
-    with store._storage.searching() as reader:
+    with store._storage.searching("default") as reader:
         connection, now = reader._connection, reader._now  # type: ignore[attr-defined]
         for _ in range(_FILTERS_TRIED):
             given = make_up(chance, memories, start)

@@ -243,7 +243,7 @@ def test_the_order_that_follows_every_change_is_the_one_that_sorting_gives(
             case 6:
                 store.forget(ids.pop(chance.randrange(len(ids))), hard=chance.random() < 0.7)
         store.search("turn", mode="fts")
-        contents = store._storage._index._contents
+        contents = store._storage._index(None)._contents
         memories = {name: rows.view for name, rows in contents._memories.items()}
         chunks = {name: rows.view for name, rows in contents._chunks.items()}
         assert contents._by_turn.tolist() == sort_turns(memories, chunks).tolist()
@@ -256,9 +256,9 @@ def test_an_index_file_keeps_the_order(open_store: OpenStore) -> None:
             {"session_id": "ab"[n % 2], "role": "user", "content": f"turn {n}"} for n in range(500)
         )
         store.search("turn")
-        before = store._storage._index._contents._by_turn.tolist()
+        before = store._storage._index(None)._contents._by_turn.tolist()
     again = open_store()
     again.search("turn")
-    contents = again._storage._index._contents
+    contents = again._storage._index(None)._contents
     assert contents.published
     assert contents._by_turn.tolist() == before

@@ -10,11 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
+import byheart
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.errors import InvalidInput, SettingsError
+from byheart.errors import InvalidInput, QuerySyntaxError, SettingsError
 from byheart.model import RecallAnswer, RecallExplanation, to_wire
+from byheart.search import recalling
+from byheart.search.budget import Budget
 from byheart.search.recalling import frequency_of, recency_of, relevance_of, weighed
 from byheart.search.request import Weights
 from byheart.settings import load_settings
@@ -22,6 +26,10 @@ from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 
 PLENTY = 100_000
+NAMES = (
+    *("Amber", "Birch", "Cedar", "Dune", "Ember", "Fjord", "Grove", "Heron", "Iris", "Juniper"),
+    *("Kelp", "Lark", "Maple", "Nova", "Otter", "Pine", "Quartz", "Raven", "Sage", "Tundra"),
+)
 DAY = timedelta(days=1)
 
 
@@ -59,7 +67,7 @@ def parts(store: MemoryStore, query: str = "tea", **more: Any) -> dict[str, Reca
     [(0, 1.0), (30, 0.368), (60, 0.135), (90, 0.050), (-5, 1.0), (20.794, 0.5)],
 )
 def test_recency_fades_by_the_days_since_the_last_use(days: float, expected: float) -> None:
-    assert recency_of(timedelta(days=days)) == pytest.approx(expected, abs=5e-4)
+    assert recency_of(np.array([days])) == pytest.approx(expected, abs=5e-4)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +75,7 @@ def test_recency_fades_by_the_days_since_the_last_use(days: float, expected: flo
     [(0, 0.0), (1, 0.1505), (9, 0.5), (10, 0.5207), (99, 1.0), (100, 1.0), (1000, 1.0)],
 )
 def test_frequency_grows_with_the_logarithm_and_ends_at_one(accesses: int, expected: float) -> None:
-    assert frequency_of(accesses) == pytest.approx(expected, abs=5e-5)
+    assert frequency_of(np.array([accesses])) == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +83,7 @@ def test_frequency_grows_with_the_logarithm_and_ends_at_one(accesses: int, expec
     [(0, 0.0), (1e-6, 1e-6), (1, 0.5), (1.28, 0.5614), (6.51, 0.8668), (13.64, 0.9317)],
 )
 def test_keyword_relevance_is_x_over_one_plus_x(score: float, expected: float) -> None:
-    assert relevance_of(score, "fts", 20) == pytest.approx(expected, abs=5e-5)
+    assert relevance_of(np.array([score]), "fts", 20) == pytest.approx(expected, abs=5e-5)
 
 
 @pytest.mark.parametrize(
@@ -85,20 +93,19 @@ def test_keyword_relevance_is_x_over_one_plus_x(score: float, expected: float) -
 def test_hybrid_relevance_is_the_share_of_the_best_evidence(
     score: float, best: float, expected: float
 ) -> None:
-    assert relevance_of(score, "hybrid", best) == expected
+    assert relevance_of(np.array([score]), "hybrid", best) == expected
 
 
 @pytest.mark.parametrize(("cosine", "expected"), [(1, 1), (0.3, 0.3), (0, 0), (-0.7, 0)])
 def test_vector_relevance_is_the_cosine_and_never_negative(cosine: float, expected: float) -> None:
-    assert relevance_of(cosine, "vector", 1) == expected
+    assert relevance_of(np.array([cosine]), "vector", 1) == expected
 
 
 def test_the_weights_are_forty_thirty_twenty_ten() -> None:
     settings = load_settings({})
     assert settings.recall_weights == (0.4, 0.3, 0.2, 0.1) == Weights()
-    only = [weighed(Weights(*map(float, row)), Weights()) for row in ("1000", "0100", "0010")]
-    assert only == pytest.approx([0.4, 0.3, 0.2])
-    assert weighed(Weights(1, 1, 1, 1), Weights()) == pytest.approx(1)
+    parts = [np.array(column, float) for column in zip(*np.eye(4), np.ones(4), strict=True)]
+    assert weighed(parts, Weights()) == pytest.approx([0.4, 0.3, 0.2, 0.1, 1])
 
 
 def test_a_score_is_made_of_the_four_parts_of_its_memory(
@@ -119,13 +126,22 @@ def test_a_score_is_made_of_the_four_parts_of_its_memory(
 def test_what_was_never_accessed_is_as_old_as_its_last_change(
     store: MemoryStore, age: Callable[..., None]
 ) -> None:
-    memory_id = store.save("green tea").memory_id
-    age(memory_id, days=60, accessed=False)
-    assert parts(store)[memory_id].recency == pytest.approx(0.135, abs=5e-4)
+    memory_id = store.save("green tea", created_at="2020-01-01").memory_id
+    store.update(memory_id, tags=["drinks"])
+    assert parts(store)[memory_id].recency == pytest.approx(1, abs=1e-4)
     age(memory_id, days=30)
     assert parts(store)[memory_id].recency == pytest.approx(0.368, abs=5e-4)
     age(memory_id, days=-400)
     assert parts(store)[memory_id].recency == 1.0
+
+
+def test_the_recency_of_a_backdated_text_counts_from_its_own_time(store: MemoryStore) -> None:
+    then = datetime.now(UTC) - 60 * DAY
+    turn = store.log("s1", "user", "green tea", created_at=then).memory_id
+    ahead = store.log("s1", "user", "black tea", created_at="2999-01-01").memory_id
+    why = parts(store)
+    assert why[turn].recency == pytest.approx(0.135, abs=5e-4)
+    assert why[ahead].recency == 1.0
 
 
 # --- Which come first -------------------------------------------------------------------------
@@ -231,6 +247,73 @@ def test_using_a_page_does_not_change_the_next_one(store: MemoryStore) -> None:
         assert set(ids(page)) == set(expected[at : at + 10])
 
 
+# --- Among many matches -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def many(store: MemoryStore) -> MemoryStore:
+    """Save more notes about tea than a retriever gives at first."""
+    store.save_many(
+        {"content": f"tea tea tea {n}", "importance": n % 2, "created_at": "2020-01-01"}
+        for n in range(1500)
+    )
+    return store
+
+
+@pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
+def test_an_important_memory_is_found_among_1500_matches(many: MemoryStore, mode: str) -> None:
+    vital = many.save("green tea, said Anna", importance=10).memory_id
+    answer = many.recall("tea", mode=mode)
+    assert ids(answer)[0] == vital
+    assert answer.total_count == 1501
+
+
+def test_a_memory_that_was_used_before_is_found_among_1500_matches(
+    many: MemoryStore, age: Callable[..., None]
+) -> None:
+    often = many.save("green tea, as Anna said", importance=0, created_at="2020-01-01").memory_id
+    assert often not in ids(many.recall("tea", mode="fts", limit=1000, max_tokens=PLENTY))
+    age(often, days=0, accesses=99)
+    assert ids(many.recall("tea", mode="fts"))[0] == often
+
+
+def test_an_important_memory_about_something_else_stays_behind_the_matches(
+    many: MemoryStore,
+) -> None:
+    far = many.save("penguins swim", importance=10).memory_id
+    last = many.recall("tea", limit=1000, offset=1000, max_tokens=PLENTY, explain=True)
+    assert ids(last)[-1] == far
+    *_, before, behind = last.explanations or ()
+    assert behind.score > before.score
+
+
+@pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
+def test_pages_reach_the_last_match_without_repeating_any(many: MemoryStore, mode: str) -> None:
+    seen: list[str] = []
+    while True:
+        page = many.recall("tea", mode=mode, limit=250, offset=len(seen), max_tokens=PLENTY)
+        assert (page.total_count, len(page.details)) == (1500, len(page.index))
+        seen += ids(page)
+        if not page.has_more:
+            break
+    assert (len(seen), len(set(seen))) == (1500, 1500)
+
+
+@pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
+def test_pages_of_a_store_too_large_to_weigh_whole_reach_the_end_too(
+    many: MemoryStore, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vital = many.save("green tea, said Anna", importance=10).memory_id
+    monkeypatch.setattr(recalling, "WHOLE", 100)
+    monkeypatch.setattr(recalling, "_FIRST_OF_MANY", 30)
+    asked: dict[str, Any] = {"mode": mode, "limit": 300, "max_tokens": PLENTY}
+    pages = [many.recall("tea", offset=at, **asked) for at in range(0, 1800, 300)]
+    seen = [each for page in pages for each in ids(page)]
+    assert seen[0] == vital
+    assert (len(seen), len(set(seen))) == (1501, 1501)
+    assert [page.total_count for page in pages] == [1501] * 6
+
+
 # --- What comes back --------------------------------------------------------------------------
 
 
@@ -268,7 +351,7 @@ def test_details_that_do_not_fit_are_skipped_and_the_next_are_tried(store: Memor
 
 
 def test_an_endless_summary_does_not_empty_the_index(store: MemoryStore) -> None:
-    store.save("tea one", summary="endless " * 1000, importance=10)
+    store.save("tea one " * 1000, summary="endless " * 1000, importance=10)
     short = store.save("tea two", importance=1).memory_id
     answer = store.recall("tea", max_tokens=600)
     assert ids(answer) == [short]
@@ -279,9 +362,9 @@ def test_the_index_goes_on_when_details_leave_room(store: MemoryStore) -> None:
     store.save_many(
         {"content": f"tea {n} " + "leaf " * 2000, "summary": f"tea {n}"} for n in range(20)
     )
-    answer = store.recall("tea", max_tokens=700)
+    answer = store.recall("tea", max_tokens=150)
     assert (len(answer.index), len(answer.details)) == (20, 0)
-    assert 350 < answer.tokens_used <= 700
+    assert 75 < answer.tokens_used <= 150
 
 
 def test_has_more_says_that_there_are_further_pages(store: MemoryStore) -> None:
@@ -435,6 +518,21 @@ def test_any_text_can_be_recalled(store: MemoryStore, query: str) -> None:
     assert store.recall(query).tokens_used <= 1000
 
 
+def test_a_recall_takes_raw_syntax(store: MemoryStore) -> None:
+    program = store.save("Anna programs in TypeScript", importance=1).memory_id
+    other = store.save("The programme of the concert", title="typescript", importance=9).memory_id
+    assert ids(store.recall("{content}: typescript", raw=True)) == [program]
+    prefix = store.recall("program*", raw=True, max_tokens=PLENTY)
+    assert ids(prefix) == [other, program]
+    assert (prefix.mode, prefix.verdict, prefix.total_count) == ("fts", "answered", 2)
+    assert store.get(program).access_count == 2
+    assert ids(store.recall("program* NOT concert", raw=True)) == [program]
+    with pytest.raises(QuerySyntaxError):
+        store.recall("program AND", raw=True)
+    with pytest.raises(InvalidInput, match="no meaning for vectors"):
+        store.recall("program", raw=True, mode="vector")
+
+
 # --- What counts as used ----------------------------------------------------------------------
 
 
@@ -448,6 +546,24 @@ def test_what_comes_back_in_full_counts_as_used(store: MemoryStore) -> None:
     assert store.get(given).access_count == 2
     assert store.get(listed).access_count == 0
     assert store.get(listed).accessed_at is None
+
+
+@pytest.mark.parametrize("mode", ["fts", "hybrid"])
+def test_an_unrelated_question_counts_no_access(store: MemoryStore, mode: str) -> None:
+    facts = ["the build server is called Otto", "lunch is at noon", "the wifi password changed"]
+    saved = [store.save(fact).memory_id for fact in facts]
+    for _ in range(5):
+        answer = store.recall("which penguins live in Chile", mode=mode)
+        assert answer.verdict == "none"
+    assert [store.get(each).access_count for each in saved] == [0, 0, 0]
+
+
+def test_only_relevant_memories_of_an_answer_count_as_used(store: MemoryStore) -> None:
+    right = store.save("the build server is called Otto").memory_id
+    other = store.save("lunch is at noon, and the coffee machine is broken").memory_id
+    answer = store.recall("what is the build server called")
+    assert {each.id for each in answer.details} == {right, other}
+    assert (store.get(right).access_count, store.get(other).access_count) == (1, 0)
 
 
 def test_a_recall_as_of_then_counts_nothing(store: MemoryStore) -> None:
@@ -491,6 +607,54 @@ def test_a_recall_is_the_same_object_in_json(store: MemoryStore) -> None:
 def test_a_long_list_leaves_half_of_the_budget_to_what_is_given_in_full(store: MemoryStore) -> None:
     for number in range(20):
         store.save(f"tea {number} " + "and one thing more to say about it " * 3)
-    answer = store.recall("tea", max_tokens=600)
+    answer = store.recall("tea", max_tokens=400)
     assert len(answer.index) < 20, "not all of them can be listed"
     assert answer.details
+
+
+def test_a_long_list_gets_half_of_the_budget_neither_a_third_nor_all_of_it(
+    store: MemoryStore,
+) -> None:
+    for number in range(100):
+        store.save(f"tea {number} " + "and one thing more to say about it " * 12)
+    most = 2000
+    answer = store.recall("tea", limit=100, max_tokens=most)
+    counted = Budget(store._engine.vectorizer.tokens(), PLENTY)
+    whole, also, listed = answer.text.partition("Also:\n")
+    assert also
+    # A memory that is given in full gives back the tokens of its line.
+    line = counted.count(listed.splitlines()[0])
+    assert most / 2 - line * (len(answer.details) + 1) <= counted.count(listed) <= most / 2
+    assert counted.count(whole) > most / 3
+
+
+@pytest.mark.model
+def test_twenty_entries_and_three_details_fit_into_a_thousand_tokens(
+    tmp_path: Path,
+) -> None:
+    with byheart.open(tmp_path / "memory.db", embedding_provider="onnx") as store:
+        store.save_many(
+            {
+                "content": f"Service {name} is deployed to its cluster by the team of {person}. "
+                + f"Its runbook has {number} steps, and each step names who does it. " * 8
+            }
+            for number, (name, person) in enumerate(zip(NAMES, reversed(NAMES), strict=True))
+        )
+        answer = store.recall("which team deploys which service", max_tokens=1000)
+    assert len(answer.index) == 20
+    assert len(answer.details) >= 3
+    assert all(len(each.content.split()) >= 100 for each in answer.details)
+    assert answer.tokens_used <= 1000
+
+
+def test_the_text_says_everything_once(store: MemoryStore) -> None:
+    store.save("Tea is at four.", kind="fact", title="Tea", session_id="s1")
+    store.save("tea " * 3000, summary="A long text about tea")
+    answer = store.recall("tea")
+    [given] = answer.details
+    [other] = [each for each in answer.index if each.id != given.id]
+    date = f"{given.created_at:%Y-%m-%d}"
+    assert answer.text == (
+        f"[{given.id[4:14]}] Tea (fact, {date}, session s1)\nTea is at four.\n\n"
+        f"Also:\n- {other.id[4:14]}: A long text about tea\n"
+    )

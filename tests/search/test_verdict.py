@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from byheart.contracts import Vectors
 from byheart.embedding.hash_embedder import HashEmbedder
-from byheart.search.verdict import ANSWERED_FROM, NONE_BELOW, Signs, estimate, name_verdict
+from byheart.search.verdict import (
+    ANSWERED_FROM,
+    NONE_BELOW,
+    Signs,
+    estimate,
+    name_verdict,
+    similar_enough,
+)
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore, WatchedEmbedder
 
@@ -110,8 +117,17 @@ def test_nothing_in_common_is_none_in_every_mode() -> None:
 def test_the_best_of_many_chunks_must_be_better_than_the_best_of_a_few() -> None:
     said = [estimate(Signs(0.5, 1.2, 0.4, chunks)) for chunks in (3, 100, 1000, 10_000, 10**6)]
     assert said == sorted(said, reverse=True)
-    # What was not measured is not guessed.
-    assert said[0] == said[1] > said[2] > said[3] == said[4]
+    # No store of more chunks was measured, so the estimate does not change further.
+    assert said[0] > said[1] > said[2] > said[3] == said[4]
+
+
+def test_a_paraphrase_needs_more_similarity_among_more_chunks() -> None:
+    enough = [similar_enough(chunks) for chunks in (1, 3, 30, 1000, 10**6)]
+    assert enough == sorted(enough)
+    assert enough[-1] == similar_enough(None)
+    for chunks, similarity in zip((1, 3, 30, 1000, 10**6), enough, strict=True):
+        alone = Signs(None, None, similarity, chunks)
+        assert estimate(alone) == pytest.approx(ANSWERED_FROM, abs=0.01)
 
 
 def test_the_words_change_at_their_bounds() -> None:

@@ -472,3 +472,10 @@ def test_a_reader_without_write_access_finds_what_others_save_meanwhile(
 
 def test_the_root_of_the_file_system_is_no_store() -> None:
     assert "/ is a folder, not a store" in refuses_with(StoreUnreachable, Path("/")).message
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="needs device files")
+def test_a_device_is_refused_as_no_database_file_and_not_as_a_failing_disk() -> None:
+    error = refuses_with(StoreUnreachable, Path("/dev/null"))
+    assert "/dev/null is not a database file" in error.message
+    assert "db_path" in error.hint

@@ -1,9 +1,12 @@
 import ast
+import contextlib
 import gzip
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import apsw
@@ -12,6 +15,7 @@ import pytest
 from byheart.errors import StoreError, StoreTooNew
 from byheart.model import GRANULARITIES, MODES, to_wire
 from byheart.storage.sqlite import SqliteStorage, migrations
+from byheart.storage.sqlite.database import Database
 from byheart.storage.sqlite.schema import steps
 from byheart.store import MemoryStore
 
@@ -280,15 +284,84 @@ def test_words_beside_an_emoji_are_found_in_a_store_from_before_it_ended_them(
         assert all(finding.ok for finding in store.admin.doctor())
 
 
-def test_schema_steps_import_nothing_of_byheart() -> None:
-    tree = ast.parse(Path(steps.__file__).read_text(encoding="utf-8"))
-    imported = {
-        name
+def words_outdated(path: Path) -> bool:
+    found = "SELECT 1 FROM store WHERE key = 'words_outdated'"
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        return connection.execute(found).get is not None
+
+
+@pytest.fixture
+def with_emoji(path: Path) -> Path:
+    """Put a store of schema 4 in place whose words beside an emoji are written the old way."""
+    path.write_bytes(gzip.decompress((COMPAT / "schema-4.db.gz").read_bytes()))
+    text = "Release🧠done"
+    with contextlib.closing(apsw.Connection(str(path))) as connection:
+        connection.execute(
+            "UPDATE chunks SET content = ?, end_char = ? WHERE chunk_no = 7", (text, len(text))
+        )
+        connection.execute(
+            "UPDATE memories SET summary = ?, content_hash = ? WHERE memory_no = 7",
+            (text, sha256(text.encode()).digest()),
+        )
+        connection.execute("DELETE FROM chunk_words WHERE rowid = 7")
+        words = "INSERT INTO chunk_words (rowid, summary, content) VALUES (7, ?, ?)"
+        connection.execute(words, (text, text))
+    return path
+
+
+def test_a_schema_change_only_records_that_words_beside_an_emoji_are_outdated(
+    with_emoji: Path,
+) -> None:
+    database = Database(with_emoji, 1)
+    migrations.migrate(database, lambda _: None)
+    found = "SELECT count(*) FROM chunk_words WHERE chunk_words MATCH 'done'"
+    with database.reading() as connection:
+        assert connection.get(found) == 0
+    database.close()
+    assert words_outdated(with_emoji)
+
+
+def test_opening_an_old_store_rebuilds_the_words_that_a_schema_change_recorded(
+    open_store: Callable[..., MemoryStore], with_emoji: Path, make_watched: Any
+) -> None:
+    with open_store(embedder=make_watched(16, "hash-16")) as store:
+        assert store.search("done", raw=True).total_results == 1
+        assert all(finding.ok for finding in store.admin.doctor() if finding.check != "disk space")
+    assert not words_outdated(with_emoji)
+
+
+def test_a_schema_change_records_nothing_in_a_store_without_emoji(path: Path) -> None:
+    path.write_bytes(gzip.decompress((COMPAT / "schema-4.db.gz").read_bytes()))
+    database = Database(path, 1)
+    migrations.migrate(database, lambda _: None)
+    database.close()
+    assert not words_outdated(path)
+
+
+def imports_of(module: ModuleType) -> set[str]:
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    return {
+        name or ""
         for node in ast.walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for name in (
             [node.module] if isinstance(node, ast.ImportFrom) else [a.name for a in node.names]
         )
     }
-    assert imported
-    assert not any((name or "").startswith("byheart") for name in imported)
+
+
+def test_schema_steps_import_nothing_of_byheart() -> None:
+    assert imports_of(steps)
+    assert not any(name.startswith("byheart") for name in imports_of(steps))
+
+
+def test_migrations_import_no_code_that_reads_or_writes_rows() -> None:
+    own = {name for name in imports_of(migrations) if name.startswith("byheart")}
+    assert own == {
+        "byheart.errors",
+        "byheart.storage.sqlite.change_mark",
+        "byheart.storage.sqlite.connection",
+        "byheart.storage.sqlite.copying",
+        "byheart.storage.sqlite.database",
+        "byheart.storage.sqlite.schema",
+    }

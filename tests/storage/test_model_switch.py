@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import byheart
-from byheart.index import file, index
+from byheart.index import contents, file
 from byheart.store import MemoryStore
 
 TEXTS = [f"{fruit} number {n}" for n, fruit in enumerate(("apple", "pear", "plum") * 200)]
@@ -41,14 +41,14 @@ def filled(path: Path) -> Path:
 def count_chunks_read(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     """Count the chunks whose words are read from now on."""
     read = 0
-    whole = index.chunk_terms
+    whole = contents.chunk_terms
 
     def counted(*given: Any) -> list[str]:
         nonlocal read
         read += 1
         return whole(*given)
 
-    monkeypatch.setattr(index, "chunk_terms", counted)
+    monkeypatch.setattr(contents, "chunk_terms", counted)
     return lambda: read
 
 
@@ -104,7 +104,7 @@ def test_vectors_that_are_made_beside_are_passed_over_once(filled: Path) -> None
             switching.admin.reembed(on_progress=stop)
         looking.save("one more plum")
         assert looking.search("one more plum", mode="vector").results[0].similarity > 0.99
-        contents = looking._storage._index._contents
+        contents = looking._storage._index(None)._contents
         [(last,)] = _rows(looking, "SELECT max(vector_no) FROM vectors")
         assert contents._last_vector == last
         looking.save("and another plum")

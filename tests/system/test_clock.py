@@ -485,7 +485,7 @@ def test_a_watcher_from_before_the_clock_was_set_back_is_replaced(
     (root / "a.md").write_text("The quokka smiles.", "utf-8")
     store.index(root)
     [workspace] = store.workspaces.list()
-    claim = partial(transactions.claim, store._storage)
+    claim = partial(transactions.claim, store._storage, "default")
     machine.set_clock(hours=1)
     assert claim(workspace.workspace_no, "one", 15.0)
     assert not claim(workspace.workspace_no, "two", 15.0)

@@ -172,8 +172,8 @@ def test_closing_or_dropping_a_store_in_the_child_leaves_its_files_alone(
     [
         lambda store: store._engine.observer._flushing,
         lambda store: store._engine.observer._lock,
-        lambda store: store._storage._index._publishing,
-        lambda store: store._storage._index._lock,
+        lambda store: store._storage._index(None)._publishing,
+        lambda store: store._storage._index(None)._lock,
         lambda store: store._storage._notes._lock,
         lambda store: store._storage._backend.database._writing,
         lambda store: store._storage._backend.database._counting,

@@ -11,11 +11,11 @@ from byheart.contracts import (
     DedupKey,
     EmbedderSpec,
     EntityRecord,
-    Held,
     KnownModel,
     LostLink,
     MemoryChange,
     MemoryRecord,
+    MemoryState,
     Model,
     Models,
     StoredText,
@@ -44,7 +44,7 @@ def entry(version: int) -> HistoryEntry:
     return HistoryEntry("update", BEFORE, "tester", version, "a reason", changes)
 
 
-def held(key: DedupKey, **fields: Any) -> Held:
+def held(key: DedupKey, **fields: Any) -> MemoryState:
     given = {"memory_id": "mem_here", "version": 1, "created_at": BEFORE, "since_at": BEFORE}
     return made_memories.held(key=key, **given | fields)
 

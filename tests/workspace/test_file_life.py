@@ -1,7 +1,7 @@
 """Check what happens to a file and its memory, as functions over values decide it."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,15 +12,15 @@ from byheart.contracts import (
     FileChange,
     FileStamp,
     FoundWorkspace,
-    Held,
     KnownFile,
+    MemoryState,
 )
 from byheart.model import Memory, client_id_of
 from byheart.workspace import file_life
 from byheart.workspace.file_life import EMPTY, GONE, WHO, Fate
+from tests.memory import made_memories
+from tests.memory.made_memories import NOW, SECOND
 
-NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-SECOND = timedelta(seconds=1)
 STAMP, NEW_STAMP = FileStamp(5, 1, 9), FileStamp(6, 2, 9)
 OLD, NEW = b"old bytes", b"new bytes"
 PATH = "/project/docs/setup.md"
@@ -29,29 +29,18 @@ PATH = "/project/docs/setup.md"
 def memory(**fields: Any) -> Memory:
     given: dict[str, Any] = {
         "memory_id": "mem_draft",
-        "space": "space",
         "kind": "file",
         "title": "setup.md",
-        "summary": "text",
         "source": WHO,
-        "session_id": None,
-        "agent_id": None,
-        "session_iter": None,
-        "task_code": None,
         "path": PATH,
-        "tags": (),
-        "entities": (),
-        "importance": 5.0,
-        "metadata": {},
         "format": "markdown",
         "created_at": NOW,
         "updated_at": NOW,
         "client_id": client_id_of(PATH),
-        "content": "text",
         "content_hash": "b" * 64,
         "chunks": 1,
     }
-    return Memory(**given | fields)
+    return made_memories.memory(**given | fields)
 
 
 DRAFT = Draft(memory(), (), (), ("summary",), "somebody")
@@ -62,8 +51,8 @@ EMPTIED = replace(LOOK, no_text=True)
 KNOWN = KnownFile("mem_own", STAMP, OLD, NOW - SECOND)
 
 
-def held(memory_id: str = "mem_own", *, hidden_by: str | None = None) -> Held:
-    return Held(
+def held(memory_id: str = "mem_own", *, hidden_by: str | None = None) -> MemoryState:
+    return MemoryState(
         memory_no=7,
         memory_id=memory_id,
         key=DedupKey("space", None, "file", "a" * 64, client_id=client_id_of(PATH)),
@@ -76,6 +65,9 @@ def held(memory_id: str = "mem_own", *, hidden_by: str | None = None) -> Held:
         superseded_by=None,
         superseded_at=None,
         pinned_at=None,
+        untrusted_at=None,
+        valid_from=None,
+        valid_until=None,
         accessed_at=None,
         access_count=0,
         turn_no=None,
@@ -149,7 +141,7 @@ def test_a_new_file_whose_text_was_erased_stays_forgotten() -> None:
 
 
 @pytest.mark.parametrize("own", [VISIBLE, HIDDEN], ids=["imported", "hidden with its file"])
-def test_a_new_file_takes_over_the_memory_of_its_path(own: Held) -> None:
+def test_a_new_file_takes_over_the_memory_of_its_path(own: MemoryState) -> None:
     fate = file_life.begin(CHANGED, [own], is_erased=False)
     assert fate == Fate("indexed", "replace", own, state(CHANGED, "mem_own"))
 
@@ -165,7 +157,9 @@ def test_a_new_file_does_not_take_over_a_memory_that_a_user_forgot() -> None:
 
 @pytest.mark.parametrize("own", [FORGOTTEN, None], ids=["forgotten", "erased"])
 @pytest.mark.parametrize("change", [CHANGED, SAME, EMPTIED])
-def test_a_memory_that_a_user_forgot_stays_forgotten(change: FileChange, own: Held | None) -> None:
+def test_a_memory_that_a_user_forgot_stays_forgotten(
+    change: FileChange, own: MemoryState | None
+) -> None:
     fate = file_life.follow(change, KNOWN, own, is_erased=False)
     assert fate == Fate("forgotten", file=state(change, "mem_own"))
 
@@ -183,7 +177,7 @@ def test_a_file_that_came_back_unchanged_shows_its_memory_again() -> None:
 
 
 @pytest.mark.parametrize("own", [VISIBLE, HIDDEN], ids=["visible", "hidden"])
-def test_a_changed_file_replaces_the_text_of_its_memory(own: Held) -> None:
+def test_a_changed_file_replaces_the_text_of_its_memory(own: MemoryState) -> None:
     fate = file_life.follow(CHANGED, KNOWN, own, is_erased=False)
     assert fate == Fate("indexed", "replace", own, state(CHANGED, "mem_own"))
 
@@ -203,7 +197,7 @@ def test_a_file_that_came_back_without_text_leaves_its_memory_hidden() -> None:
 
 
 @pytest.mark.parametrize(("own", "deed"), [(VISIBLE, "hide"), (HIDDEN, "nothing")])
-def test_a_file_whose_new_text_was_erased_hides_its_memory(own: Held, deed: str) -> None:
+def test_a_file_whose_new_text_was_erased_hides_its_memory(own: MemoryState, deed: str) -> None:
     fate = file_life.follow(CHANGED, KNOWN, own, is_erased=True)
     assert (fate.status, fate.deed, fate.file) == ("forgotten", deed, state(CHANGED, None))
 
@@ -215,13 +209,13 @@ MOVED = replace(LOOK, path="docs/begin.md", file_hash=OLD, moved_from="docs/setu
 
 @pytest.mark.parametrize("own", [VISIBLE, HIDDEN], ids=["seen at once", "seen later"])
 @pytest.mark.parametrize("known", [None, KNOWN._replace(memory_id=None)], ids=["new", "empty"])
-def test_a_moved_file_takes_its_memory_along(own: Held, known: KnownFile | None) -> None:
+def test_a_moved_file_takes_its_memory_along(own: MemoryState, known: KnownFile | None) -> None:
     fate = file_life.move(MOVED, known, KNOWN, own)
     assert fate == Fate("moved", "rename", own, state(MOVED, "mem_own"), "docs/setup.md")
 
 
 @pytest.mark.parametrize("own", [FORGOTTEN, None], ids=["forgotten", "erased"])
-def test_a_moved_file_stays_forgotten(own: Held | None) -> None:
+def test_a_moved_file_stays_forgotten(own: MemoryState | None) -> None:
     fate = file_life.move(MOVED, None, KNOWN, own)
     assert fate == Fate("moved", file=state(MOVED, "mem_own"), removed="docs/setup.md")
 
@@ -285,7 +279,7 @@ def test_a_missing_file_hides_its_memory() -> None:
 
 
 @pytest.mark.parametrize("own", [HIDDEN, FORGOTTEN])
-def test_a_missing_file_is_recorded_if_its_memory_is_hidden_already(own: Held) -> None:
+def test_a_missing_file_is_recorded_if_its_memory_is_hidden_already(own: MemoryState) -> None:
     fate = file_life.miss("docs/setup.md", STAMP, KNOWN, own, NOW)
     assert fate == Fate("unchanged", file=KNOWN._replace(gone_at=NOW))
 

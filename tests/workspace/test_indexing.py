@@ -382,7 +382,7 @@ def test_a_file_that_another_process_found_again_is_not_hidden(
     with store._storage.reading() as reader:
         known = reader.workspaces.files(workspace.workspace_no, "docs/setup.md")
     stamp = known["docs/setup.md"].stamp
-    hide = partial(transactions.hide, store._storage)
+    hide = partial(transactions.hide, store._storage, workspace.space)
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp._replace(inode=1)}) == 0
     assert hide(workspace.workspace_no, {"docs/setup.md": stamp}) == 1
 
@@ -640,7 +640,7 @@ def test_the_number_of_a_dropped_workspace_is_not_used_again(
     store.index(other)
     assert store.workspaces.list()[0].workspace_no != first.workspace_no
     with pytest.raises(NotFound, match="dropped"):
-        transactions.claim(store._storage, first.workspace_no, "here/1/1", 20)
+        transactions.claim(store._storage, first.space, first.workspace_no, "here/1/1", 20)
 
 
 def test_who_read_a_file_first_does_not_overwrite_who_read_it_later(

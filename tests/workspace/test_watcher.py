@@ -311,8 +311,8 @@ def test_a_watcher_that_died_is_replaced(
     number = store.workspaces.list()[0].workspace_no
     # As a process leaves it that was killed: claimed, and no heartbeat any more.
     storage = store._storage
-    assert transactions.claim(storage, number, dead, 20)
-    assert not transactions.claim(storage, number, "host/2/1", 20)
+    assert transactions.claim(storage, "default", number, dead, 20)
+    assert not transactions.claim(storage, "default", number, "host/2/1", 20)
     if dead.startswith("elsewhere"):
         monkeypatch.setattr("byheart.workspace.watcher.STALE_SECONDS", 0.0)
     with watching(store, root):
@@ -421,7 +421,9 @@ def test_a_watcher_that_was_taken_over_stops(
     monkeypatch.setattr("byheart.workspace.watcher.BEAT_SECONDS", 0.05)
     with watching(store, root):
         [workspace] = store.workspaces.list()
-        assert transactions.claim(store._storage, workspace.workspace_no, "elsewhere/1/1", -1)
+        assert transactions.claim(
+            store._storage, workspace.space, workspace.workspace_no, "elsewhere/1/1", -1
+        )
         (root / "new.md").write_text("Pelicans nest on the pier.\n")
         beat = store.workspaces.list()[0].beat_at
         time.sleep(0.5)

@@ -1,7 +1,16 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
+from byheart.contracts.announcing import Announcing, Asking
 from byheart.contracts.api_keys import ApiKeyReader, ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
+from byheart.contracts.copies import (
+    COPY_MARK,
+    OF_MEMORIES,
+    CopyMark,
+    CopyReader,
+    CopyRows,
+    TableRows,
+)
 from byheart.contracts.embedders import (
     Embedder,
     EmbedderSpec,
@@ -16,9 +25,17 @@ from byheart.contracts.embedders import (
     Vectors,
 )
 from byheart.contracts.entities import EntityRow, EntityRows
-from byheart.contracts.expiry import Cause, ExpiryReader, ExpiryRows, Lapsed, TimePassed
+from byheart.contracts.expiry import (
+    Cause,
+    ExpiryReader,
+    ExpiryRows,
+    Lapsed,
+    ServerClocks,
+    TimePassed,
+)
 from byheart.contracts.index import (
     MOST_TERMS,
+    Accesses,
     Background,
     Candidates,
     Figures,
@@ -26,14 +43,18 @@ from byheart.contracts.index import (
     IndexLookup,
     Numbers,
     Question,
+    Standings,
     TermsPresent,
+    Weighing,
 )
 from byheart.contracts.index_source import (
+    NUMBER_BITS,
     ActiveModel,
     Change,
     ChangedMemories,
     ChunkText,
     IndexedDatabase,
+    IndexShelf,
     IndexSource,
 )
 from byheart.contracts.ledger import Count, Ledger, Tally
@@ -44,7 +65,7 @@ from byheart.contracts.models import (
     Models,
     VectorCounts,
 )
-from byheart.contracts.notes import Emission, KeyUse, MemoryAccess, Note
+from byheart.contracts.notes import Emission, GivenReceipt, KeyUse, MemoryAccess, Note, OldReceipts
 from byheart.contracts.reader import (
     Candidate,
     FoundChunk,
@@ -52,9 +73,10 @@ from byheart.contracts.reader import (
     Reader,
     SaidTurn,
     Section,
-    Standing,
     TextState,
+    TextSummary,
 )
+from byheart.contracts.receipts import ReceiptReader, ReceiptRow, ReceiptRows
 from byheart.contracts.records import (
     DedupKey,
     Draft,
@@ -72,7 +94,9 @@ from byheart.contracts.records import (
     Window,
     key_of,
 )
-from byheart.contracts.storage import Bookmarks, Remove, Storage
+from byheart.contracts.retries import one_transaction
+from byheart.contracts.storage import Bookmarks, Expecting, Remove, Storage
+from byheart.contracts.views import DayCount, TimeSpan, ViewReader
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -85,10 +109,10 @@ from byheart.contracts.workspaces import (
 )
 from byheart.contracts.writer import (
     Event,
-    Held,
     Inserted,
     MemoryChange,
     MemoryRows,
+    MemoryState,
     NewText,
     Places,
     Removed,
@@ -97,12 +121,18 @@ from byheart.contracts.writer import (
 )
 
 __all__ = [
+    "COPY_MARK",
     "MOST_TERMS",
+    "NUMBER_BITS",
+    "OF_MEMORIES",
+    "Accesses",
     "ActiveModel",
     "AlikeFile",
+    "Announcing",
     "ApiKeyReader",
     "ApiKeyRows",
     "ArchiveRows",
+    "Asking",
     "Background",
     "Bookmarks",
     "Candidate",
@@ -111,7 +141,11 @@ __all__ = [
     "Change",
     "ChangedMemories",
     "ChunkText",
+    "CopyMark",
+    "CopyReader",
+    "CopyRows",
     "Count",
+    "DayCount",
     "DedupKey",
     "Draft",
     "Dump",
@@ -122,6 +156,7 @@ __all__ = [
     "EntityRow",
     "EntityRows",
     "Event",
+    "Expecting",
     "ExpiryReader",
     "ExpiryRows",
     "Figures",
@@ -130,9 +165,10 @@ __all__ = [
     "FileStatus",
     "FoundChunk",
     "FoundWorkspace",
-    "Held",
+    "GivenReceipt",
     "Index",
     "IndexLookup",
+    "IndexShelf",
     "IndexSource",
     "IndexedDatabase",
     "Inserted",
@@ -149,6 +185,7 @@ __all__ = [
     "MemoryChange",
     "MemoryRecord",
     "MemoryRows",
+    "MemoryState",
     "Model",
     "ModelReader",
     "ModelRows",
@@ -157,10 +194,14 @@ __all__ = [
     "NewText",
     "Note",
     "Numbers",
+    "OldReceipts",
     "PendingChunk",
     "Places",
     "Question",
     "Reader",
+    "ReceiptReader",
+    "ReceiptRow",
+    "ReceiptRows",
     "Record",
     "Refused",
     "RemembersFailure",
@@ -171,24 +212,31 @@ __all__ = [
     "Revision",
     "SaidTurn",
     "Section",
-    "Standing",
+    "ServerClocks",
+    "Standings",
     "Storage",
     "StoredText",
+    "TableRows",
     "Tally",
     "TermsPresent",
     "TextKey",
     "TextRow",
     "TextState",
+    "TextSummary",
     "TimePassed",
+    "TimeSpan",
     "TokenCounter",
     "TombstoneRecord",
     "TombstoneRows",
     "Unloadable",
     "VectorCounts",
     "Vectors",
+    "ViewReader",
+    "Weighing",
     "Window",
     "WorkspaceReader",
     "WorkspaceRows",
     "Writer",
     "key_of",
+    "one_transaction",
 ]

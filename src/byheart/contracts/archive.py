@@ -36,7 +36,10 @@ class ArchiveRows(Protocol):
     """Write memories as another store had them."""
 
     def space_of(self, memory_id: str) -> str | None:
-        """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
+        """Name the space that uses an id, for a hidden memory too.
+
+        `None` means that no space which this transaction sees uses it.
+        """
         ...
 
     def has_place(self, space: str, session_id: str, turn_no: int) -> bool:
@@ -55,6 +58,6 @@ class ArchiveRows(Protocol):
         """Add entries to the history of a memory, each with the version that it has."""
         ...
 
-    def lost_links(self) -> list[LostLink]:
+    def lost_links(self, space: str) -> list[LostLink]:
         """List the memories that are superseded by an id which their space does not have."""
         ...

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-# A reason to erase a memory. The memory of a missing file may be erased before it expires.
-Cause = Literal["expired", "missing file"]
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A reason to erase a memory: it has expired, or it is of a kind and was hidden by an author.
+
+    Everything that is given has to apply.
+    """
+
+    expired: bool = False
+    kind: str | None = None
+    hidden_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +32,20 @@ class TimePassed:
     boot: str
 
 
+class ServerClocks(NamedTuple):
+    """The clocks of a database server, in microseconds; `boot` names the run of the server."""
+
+    now: int
+    running: int
+    boot: str
+
+
 class Lapsed(NamedTuple):
     """A memory that may be erased, by the row of its present text."""
 
     memory_no: int
     memory_id: str
+    space: str
 
 
 class ExpiryReader(Protocol):
@@ -35,6 +53,10 @@ class ExpiryReader(Protocol):
 
     A mark is the time that the store had seen pass when the memory was found.
     """
+
+    def server_clocks(self) -> ServerClocks | None:
+        """Give the clocks of the server; `None` where the machine itself keeps the store."""
+        ...
 
     def time_passed(self) -> TimePassed | None:
         """Give the time that was recorded last."""
@@ -44,12 +66,20 @@ class ExpiryReader(Protocol):
         """List memories to which a cause applies, and which have no mark."""
         ...
 
-    def marked(self, cause: Cause, now: datetime, by: int, limit: int) -> list[Lapsed]:
-        """List memories to which a cause applies, and whose mark is at most `by`, oldest first."""
+    def marked(
+        self, cause: Cause, now: datetime, by: int, limit: int, space: str | None = None
+    ) -> list[Lapsed]:
+        """List memories to which a cause applies, and whose mark is at most `by`, oldest first.
+
+        With `space`, list only memories of this space.
+        """
         ...
 
-    def marked_too_early(self, now: datetime) -> list[Lapsed] | None:
-        """List memories that have a mark and expire later; give `None` if none has a mark."""
+    def marked_too_early(self, now: datetime, unless: Cause) -> list[Lapsed] | None:
+        """List memories that have a mark and expire later; give `None` if none has a mark.
+
+        Leave out memories to which the cause `unless` applies.
+        """
         ...
 
 

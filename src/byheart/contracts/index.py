@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from byheart.contracts.embedders import Vectors
 from byheart.model import Filter, IndexState
@@ -30,6 +30,37 @@ class Background(NamedTuple):
     chunks: int
 
 
+class Standings(NamedTuple):
+    """Hold what speaks for memories whatever the question is, one value for each.
+
+    `used_at` is the last access, or else the time of the event itself, in microseconds.
+    """
+
+    importance: Figures
+    used_at: Numbers
+    accesses: Numbers
+
+    def take(self, places: NDArray[np.integer[Any]]) -> Standings:
+        """Pick the standings at some places."""
+        return Standings(
+            self.importance.take(places), self.used_at.take(places), self.accesses.take(places)
+        )
+
+
+class Weighing(NamedTuple):
+    """Say how much a memory gains by its relevance and by its standing.
+
+    `by_standing` gives the second part for many memories at once. A chunk gets into the third list
+    with at least the coverage `least`. Among at most `whole` chunks, all that match are candidates,
+    so that no list is needed.
+    """
+
+    relevance: float
+    by_standing: Callable[[Standings], Figures]
+    least: float
+    whole: int
+
+
 class TermsPresent(Protocol):
     """Say by row which terms a chunk has; an array is one, and so is a lookup."""
 
@@ -44,7 +75,8 @@ class Question:
 
     `terms` is `None` where the keyword retriever takes no part. `raw` is a query in raw syntax:
     it decides which chunks match, and the index names the terms. With `neighbours`, the turns
-    beside each chunk are looked up as well.
+    beside each chunk are looked up as well. With `weighing`, a third list has the matching chunks
+    whose memories stand out by importance, recency or frequency.
     """
 
     where: Filter
@@ -52,6 +84,7 @@ class Question:
     vector: Vectors | None
     raw: RawQuery | None = None
     neighbours: bool = False
+    weighing: Weighing | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +116,13 @@ class Candidates:
     more: bool
     # Whether anything in the space was superseded by another memory.
     holds_superseded: bool
+    # Where the question has a weighing: ranks in the third list; the standing of each row's memory;
+    # the rarity of the terms that a chunk has, as a share of the most that any chunk has; and the
+    # number of memories that any depth would find.
+    standing_ranks: Numbers | None = None
+    standings: Standings | None = None
+    coverage: Figures | None = None
+    matching_memories: int = 0
 
     @property
     def chunks(self) -> int:
@@ -128,6 +168,14 @@ class Index(Protocol):
         ...
 
 
+class Accesses(NamedTuple):
+    """Hold when memories were last accessed, in microseconds, and how often."""
+
+    memory_nos: Numbers
+    accessed_at: Numbers
+    counts: Numbers
+
+
 class IndexLookup(Protocol):
     """Answer the queries of an array index to its database, in the snapshot of the search."""
 
@@ -141,6 +189,10 @@ class IndexLookup(Protocol):
 
     def continuations(self, prefix: str, after: str, limit: int) -> Sequence[str]:
         """List terms of the store that begin with a prefix, in order, behind another term."""
+        ...
+
+    def accesses(self, space: str, limit: int) -> Accesses:
+        """List the memories of a space that were accessed last."""
         ...
 
     def active_model_name(self) -> str | None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from byheart.contracts.announcing import Announcing
+
+# The lower bits of a row's number count within its space; the upper bits are 0, or the number of
+# the space.
+NUMBER_BITS = 36
 
 
 class Change(NamedTuple):
@@ -43,7 +50,7 @@ class ChunkText(NamedTuple):
     chunk_type: str
 
 
-class IndexSource(Protocol):
+class IndexSource(Announcing, Protocol):
     """One snapshot of a database, as the array index reads it."""
 
     def store_id(self) -> str:
@@ -94,7 +101,10 @@ class IndexSource(Protocol):
 
 
 class IndexedDatabase(Protocol):
-    """The database that an index is derived from, between snapshots."""
+    """The database that an index is derived from, or one scope of it, between snapshots.
+
+    A scope is the whole store, or one space of it: the snapshots show nothing else.
+    """
 
     @property
     def writable(self) -> bool:
@@ -107,4 +117,30 @@ class IndexedDatabase(Protocol):
 
     def prepare_publishing(self) -> int:
         """Prepare the folder for a new index file, and give the file mode of that file."""
+        ...
+
+
+class IndexShelf(Protocol):
+    """The place in a database for a copy of one index file, which all servers can load.
+
+    A label, which only the index reads, describes the copy. A copy is replaced as a whole.
+    """
+
+    def label(self) -> str | None:
+        """Give the label of the copy; `None` if there is no copy."""
+        ...
+
+    def load(self, out: BinaryIO) -> bool:
+        """Write the bytes of the copy to a file; return false if there is no copy."""
+        ...
+
+    def put(self, path: Path, label: str, replaces: str | None) -> bool:
+        """Put a copy of a file in place of the copy with the label `replaces`, or of none.
+
+        Do nothing and return false if another copy, or none, is there now.
+        """
+        ...
+
+    def clear(self) -> None:
+        """Remove the copy."""
         ...

@@ -59,6 +59,7 @@ class ModelReader(Protocol):
     """Look up models, vectors, and chunks without vectors.
 
     All chunks count here, even if no search finds them: earlier and forgotten texts can come back.
+    A store that keeps spaces apart looks only at the space of the transaction, if it has one.
     """
 
     def read(self) -> Models:
@@ -82,6 +83,10 @@ class ModelReader(Protocol):
 
     def count_lacking(self, model: Model | None, of: Sequence[str] = ()) -> int:
         """Count chunks without vectors of a model, or of the model in use."""
+        ...
+
+    def any_waiting(self) -> bool:
+        """Say whether a chunk lacks vectors of the model in use."""
         ...
 
     def counts(self) -> VectorCounts:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
+from byheart.model import ReceiptSummary
+
 
 class MemoryAccess(NamedTuple):
     """A memory was given as part of an answer."""
@@ -33,4 +35,21 @@ class KeyUse(NamedTuple):
     at: datetime
 
 
-Note = MemoryAccess | Emission | KeyUse
+class GivenReceipt(NamedTuple):
+    """A context was given; its receipt names memories, and says whether each is in the context."""
+
+    summary: ReceiptSummary
+    space: str
+    memories: tuple[tuple[str, bool], ...]
+    body: bytes
+    at: datetime
+
+
+class OldReceipts(NamedTuple):
+    """The receipts of a space from before a moment are no longer kept."""
+
+    space: str
+    at: datetime
+
+
+Note = MemoryAccess | Emission | KeyUse | GivenReceipt | OldReceipts

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
+from byheart.contracts.announcing import Announcing
 from byheart.contracts.api_keys import ApiKeyReader
+from byheart.contracts.copies import CopyReader
 from byheart.contracts.embedders import Vectors
 from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
 from byheart.contracts.models import ModelReader
+from byheart.contracts.receipts import ReceiptReader
 from byheart.contracts.records import DedupKey, Dump, TextKey
+from byheart.contracts.views import ViewReader
 from byheart.contracts.workspaces import WorkspaceReader
-from byheart.contracts.writer import Held
+from byheart.contracts.writer import MemoryState
 from byheart.model import (
     Chunk,
     Entity,
@@ -45,8 +49,18 @@ class Section(NamedTuple):
 
 
 # The orders of a listing: newest first; by iteration, then newest first; by iteration, then last
-# turn first; oldest first; as said; as said, but counted from the end; as pinned.
-Order = Literal["newest", "iteration", "last turn", "oldest", "said", "said last", "pinned"]
+# turn first; oldest first; as said; as said, but counted from the end; as pinned; longest waiting
+# for review first.
+Order = Literal[
+    "newest",
+    "iteration",
+    "last turn",
+    "oldest",
+    "said",
+    "said last",
+    "pinned",
+    "waiting",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,40 +90,52 @@ class TextState(NamedTuple):
     is_current: bool
 
 
-class Standing(NamedTuple):
-    """Hold the fields that recall weighs; `used_at` is the last access, or else the last change."""
+class TextSummary(NamedTuple):
+    """Name a text and its memory, sum it up, and say whether it was said in a session."""
 
     memory_id: str
     text_id: str
     summary: str
-    importance: float
-    used_at: datetime
-    access_count: int
     is_turn: bool
 
 
 class SaidTurn(NamedTuple):
-    """Who said something, and what it was in a sentence."""
+    """Who said something, what it was in a sentence, and the beginning of the new text."""
 
     role: str
     summary: str
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A passage that may be put into a prompt; `vectors` has a row for each of its windows."""
+    """A passage that may be put into a prompt; `vectors` has a row for each of its windows.
+
+    `confidence` is the estimated probability that the passage has to do with the question.
+    """
 
     found: FoundChunk
     score: float
     vectors: Vectors | None
+    confidence: float = 1.0
 
 
-class Reader(Protocol):
+class Reader(Announcing, Protocol):
     """Read one consistent view of the store: ranking and fetching see the same rows."""
 
     @property
     def index(self) -> Index:
         """Give the index of exactly this view."""
+        ...
+
+    @property
+    def receipts(self) -> ReceiptReader:
+        """Give the receipts of contexts."""
+        ...
+
+    @property
+    def views(self) -> ViewReader:
+        """Give the lists and counts that people look at."""
         ...
 
     @property
@@ -138,7 +164,7 @@ class Reader(Protocol):
         """
         ...
 
-    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, Held]:
+    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, MemoryState]:
         """Find the memories that already hold texts, expired or not."""
         ...
 
@@ -148,6 +174,11 @@ class Reader(Protocol):
 
     def taken(self, memory_ids: Iterable[str]) -> set[str]:
         """Find which ids are in use, in any space, hidden or not."""
+        ...
+
+    @property
+    def whole_rows(self) -> CopyReader:
+        """Give the rows that a copy of the store reads."""
         ...
 
     def dump(self, space: str | None, *, vectors: bool) -> Dump:
@@ -174,6 +205,12 @@ class Reader(Protocol):
         """Give the states of texts, forgotten or not; leave out unknown ids."""
         ...
 
+    def ids_beginning(
+        self, beginnings: Sequence[str], space: str, limit: int
+    ) -> dict[str, list[str]]:
+        """Name the memories whose ids begin so, forgotten or not: at most `limit` for each."""
+        ...
+
     def at_path(self, path: str, space: str) -> str | None:
         """Name the memory that a path belongs to, the latest if there are several."""
         ...
@@ -187,11 +224,11 @@ class Reader(Protocol):
         """
         ...
 
-    def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
+    def token_counts(self, text_ids: Sequence[str], space: str) -> dict[str, int]:
         """Give the numbers of tokens in texts of memories, as counted when they were saved."""
         ...
 
-    def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
+    def summaries(self, memory_nos: Sequence[int]) -> list[TextSummary]:
         """Fetch the fields that recall weighs, in the order asked."""
         ...
 

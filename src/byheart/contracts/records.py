@@ -96,6 +96,7 @@ class PendingChunk:
     before: Chunk | None
     title: str | None
     memory_id: str
+    space: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,12 @@ from typing import Protocol
 from byheart.contracts.ledger import Ledger
 from byheart.contracts.notes import Note
 from byheart.contracts.reader import Reader
+from byheart.contracts.records import PendingChunk
 from byheart.contracts.writer import Removed, Writer
 from byheart.model import Finding, Inventory, Removal, Status
 
+# Announces questions to a reader.
+Expecting = Callable[[Reader], None]
 # Removes memories within a transaction, and counts the removed rows.
 Remove = Callable[[Writer, Sequence[str]], Removed]
 
@@ -42,6 +45,11 @@ class Storage(Protocol):
         """Say whether the store takes writes."""
         ...
 
+    @property
+    def is_remote(self) -> bool:
+        """Say whether every question to the store is a round trip over a network."""
+        ...
+
     def trouble(self) -> str | None:
         """Report that committed changes are missing from the store, if they are."""
         ...
@@ -51,16 +59,40 @@ class Storage(Protocol):
         """Give access to the bookmarks of growing files."""
         ...
 
-    def reading(self) -> AbstractContextManager[Reader]:
-        """Open a consistent view of everything committed so far, by any process."""
+    def reading(self, space: str | None = None) -> AbstractContextManager[Reader]:
+        """Open a consistent view of a space, or of the whole store, by any process."""
         ...
 
-    def searching(self) -> AbstractContextManager[Reader]:
-        """Open a consistent view for ranking and counting as well."""
+    def searching(
+        self, space: str, expecting: Expecting | None = None
+    ) -> AbstractContextManager[Reader]:
+        """Open a consistent view of a space for ranking and counting as well.
+
+        `expecting` announces questions to the reader before it asks its own first ones.
+        """
         ...
 
-    def writing(self) -> AbstractContextManager[Writer]:
-        """Open one transaction that reads and writes: all of it is done, or nothing."""
+    def writing(self, space: str | None) -> AbstractContextManager[Writer]:
+        """Open one transaction that reads and writes a space: all of it is done, or nothing.
+
+        A transaction without a space changes what belongs to no space, such as models and API
+        keys, and fields of any memory; it adds no memories and no vectors.
+        """
+        ...
+
+    def claim(self, limit: int, seconds: float, without: Sequence[int] = ()) -> list[PendingChunk]:
+        """Claim chunks of all spaces that wait for vectors, oldest first, for some seconds.
+
+        Another process gets none of them until the claim ends, by the clock of the database; a file
+        that is used on one machine only knows no claims. Leave out the chunks in `without`.
+        """
+        ...
+
+    def hold(self, chunk_nos: Sequence[int], seconds: float) -> None:
+        """Have claims of this process end so many seconds from now; 0 releases the chunks.
+
+        A claim that another process has taken over stays as it is.
+        """
         ...
 
     def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
@@ -78,12 +110,15 @@ class Storage(Protocol):
         """Make recorded notes visible to readers, unless another process is writing now."""
         ...
 
-    def back_up(self, path: Path) -> None:
-        """Copy the store to a file as it is at this moment; other processes can keep using it."""
+    def back_up(self, path: Path) -> bool:
+        """Copy the store to a file as it is at this moment; other processes can keep using it.
+
+        Return false, and write nothing, if the store is not a file: an export takes its place.
+        """
         ...
 
-    def refresh(self) -> None:
-        """Update all derived data, so that the next search, in any process, is fast."""
+    def refresh(self, *spaces: str) -> None:
+        """Update the indexes of spaces, or of all spaces in use here, for the next searches."""
         ...
 
     def status(self, space: str) -> Status:

@@ -106,6 +106,10 @@ class WorkspaceRows(WorkspaceReader, Protocol):
         """Add a folder as a workspace, unless it is one already; give its number."""
         ...
 
+    def now(self) -> datetime:
+        """Give the time of the clock by which all watchers of the store write heartbeats."""
+        ...
+
     def change(
         self, workspace_no: int, fields: Mapping[str, Any], expected: Mapping[str, Any]
     ) -> bool:
@@ -123,6 +127,6 @@ class WorkspaceRows(WorkspaceReader, Protocol):
         """Set the state of a file; with `None`, remove it."""
         ...
 
-    def remove_files(self, memory_ids: Iterable[str]) -> None:
-        """Remove the states of the files that these memories belong to, in every workspace."""
+    def remove_files(self, memory_ids: Iterable[str], space: str) -> None:
+        """Remove the states of the files of these memories, in every workspace of a space."""
         ...

@@ -11,18 +11,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from byheart.contracts.announcing import Announcing
 from byheart.contracts.api_keys import ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, TombstoneRows
+from byheart.contracts.copies import CopyRows
 from byheart.contracts.embedders import Model
 from byheart.contracts.entities import EntityRows
 from byheart.contracts.expiry import ExpiryRows
 from byheart.contracts.models import ModelRows
+from byheart.contracts.receipts import ReceiptRows
 from byheart.contracts.records import DedupKey, Window
 from byheart.contracts.workspaces import WorkspaceRows
 from byheart.model import Chunk, Memory, Operation
 
 
-class Held(NamedTuple):
+class MemoryState(NamedTuple):
     """A memory as a transaction finds it, hidden or not, by the row of its present text.
 
     `hidden_by` says who hid a hidden memory.
@@ -40,6 +43,9 @@ class Held(NamedTuple):
     superseded_by: str | None
     superseded_at: datetime | None
     pinned_at: datetime | None
+    untrusted_at: datetime | None
+    valid_from: datetime | None
+    valid_until: datetime | None
     accessed_at: datetime | None
     access_count: int
     turn_no: int | None
@@ -132,21 +138,21 @@ class Places(NamedTuple):
 class MemoryRows(Protocol):
     """Look up and change the rows of memories."""
 
-    def find(self, key: DedupKey) -> Held | None:
+    def find(self, key: DedupKey) -> MemoryState | None:
         """Find the visible memory that holds a text, expired or not.
 
         A memory with a client id is found even if it is hidden; a visible one is preferred.
         """
         ...
 
-    def named(self, space: str, session_id: str | None, client_id: str) -> list[Held]:
+    def named(self, space: str, session_id: str | None, client_id: str) -> list[MemoryState]:
         """Give all memories with a client id, hidden or not, oldest first.
 
         There is at most one in a session, but several without a session may have the same one.
         """
         ...
 
-    def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
+    def held(self, memory_ids: Iterable[str], space: str) -> list[MemoryState]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
         ...
 
@@ -154,11 +160,11 @@ class MemoryRows(Protocol):
         """Give the rows of all texts of a memory, the present one first; none if it is unknown."""
         ...
 
-    def superseded_by(self, memory_id: str, space: str) -> list[Held]:
+    def superseded_by(self, memory_id: str, space: str) -> list[MemoryState]:
         """Give the memories that one memory supersedes."""
         ...
 
-    def hidden_last(self, session_id: str, space: str) -> list[Held]:
+    def hidden_last(self, session_id: str, space: str) -> list[MemoryState]:
         """Give the memories of a session that were hidden last, all at one moment."""
         ...
 
@@ -172,6 +178,10 @@ class MemoryRows(Protocol):
 
     def space_out(self, space: str, session_id: str, step: int) -> None:
         """Number the places of a session again, a step apart, in the same order."""
+        ...
+
+    def announce_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
+        """Ask ahead for what `insert` has to know about a memory of so many chunks."""
         ...
 
     def insert(self, text: NewText, model: Model | None) -> Inserted:
@@ -208,7 +218,7 @@ class MemoryRows(Protocol):
         ...
 
 
-class Writer(Protocol):
+class Writer(Announcing, Protocol):
     """Change a store in one transaction, done completely or not at all."""
 
     @property
@@ -224,6 +234,11 @@ class Writer(Protocol):
     @property
     def archive(self) -> ArchiveRows:
         """Give the rows that an import writes."""
+        ...
+
+    @property
+    def whole_rows(self) -> CopyRows:
+        """Give the rows that a copy of a store writes."""
         ...
 
     @property
@@ -244,6 +259,11 @@ class Writer(Protocol):
     @property
     def api_keys(self) -> ApiKeyRows:
         """Give the rows of API keys."""
+        ...
+
+    @property
+    def receipts(self) -> ReceiptRows:
+        """Give the receipts of contexts."""
         ...
 
     def forget_emissions(self, space: str, session_id: str) -> None:

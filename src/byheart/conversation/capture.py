@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
@@ -29,9 +30,17 @@ class Captured:
 
 def is_wanted(tool: str, settings: Settings) -> bool:
     """Return whether the outputs of a tool are to be captured."""
+    return not _is_among(tool, _OWN_TOOLS) and _is_among(tool, settings.capture_tools)
+
+
+def is_trusted(tool: str, settings: Settings) -> bool | None:
+    """Return `False` for a tool whose outputs strangers write, `None` where nothing is known."""
+    return False if _is_among(tool, settings.untrusted_tools) else None
+
+
+def _is_among(tool: str, patterns: Iterable[str]) -> bool:
     name = tool.lower()
-    own = any(fnmatchcase(name, pattern) for pattern in _OWN_TOOLS)
-    return not own and any(fnmatchcase(name, pattern) for pattern in settings.capture_tools)
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def capture(text: str, settings: Settings, *, is_output: bool = False) -> Captured:

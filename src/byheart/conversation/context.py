@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from byheart.contracts import Candidate, Listing, Reader, Storage
+from byheart.contracts import Candidate, Listing, Models, Reader, Storage
 from byheart.conversation.prompt import (
     STABLE_SHARE,
     Assembler,
@@ -18,6 +18,7 @@ from byheart.conversation.prompt import (
     read_identity_files,
     says_nothing,
 )
+from byheart.conversation.receipts import make_receipt
 from byheart.conversation.running_summary import find_summary
 from byheart.embedding.vectorizer import Asked, Vectorizer
 from byheart.errors import join_hints
@@ -31,10 +32,12 @@ from byheart.model import (
     LeftOut,
     Memory,
     Mode,
+    ReceiptVerb,
 )
 from byheart.model.filters import of_session
 from byheart.search import SearchRequest, gather, is_relevant
 from byheart.settings import Settings
+from byheart.system import clock
 
 # Passages are chosen among twice as many chunks plus these. Each chunk takes 0.05 ms.
 _MORE_CANDIDATES = 4
@@ -67,6 +70,8 @@ class PromptRequest:
     # A second filter, whose passages are retrieved as well.
     also: Filter | None = None
     reminder: Reminder | None = None
+    # A preview is not recorded.
+    preview: bool = False
 
 
 _DAMAGED = "its text is not the one that was saved"
@@ -90,34 +95,51 @@ class Prompter:
         self._settings = settings
         self._assembler: Assembler | None = None
 
-    def context(self, request: PromptRequest) -> tuple[ContextAnswer, IndexState]:
+    def context(
+        self, request: PromptRequest, verb: ReceiptVerb
+    ) -> tuple[ContextAnswer, IndexState]:
         """Make the context of a session, and return it with the state of the index."""
         session_id = request.where.session_id
         assert session_id is not None, "a context is of one session"
         question = self._question(request)
         query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
-        assembler, mode = self._assembled_by(), request.mode
+        mode = request.mode
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
         searches = _searches(request, query)
-        with self._vectorizer.asking(query if asks_by_meaning else None) as asked:
+        # Load the tokenizer before the snapshot is opened that tells whether it is the right one.
+        self._vectorizer.likely_tokens().token_starts("")
+        question_text = query if asks_by_meaning else None
+        with self._vectorizer.asking(question_text, request.where.space) as asked:
             if asks_by_meaning and asked.vector is None:
                 mode = "fts"
+            assembler = self._assembled_by(asked.reader.models.read())
             there, damaged = _sound(self._look_up(request, asked.reader))
             known = [*there.recent, *there.pinned, *filter(None, (there.summary, question))]
             ids = {memory.memory_id for memory in known}
-            found = _best_first(
-                gather(replace(search, mode=mode), asked.reader, asked.vector, ids)
+            gathered = [
+                gather(
+                    replace(search, mode=mode),
+                    asked.reader,
+                    asked.vector,
+                    ids,
+                    asked.unrelated,
+                    question.memory_id if question else None,
+                )
                 for search in searches
-            )
+            ]
+            found = _best_first(each.candidates for each in gathered)
             damaged += [_damaged_passage(each) for each in found if each.found.memory.damaged]
             found = [each for each in found if not each.found.memory.damaged]
             materials = Materials(
+                at=request.where.as_of or clock.now(),
                 summary=_shown(there.summary),
                 pinned=there.pinned,
                 recent=there.recent,
                 question_id=question.memory_id if question else None,
                 candidates=_worth_giving(request, found, query, asked),
                 identity=there.identity,
+                # A reminder has a threshold of its own, in `_worth_giving`.
+                least_confidence=0.0 if request.reminder else self._settings.context_min_confidence,
             )
             state = asked.reader.index.state(
                 request.where.space,
@@ -130,14 +152,32 @@ class Prompter:
             asked_for = replace(asked_for, max_tokens=asked_for.max_tokens // 2)
             answer = assembler.assemble(asked_for, materials)
         answer = _with_left_out(answer, damaged)
+        if not request.preview:
+            answer = self._record(answer, verb, request.where.space)
+        remark = join_hints("; ", (asked.remark, _name_missing(answer)))
+        judgement = max(
+            (each.judgement for each in gathered), key=lambda each: each.confidence, default=None
+        )
+        return replace(
+            answer,
+            degraded=asked.degraded,
+            remark=remark,
+            verdict=judgement.verdict if judgement else None,
+            confidence=judgement.confidence if judgement else 0.0,
+            index=state,
+        ), state
+
+    def _record(self, answer: ContextAnswer, verb: ReceiptVerb, space: str) -> ContextAnswer:
+        """Note what was given, and keep the receipt."""
         given = [
             name
             for item in answer.receipt.items
             for name in item.chunk_ids or filter(None, (item.memory_id,))
         ]
-        self._storage.note(notes.emissions(given, request.where.space, session_id))
-        remark = join_hints("; ", (asked.remark, _name_missing(answer)))
-        return replace(answer, degraded=asked.degraded, remark=remark), state
+        kept_days = self._settings.receipt_days
+        receipt_id, receipts = make_receipt(answer, verb, space, clock.now(), kept_days)
+        self._storage.note([*notes.emissions(given, space, answer.session_id), *receipts])
+        return replace(answer, receipt_id=receipt_id)
 
     def _look_up(self, request: PromptRequest, reader: Reader) -> _There:
         session_id, space = request.where.session_id, request.where.space
@@ -147,7 +187,9 @@ class Prompter:
         return _There(
             find_summary(reader, session_id, space),
             reader.memories(Listing(everywhere, "pinned")),
-            reader.memories(Listing(own, "said last", request.recent, roles=()))
+            reader.memories(
+                Listing(replace(own, trusted=True), "said last", request.recent, roles=())
+            )
             if request.recent
             else [],
             list(read_identity_files(self._settings, space)),
@@ -157,8 +199,9 @@ class Prompter:
         """Find the last user message that asks something, unless the request has a query."""
         if request.query is not None:
             return None
-        with self._storage.reading() as reader:
+        with self._storage.reading(request.where.space) as reader:
             own = of_session(request.where.session_id, request.where.space)
+            own = replace(own, trusted=True)
             last = reader.memories(Listing(own, "said last", 1, roles=("user",)))
             if last and says_nothing(last[0].content):
                 several = Listing(own, "said last", _QUESTION_TURNS, roles=("user",))
@@ -166,9 +209,8 @@ class Prompter:
         asks = (turn for turn in reversed(last) if not says_nothing(turn.content))
         return next(asks, last[-1] if last else None)
 
-    def _assembled_by(self) -> Assembler:
-        counter = self._vectorizer.counter()
-        counter.tokens.token_starts("")  # load the tokenizer before a snapshot is opened
+    def _assembled_by(self, models: Models) -> Assembler:
+        counter = self._vectorizer.counter(models)
         if self._assembler is None or self._assembler.measure.name != counter.name:
             self._assembler = Assembler(Measure(*counter))
         return self._assembler
@@ -210,13 +252,18 @@ def _with_left_out(answer: ContextAnswer, damaged: Sequence[LeftOut]) -> Context
 
 
 def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
-    if not request.top_k:
+    if not request.top_k or not query.strip():
         return []
     limit = 2 * request.top_k + _MORE_CANDIDATES
     return [
-        SearchRequest(query.strip(), where, limit=limit, mode=request.mode)
+        SearchRequest(query.strip(), _injectable(where), limit=limit, mode=request.mode)
         for where in filter(None, (request.where, request.also))
     ]
+
+
+def _injectable(where: Filter) -> Filter:
+    """Leave out untrusted memories, unless the caller asks for them."""
+    return replace(where, trusted=True) if where.trusted is None else where
 
 
 def _name_missing(answer: ContextAnswer) -> str | None:
@@ -272,4 +319,5 @@ def _best_first(gathered: Iterable[Sequence[Candidate]]) -> list[Candidate]:
 
 
 def _shown(summary: Memory | None) -> Memory | None:
-    return None if summary is None or summary.forgotten_at is not None else summary
+    hidden = summary is None or summary.forgotten_at is not None or not summary.trusted
+    return None if hidden else summary

@@ -10,7 +10,8 @@ from byheart.contracts import DedupKey, Listing, Reader, Storage
 from byheart.conversation.running_summary import find_summary
 from byheart.errors import Do, Hint, InvalidInput, NotFound
 from byheart.memory import notes, transactions
-from byheart.memory.saving import Saver, SaveRequest
+from byheart.memory.save_requests import SaveRequest
+from byheart.memory.saving import Saver
 from byheart.model import (
     Filter,
     Memory,
@@ -22,6 +23,7 @@ from byheart.model import (
 )
 from byheart.model.fields import SAVE_FIELDS
 from byheart.model.filters import of_session
+from byheart.model.memories import RUNNING_SUMMARY_ID
 from byheart.system import clock
 
 # Kinds that matter only during their session, not to later sessions.
@@ -41,7 +43,7 @@ class Sessions:
 
     def stats(self, session_id: str | None, space: str) -> SessionStats:
         """Count the memories of one session, or of all sessions together."""
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             return reader.session_stats(of_session(session_id, space))
 
     def resume(
@@ -49,7 +51,7 @@ class Sessions:
     ) -> ResumedSession:
         """Gather a session's summary, context, prompts, reports and working memories."""
         own = replace(of_session(session_id, space), agent_id=agent_id)
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
 
             def last(kind: str, most: int) -> tuple[Memory, ...]:
                 where = replace(own, kind=(kind,))
@@ -89,7 +91,7 @@ class Sessions:
                 "neither a session nor a memory was named",
                 "name a session_id, or memories by their ids",
             )
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             if memory_ids:
                 chosen = _named(reader, memory_ids, session_id, kinds, space)
             else:
@@ -132,12 +134,12 @@ class Sessions:
         }
         if not fresh:
             return
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             copies = reader.copies_of(list(fresh), space)
         for copy, source in copies:
             if copy != fresh[source]:
                 transactions.supersede(
-                    self._storage, copy, fresh[source], space, who, "promoted again"
+                    self._storage, copy, fresh[source], None, space, who, "promoted again"
                 )
 
 
@@ -190,7 +192,7 @@ def _lasting(reader: Reader, own: Filter, kinds: tuple[str, ...]) -> Iterator[Me
     where = replace(own, kind=kinds, superseded=False)
     for memory_id in reader.ids(Listing(where, "oldest")):
         memory = reader.memory(memory_id, own.space)
-        if memory is None or memory.client_id == "":
+        if memory is None or memory.client_id == RUNNING_SUMMARY_ID:
             continue
         passing = memory.role is not None or memory.kind in PASSING_KINDS
         if (kinds or not passing) and memory.content.strip():
@@ -212,10 +214,4 @@ def _copied(memory: Memory, who: str) -> SaveRequest:
     # The importance stays the same; the rest that was derived is derived again.
     for name in memory.derived:
         said[name] = memory.importance if name == "importance" else None
-    return SaveRequest(
-        **said,
-        content_hash=memory.content_hash,
-        at=clock.now(),
-        created_at=memory.created_at,
-        who=who,
-    )
+    return SaveRequest(**said, content_hash=memory.content_hash, at=clock.now(), who=who)

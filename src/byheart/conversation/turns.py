@@ -14,7 +14,6 @@ from typing import Any
 
 from byheart.contracts import Listing, Storage
 from byheart.contracts.reader import Order
-from byheart.conversation import running_summary
 from byheart.conversation.prompt import (
     Emitted,
     extract_summary,
@@ -24,17 +23,13 @@ from byheart.conversation.prompt import (
 from byheart.conversation.running_summary import find_summary
 from byheart.errors import Conflict, InvalidInput, NotFound, StoreError
 from byheart.memory import transactions, versions
-from byheart.memory.saving import (
-    OnEmbedded,
-    Saver,
-    SaveRequest,
-    check_request,
-    look_for_secrets,
-)
+from byheart.memory.save_requests import SaveRequest, check_request, look_for_secrets
+from byheart.memory.saving import OnEmbedded, Saver
 from byheart.model import Filter, Memory, SaveResult, SessionSummary, Transcript, Turn
 from byheart.model import checks as check
 from byheart.model.fields import BY_NAME, LOG_FIELDS, SAVE_FIELDS
 from byheart.model.filters import of_session
+from byheart.model.memories import RUNNING_SUMMARY_ID
 from byheart.settings import Settings
 
 # The fields of a turn that a save does not have.
@@ -136,7 +131,7 @@ class Recorder:
     def _emitted(self, space: str, session_id: str | None) -> Emitted:
         assert session_id is not None, "every turn belongs to a session"
         self._storage.settle()
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             given = Emitted(reader.emitted(space, session_id))
         for file in read_identity_files(self._settings, space):
             given.add(file.text)
@@ -164,7 +159,7 @@ class Recorder:
         self, where: Filter, roles: Sequence[str], limit: int, offset: int, *, latest: bool
     ) -> Transcript:
         """Give a page of what was said in a session."""
-        with self._storage.reading() as reader:
+        with self._storage.reading(where.space) as reader:
             order: Order = "said last" if latest else "said"
             listing = Listing(where, order, limit, offset, roles)
             found, total = reader.memories(listing), reader.count(listing)
@@ -174,8 +169,8 @@ class Recorder:
 
     def summarize(self, session_id: str, text: str | None, space: str, who: str) -> SessionSummary:
         """Set the running summary of a session, or without a text make it from its turns."""
-        where = of_session(session_id, space)
-        with self._storage.reading() as reader:
+        where = replace(of_session(session_id, space), trusted=True)
+        with self._storage.reading(space) as reader:
             current = find_summary(reader, session_id, space)
             turns = reader.count(Listing(where, roles=()))
             salient = reader.salient_turns(where, _SUMMARIZED_ROLES, _SUMMARIZED_TURNS)
@@ -194,7 +189,7 @@ class Recorder:
         every = self._settings.summary_every_turns
         if not every:
             return
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             turns = reader.count(Listing(of_session(session_id, space), roles=()))
             if turns // every == max(0, turns - added) // every:
                 return
@@ -228,7 +223,7 @@ class Recorder:
                 self._settings,
             )
             request = look_for_secrets(request, self._settings)
-            [result] = self._saver.save([replace(request, client_id=running_summary.CLIENT_ID)])
+            [result] = self._saver.save([replace(request, client_id=RUNNING_SUMMARY_ID)])
             if result.status == "created":
                 return result
             # Somebody else was faster: what is there by now is changed.
@@ -243,7 +238,7 @@ class Recorder:
         return self._update(memory_id, space, change, None, who)
 
     def _described(self, session_id: str, space: str, result: SaveResult) -> SessionSummary:
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
             memory = find_summary(reader, session_id, space)
         assert memory is not None, "it was written just now"
         return SessionSummary(

@@ -14,7 +14,10 @@ def to_unit_length(vectors: Vectors, name: str) -> Vectors:
     exact = vectors.astype("float64")
     lengths = (exact * exact).sum(axis=-1, keepdims=True) ** 0.5
     if not ((lengths > 0) & (lengths < float("inf"))).all():  # false for NaN too
-        raise EmbeddingError(f"the embedder {name} gave vectors that are zero or not finite")
+        raise EmbeddingError(
+            f"the embedder {name} gave vectors that are zero or not finite",
+            "use another model: setting embedding_model",
+        )
     if (abs(lengths - 1) <= _OFF_AT_MOST).all():
         return vectors
     unit: Vectors = (exact / lengths).astype("float32")

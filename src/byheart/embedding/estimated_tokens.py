@@ -22,4 +22,4 @@ class EstimatedTokens:
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset of each estimated token."""
         # An array takes four bytes per token, a list forty; a text may have ten million tokens.
-        return array("I", (match.start() for match in TOKEN.finditer(text)))
+        return array("I", map(re.Match.start, TOKEN.finditer(text)))

@@ -195,7 +195,10 @@ def get_model(
             _publish(built, _folder_of(model, cache_dir), workspace)
     if cached := find_model(model, cache_dir):
         return cached
-    raise ModelFilesError(f"the model {model} was built but cannot be found again in {cache_dir}")
+    raise ModelFilesError(
+        f"the model {model} was built but cannot be found again in {cache_dir}",
+        "check that no other program clears this folder, or choose another: setting cache_dir",
+    )
 
 
 def remove_model(model: str, cache_dir: Path) -> None:
@@ -234,7 +237,8 @@ def _build(model: str, source: Path, target: Path) -> Path:
         weights = load_file(source / WEIGHTS)
     except SafetensorError as error:
         raise ModelFilesError(
-            f"the weights in {source / WEIGHTS} cannot be read: {error}"
+            f"the weights in {source / WEIGHTS} cannot be read: {error}",
+            "get the model's files again",
         ) from None
     target.mkdir()
     onnx.save(build_graph(weights, shape, "int8"), str(target / GRAPH))

@@ -171,11 +171,10 @@ class _Run:
                 Passage(each.chunk, previous_text(each.chunk, each.before), each.title)
                 for each in batch
             ]
-            windows = self._maker.windows(wanted)
-            numbers = [each.chunk_no for each in batch]
-            by_number = dict(zip(numbers, windows, strict=True))
-            made += stored_vectors.add_beside(self._storage, self._maker.model, by_number)
-            self._last = numbers[-1]
+            windows = self._maker.windows(self._maker.look_up(wanted, None))
+            by_chunk = zip(batch, windows, strict=True)
+            made += stored_vectors.add_beside(self._storage, self._maker.model, by_chunk)
+            self._last = batch[-1].chunk_no
             self._done += len(batch)
             self._show()
         return made

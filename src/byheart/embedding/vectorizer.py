@@ -134,6 +134,26 @@ class _Chosen(NamedTuple):
         )
 
 
+class Layout(NamedTuple):
+    """Hold the texts of the windows of passages, as one embedder takes them, and their hashes."""
+
+    embedder: Embedder
+    texts: list[list[str]]
+    hashes: dict[str, bytes]
+
+    @property
+    def model(self) -> Model:
+        """Return the model of the embedder."""
+        return model_of(self.embedder)
+
+
+class Known(NamedTuple):
+    """Hold the windows of passages, and the vectors that the store has of them."""
+
+    layout: Layout
+    vectors: dict[bytes, Vectors]
+
+
 class Maker:
     """Make vectors with one embedder, one per text, and count made and reused vectors."""
 
@@ -145,17 +165,27 @@ class Maker:
         self.made = self.reused = 0
         self.refusal: str | None = None
 
-    def windows(
-        self, wanted: Sequence[Passage], *, only_known: bool = False
-    ) -> list[tuple[Window, ...]]:
-        """Embed passages and reuse known vectors; with `only_known`, embed nothing new.
+    def lay_out(self, wanted: Sequence[Passage]) -> Layout:
+        """Cut passages into the texts that are embedded."""
+        texts = [self._texts(each) for each in wanted]
+        return Layout(self._embedder, texts, {text: _hash(text) for part in texts for text in part})
+
+    def look_up(self, wanted: Sequence[Passage], space: str | None) -> Known:
+        """Look for the vectors of passages that were embedded before.
+
+        With `space`, a store that keeps spaces apart looks only near that space.
+        """
+        layout = self.lay_out(wanted)
+        with self._storage.reading(space) as reader:
+            vectors = reader.models.vectors_of(self.model, list(layout.hashes.values()))
+        return Known(layout, vectors)
+
+    def windows(self, found: Known, *, only_known: bool = False) -> list[tuple[Window, ...]]:
+        """Embed passages that were looked up; with `only_known`, embed nothing new.
 
         The windows of texts that the embedder refuses have no vectors; `refusal` says why.
         """
-        texts = [self._texts(each) for each in wanted]
-        hashes = {text: _hash(text) for part in texts for text in part}
-        with self._storage.reading() as reader:
-            known = reader.models.vectors_of(self.model, list(hashes.values()))
+        (_, texts, hashes), known = found.layout, dict(found.vectors)
         missing = [text for text, text_hash in hashes.items() if text_hash not in known]
         if missing and not only_known:
             made = self._make(missing)
@@ -174,7 +204,7 @@ class Maker:
             raise
         except EmbeddingError as error:
             if not is_sound:
-                self._embed([_PLAIN])  # raises if the embedder itself fails, not the texts
+                self.check()
             if len(texts) == 1:
                 self.refusal = str(error)
                 return {}
@@ -185,6 +215,10 @@ class Maker:
             for part in parts
             for text, vector in self._make(part, is_sound=True).items()
         }
+
+    def check(self) -> None:
+        """Raise if the embedder itself fails, whatever the text is."""
+        self._embed([_PLAIN])
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
         with _own_errors():
@@ -271,11 +305,28 @@ class Vectorizer:
         self._held = chosen.stored
         return chosen.embedder
 
+    def lay_out(self, wanted: Sequence[Passage]) -> Layout | None:
+        """Cut passages for the model that the store used lately; return None if it is unknown."""
+        held = self._held
+        with suppress(EmbeddingError):
+            chosen = None if held is None else self._choose(held=held)
+            if chosen is not None and chosen.foreign() is None:
+                return Maker(self._storage, chosen.embedder, self._overlap_tokens).lay_out(wanted)
+        return None
+
     def unload(self, idle_seconds: float) -> None:
         """Release the memory of idle models until the next text."""
         for embedder in (self._embedder, *self._reopened.values()):
             if isinstance(embedder, Unloadable):
                 embedder.unload(idle_seconds)
+
+    def load(self) -> None:
+        """Load the store's model and embed one text; raise if that fails."""
+        chosen = self._choose()
+        reason = chosen.foreign()
+        if reason is not None:
+            raise EmbedderUnavailable(reason)
+        Maker(self._storage, chosen.embedder, self._overlap_tokens).check()
 
     def forget_failures(self) -> None:
         """Ask the providers again at the next text, because something was repaired."""
@@ -283,10 +334,10 @@ class Vectorizer:
             if isinstance(embedder, RemembersFailure):
                 embedder.forget_failure()
 
-    def counter(self) -> Counter:
+    def counter(self, models: Models) -> Counter:
         """Return the token counter of chunks with its name, which is a model or an estimate."""
         try:
-            tokens = self._choose().embedder
+            tokens = self._choose(models).embedder
         except EmbeddingError:
             tokens = self._embedder
         if isinstance(tokens, NamesCounter):
@@ -294,8 +345,8 @@ class Vectorizer:
         return Counter(tokens, tokens.name, by_word=False)
 
     @contextmanager
-    def asking(self, question: str | None, *, remember: bool = True) -> Iterator[Asked]:
-        """Open the store for a search, with the question's vector of the store's current model."""
+    def asking(self, question: str | None, space: str, *, remember: bool = True) -> Iterator[Asked]:
+        """Open a space for a search, with the question's vector of the store's current model."""
         with ExitStack() as stack:
             assumed = self._held
             while True:
@@ -303,7 +354,7 @@ class Vectorizer:
                 if question and vector is None and assumed is not None:
                     assumed = None  # the store may have switched to another model
                     continue
-                reader = stack.enter_context(self._storage.searching())
+                reader = stack.enter_context(self._storage.searching(space))
                 if vector is None:
                     break
                 held = reader.models.read().in_use()
@@ -338,11 +389,19 @@ class Vectorizer:
             with suppress(Exception):
                 self._unrelated[model] = measure_unrelated(embedder)
 
-    def windows(self, wanted: Sequence[Passage], models: Models | None = None) -> Made:
+    def windows(
+        self,
+        wanted: Sequence[Passage],
+        models: Models | None = None,
+        space: str | None = None,
+        known: Known | None = None,
+    ) -> Made:
         """Embed passages, and return the reason if vectors are missing.
 
-        `models` are the store's models, if the caller has just read them. The transaction that
-        writes the vectors checks whether their model is still in use.
+        `models` are the store's models, if the caller has just read them. `space` is the space of
+        all passages, if they have one. `known` has these passages as `lay_out` returned them, with
+        the vectors that the caller found. The transaction that writes the vectors checks whether
+        their model is still in use.
         """
         try:
             models = models or stored_vectors.read(self._storage)
@@ -350,7 +409,9 @@ class Vectorizer:
             reason = chosen.foreign()
             if reason is None:
                 maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
-                made = maker.windows(wanted)
+                if known is None or known.layout.embedder is not chosen.embedder:
+                    known = maker.look_up(wanted, space)
+                made = maker.windows(known)
                 self.on_embedded(maker.made, maker.reused)
                 self._note(chosen.embedder, maker.model, models)
                 self._held = chosen.stored
@@ -359,13 +420,14 @@ class Vectorizer:
             reason = str(error)
         return Made([() for _ in wanted], None, reason)
 
-    def known_windows(self, wanted: Sequence[Passage]) -> Made:
+    def known_windows(self, wanted: Sequence[Passage], space: str) -> Made:
         """Return the vectors of passages that were embedded before; the others are made later."""
         try:
             chosen = self._choose()
             if chosen.foreign() is None:
                 maker = Maker(self._storage, chosen.embedder, self._overlap_tokens)
-                return Made(maker.windows(wanted, only_known=True), maker.model, None)
+                known = maker.windows(maker.look_up(wanted, space), only_known=True)
+                return Made(known, maker.model, None)
         except EmbeddingError:  # reported when the missing vectors are made
             pass
         return Made([() for _ in wanted], None, None)
@@ -462,7 +524,8 @@ def _checked(vectors: Vectors, shape: tuple[int, ...], name: str) -> Vectors:
     """Return unit vectors, or raise if vectors would break later searches or their ranking."""
     if vectors.shape != shape:
         raise EmbeddingError(
-            f"the embedder {name} gave vectors of shape {vectors.shape} instead of {shape}"
+            f"the embedder {name} gave vectors of shape {vectors.shape} instead of {shape}",
+            "correct the embedder's dimensions, or use another model: setting embedding_model",
         )
     return to_unit_length(vectors, name)
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from byheart.extraction.secret_blocks import FINDERS
 from byheart.extraction.secret_judges import MARK, Found, judge
@@ -43,7 +44,7 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
     """
     counts: Counter[str] = Counter()
     forms = _Forms(text)
-    for rule in load_rules():
+    for rule in load_rules() if forms.runs else _load_rules_outside_runs():
         if not (keywords := forms.keywords_of(rule)):
             continue
         if found := list(_find(rule, forms, keywords)):
@@ -52,36 +53,28 @@ def redact(text: str, *, keep_lines: bool = False) -> Redacted:
     return Redacted(forms.text, dict(counts))
 
 
-class _Forms:
-    """Hold a text in the forms that are searched for keywords, each made on first use."""
+@cache
+def _load_rules_outside_runs() -> tuple[Rule, ...]:
+    return tuple(rule for rule in load_rules() if not rule.in_runs)
 
-    __slots__ = ("_plain", "_runs", "text")
+
+class _Forms:
+    """Hold a text in the forms that are searched for keywords."""
+
+    __slots__ = ("plain", "runs", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._plain: str | None = None
-        self._runs: str | None = None
-
-    @property
-    def plain(self) -> str:
-        """Return the text in lower case, with every character at its old position."""
-        if self._plain is None:
-            plain = self.text.lower()
-            if len(plain) != len(self.text):  # a capital letter may become two characters
-                plain = _CAPITALS.sub(lambda match: match[0].lower(), self.text)
-            self._plain = plain
-        return self._plain
-
-    @property
-    def runs(self) -> str:
-        if self._runs is None:
-            self._runs = "\n".join(_RUN.findall(self.text))
-        return self._runs
+        # The text in lower case, with every character at its old position.
+        self.plain = text.lower()
+        if len(self.plain) != len(text):  # a capital letter may become two characters
+            self.plain = _CAPITALS.sub(lambda match: match[0].lower(), text)
+        self.runs = "\n".join(_RUN.findall(text))
 
     def keywords_of(self, rule: Rule) -> list[str]:
         """Return the keywords of a rule that occur in the text."""
         where = self.runs if rule.in_runs else self.compared(rule)
-        return [keyword for keyword in rule.keywords if keyword in where] if where else []
+        return [keyword for keyword in rule.keywords if keyword in where]
 
     def compared(self, rule: Rule) -> str:
         """Return the form of the text that is compared with the keywords of a rule."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import MOST_TERMS, Figures
+from byheart.contracts import MOST_TERMS, NUMBER_BITS, Figures
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
@@ -142,8 +142,8 @@ class Space:
     valid_until: int
 
 
-class Held(NamedTuple):
-    """How much a filter lets through; bare chunks have no vectors."""
+class FilterCounts(NamedTuple):
+    """Count what a filter lets through; bare chunks have no vectors."""
 
     memories: int
     chunks: int
@@ -183,7 +183,7 @@ class View:
                 selection,
                 memory_count=int(np.count_nonzero(alive)),
                 bare_chunks=int(np.count_nonzero(selection.chunks & ~self.chunks.embedded)),
-                superseded=bool((own & (rows.superseded < NEVER)).any()),
+                superseded=bool((own & _may_be_outdated(rows)).any()),
                 valid_since=int(rows.expires[own & (rows.expires <= now)].max(initial=0)),
                 valid_until=int(rows.expires[alive].min(initial=NEVER)),
             )
@@ -192,17 +192,17 @@ class View:
             self._spaces[name] = known
         return known
 
-    def count_space(self, name: str, now: int) -> Held:
+    def count_space(self, name: str, now: int) -> FilterCounts:
         """Count what a space holds."""
         space = self.space(name, now)
-        return Held(space.memory_count, space.selection.total, space.bare_chunks)
+        return FilterCounts(space.memory_count, space.selection.total, space.bare_chunks)
 
-    def count(self, where: Filter, now: int) -> Held:
+    def count(self, where: Filter, now: int) -> FilterCounts:
         """Count what a session of a space may see."""
         space = self.space(where.space, now)
-        memories = reduce(np.logical_and, self._conditions(where, space), space.memories)
+        memories = reduce(np.logical_and, self._conditions(where, space, now), space.memories)
         chunks = self.chunks.alive & memories.take(self.chunks.owner)
-        return Held(
+        return FilterCounts(
             int(np.count_nonzero(memories)),
             int(np.count_nonzero(chunks)),
             int(np.count_nonzero(chunks & ~self.chunks.embedded)),
@@ -211,7 +211,7 @@ class View:
     def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
         """Find the chunks a filter lets through; `among` lists memories that must contain them."""
         space = self.space(where.space, now)
-        conditions = [*self._conditions(where, space), *map(self._inside, among)]
+        conditions = [*self._conditions(where, space, now), *map(self._inside, among)]
         if where.include_expired or where.as_of is not None:
             start = self._own(where.space)
         elif not conditions:
@@ -245,7 +245,7 @@ class View:
         norms += np.float32(K1 * (1 - B))
         return Selection(chunks, total, norms)
 
-    def _conditions(self, where: Filter, space: Space) -> Iterator[Mask]:
+    def _conditions(self, where: Filter, space: Space, now: int) -> Iterator[Mask]:
         rows = self.memories
         yield from compare_columns(rows, self.codes, where)
         at = NEVER if where.as_of is None else to_micros(where.as_of)
@@ -258,6 +258,9 @@ class View:
         if where.superseded or (where.superseded is False and space.superseded):
             # At no given moment, whatever was superseded at all is.
             superseded = rows.superseded <= min(at, NEVER - 1)
+            valid_at = now if where.as_of is None else at
+            superseded |= rows.ends <= valid_at
+            superseded |= (rows.begins > valid_at) & (rows.begins != NEVER)
             yield superseded if where.superseded else ~superseded
 
     def _inside(self, memory_nos: NDArray[np.int64]) -> Mask:
@@ -361,7 +364,7 @@ class View:
         self, vector: NDArray[np.float32], selection: Selection, limit: int
     ) -> Ranked:
         """Rank chunks by the cosine of their best window."""
-        allowed = self._allowed(selection)
+        allowed = self.allowed(selection)
         available = sum(map(len, allowed))
         wanted = max(LEAST_CANDIDATES, OVERSAMPLING * limit)
         while True:
@@ -375,7 +378,7 @@ class View:
                 return self._best(near.slots, near.cosines, limit)
             wanted *= 4  # chunks of many windows can crowd out others
 
-    def _allowed(self, selection: Selection) -> list[Slots]:
+    def allowed(self, selection: Selection) -> list[Slots]:
         """List the rows of each segment's vectors whose chunks are selected; kept with these."""
         if not selection.rows:
             chosen = [selection.chunks.take(each.vector_slots) for each in self.segments]
@@ -456,10 +459,12 @@ class View:
     def scattered(self, halvings: int) -> Slots:
         """List chunks that stand for all, half as many with each halving; kept, like the spaces.
 
-        Chosen by their own numbers, so that another chunk does not change the whole choice.
+        Chosen by their own numbers, so that another chunk does not change the whole choice, and
+        without the space, so that a copy of a store in another database has the same sample.
         """
         if halvings not in self._scattered:
-            mixed = self.chunks.chunk_nos.astype(np.uint64) * _SCATTER
+            within = self.chunks.chunk_nos & ((1 << NUMBER_BITS) - 1)
+            mixed = within.astype(np.uint64) * _SCATTER
             chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
             self._scattered[halvings] = np.flatnonzero(chosen)
         return self._scattered[halvings]
@@ -572,3 +577,9 @@ def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
     starts = np.cumsum(lengths) - lengths
     rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
     return rows
+
+
+def _may_be_outdated(rows: MemoryColumns) -> Mask:
+    """Mark memories that were superseded, or have a beginning or an end."""
+    marked: Mask = (rows.superseded < NEVER) | (rows.ends < NEVER) | (rows.begins < NEVER)
+    return marked

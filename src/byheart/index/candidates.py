@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,27 @@ from byheart.contracts import (
     IndexLookup,
     Numbers,
     Question,
+    Standings,
     Vectors,
 )
 from byheart.index import likeness
 from byheart.index.array_search import Ranked, Selection, Slots, View, WordScores
 from byheart.index.background import look_around
+from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT
+from byheart.index.standings import (
+    Coverage,
+    count_memories,
+    cover_terms,
+    find_matching,
+    rank_by_standing,
+    read_standings,
+)
 from byheart.index.turns import NEIGHBOURS, NO_SLOT, find_neighbours
-from byheart.language.raw_query import RawQuery
 from byheart.model import Filter, IndexState
+
+if TYPE_CHECKING:
+    from byheart.language.raw_query import RawQuery
 
 # A prefix may begin many terms: so many pages of them are read, and the index takes the rarest
 # that the selected chunks have.
@@ -40,6 +52,11 @@ class _Prepared:
     scored: WordScores | None
     matches: Numbers | None
     background: Background
+    # Where the question has a weighing: the chunks that match, and the standing of every memory.
+    matching: Mask | None = None
+    matching_memories: int = 0
+    coverage: Coverage | None = None
+    standings: Standings | None = None
 
 
 class _Beside(NamedTuple):
@@ -85,10 +102,16 @@ class ArraySearch:
         Chunks are handled by their slots, which are in the order of their numbers.
         """
         view, prepared = self._view, self._prepare(question)
+        if question.weighing is not None and prepared.selection.total <= question.weighing.whole:
+            depth = max(depth, prepared.selection.total + 1)
         by_words = self._rank_by_words(prepared, depth)
         by_vector = self._rank_by_vector(question, prepared.selection, depth)
+        more = max(len(by_words.slots), len(by_vector.slots)) >= depth
+        by_standing = self._rank_by_standing(question, prepared, depth) if more else _nothing()
         slots, around = self._with_neighbours(
-            _union(by_words.slots, by_vector.slots), question, prepared.selection
+            _union(_union(by_words.slots, by_vector.slots), by_standing.slots),
+            question,
+            prepared.selection,
         )
         # Neighbours of a neighbour that was added are no rows, but their figures count.
         everyone = slots if around is None else _union(slots, around[around >= 0])
@@ -97,10 +120,13 @@ class ArraySearch:
         if len(everyone) > len(slots):
             here = everyone.searchsorted(slots)
             bm25, cosines = bm25.take(here), cosines.take(here)
-        words_at, vector_at = (
-            slots.searchsorted(by_words.slots),
-            slots.searchsorted(by_vector.slots),
+        words_at, vector_at, standing_at = (
+            slots.searchsorted(each.slots) for each in (by_words, by_vector, by_standing)
         )
+        coverage, standings = prepared.coverage, prepared.standings
+        if standings is not None:
+            owners = view.chunks.owner.take(slots)
+            standings = standings.take(owners)
         return Candidates(
             terms=prepared.terms,
             background=prepared.background,
@@ -116,8 +142,12 @@ class ArraySearch:
             neighbours=beside.chunk_nos,
             neighbours_bm25=beside.bm25,
             neighbours_cosines=beside.cosines,
-            more=max(len(words_at), len(vector_at)) >= depth,
+            more=more,
             holds_superseded=view.space(question.where.space, self._now).superseded,
+            standing_ranks=None if standings is None else _ranks(standing_at, len(slots)),
+            standings=standings,
+            coverage=None if coverage is None else coverage.take(slots).astype(np.float64),
+            matching_memories=prepared.matching_memories,
         )
 
     def _prepare(self, question: Question) -> _Prepared:
@@ -135,8 +165,26 @@ class ArraySearch:
             scored = self._view.score_words(terms, selection)
         background = self._background(question, selection)
         prepared = _Prepared(selection, terms, scored, matches, background)
+        if question.weighing is not None:
+            prepared = self._with_standings(prepared, question)
         self._prepared[question] = prepared
         return prepared
+
+    def _with_standings(self, prepared: _Prepared, question: Question) -> _Prepared:
+        matching = find_matching(
+            self._view,
+            prepared.selection,
+            prepared.scored,
+            prepared.matches,
+            by_vector=question.vector is not None,
+        )
+        return replace(
+            prepared,
+            matching=matching,
+            matching_memories=count_memories(self._view, matching),
+            coverage=cover_terms(prepared.selection, prepared.scored),
+            standings=read_standings(self._view, self._lookup, question.where.space),
+        )
 
     def _background(self, question: Question, selection: Selection) -> Background:
         # Only the evidence of both retrievers compares cosines with their background.
@@ -183,6 +231,15 @@ class ArraySearch:
             scores = prepared.scored.scores
             return self._view.rank_matches(prepared.matches, scores, prepared.selection, depth)
         return self._view.rank_by_words(prepared.scored.scores, depth)
+
+    def _rank_by_standing(self, question: Question, prepared: _Prepared, depth: int) -> Ranked:
+        weighing, matching = question.weighing, prepared.matching
+        coverage, standings = prepared.coverage, prepared.standings
+        if weighing is None or matching is None or coverage is None or standings is None:
+            return _nothing()
+        return rank_by_standing(
+            self._view, matching, prepared.scored, coverage, standings, weighing, depth
+        )
 
     def _rank_by_vector(self, question: Question, selection: Selection, depth: int) -> Ranked:
         if question.vector is None:

@@ -27,29 +27,29 @@ class Growing:
     """An array that rows can be appended to without copying it each time."""
 
     def __init__(self, rows: Array) -> None:
-        self._buffer = rows
+        self.buffer = rows
         self._length = len(rows)
 
     @property
     def view(self) -> Array:
         """Show the rows so far; later changes do not show."""
-        return self._buffer[: self._length]
+        return self.buffer[: self._length]
 
     def append(self, rows: Array) -> None:
         """Add rows behind everything that a view can see."""
         needed = self._length + len(rows)
-        if needed > len(self._buffer):
-            larger = np.empty(max(needed, 2 * self._length, 64), self._buffer.dtype)
+        if needed > len(self.buffer):
+            larger = np.empty(max(needed, 2 * self._length, 64), self.buffer.dtype)
             larger[: self._length] = self.view
-            self._buffer = larger
-        self._buffer[self._length : needed] = rows
+            self.buffer = larger
+        self.buffer[self._length : needed] = rows
         self._length = needed
 
     def replace(self, at: Array, rows: Array | bool) -> None:
         """Change rows in a copy, so that views in use stay as they are."""
         changed = self.view.copy()
         changed[at] = rows
-        self._buffer = changed
+        self.buffer = changed
 
 
 class Codes:
@@ -117,11 +117,16 @@ class MemoryColumns:
     space: NDArray[np.int32]
     session: NDArray[np.int32]
     kind: NDArray[np.int32]
+    importance: NDArray[np.float64]
+    version: NDArray[np.int64]
     created: NDArray[np.int64]
+    updated: NDArray[np.int64]
     expires: NDArray[np.int64]
     since: NDArray[np.int64]
     replaced: NDArray[np.int64]
     superseded: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
     turn: NDArray[np.int64]
 
     def __init__(self, **arrays: Array) -> None:

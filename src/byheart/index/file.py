@@ -7,13 +7,15 @@ The file is derived: if it is missing, damaged, foreign or old, the index is bui
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
+import mmap
 import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -27,6 +29,8 @@ _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
 # Windows neither replaces nor removes a file that any process has mapped.
 _MAPS = os.name != "nt"
+# A mapping keeps its file open, and a server has a thousand small indexes but few open files.
+_LEAST_MAPPED = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +54,46 @@ def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]
     header = json.dumps(
         {**contents.header, "layout": layout, "checksums": checksums, "bytes": offset}
     ).encode()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    with _replacing(path, mode) as (out, temporary):
+        out.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
+        _pad(out)
+        for array in contents.arrays.values():
+            out.write(np.ascontiguousarray(array).data)
+            _pad(out)
+        out.flush()
+        os.fsync(out.fileno())  # otherwise a power cut could leave a file with arrays of zeros
+        if unless():
+            temporary.unlink()
+
+
+def receive(
+    path: Path, mode: int, load: Callable[[BinaryIO], bool], accept: Callable[[IndexFile], bool]
+) -> IndexFile | None:
+    """Load a copy of an index file, and move it into place if it is whole, sound and accepted."""
+    with _replacing(path, mode) as (out, temporary):
+        received = None
+        if load(out):
+            out.flush()
+            received = read(temporary, verify=True)
+        if received is None or not accept(received):
+            temporary.unlink()
+            return None
+    return received
+
+
+@contextmanager
+def _replacing(path: Path, mode: int) -> Iterator[tuple[BinaryIO, Path]]:
+    """Open a temporary file that replaces the file at the end, unless it was removed by then."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
-            out.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
-            _pad(out)
-            for array in contents.arrays.values():
-                out.write(np.ascontiguousarray(array).data)
-                _pad(out)
-            out.flush()
-            os.fsync(out.fileno())  # otherwise a power cut could leave a file with arrays of zeros
-        Path(temporary).chmod(mode)  # every user who may read the store may use its index
-        if unless():
-            Path(temporary).unlink()
-        else:
-            Path(temporary).replace(path)
+            yield out, temporary
+        with contextlib.suppress(FileNotFoundError):
+            temporary.chmod(mode)  # every user who may read the store may use its index
+            temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
@@ -79,10 +106,11 @@ def read(path: Path, *, verify: bool = False) -> IndexFile | None:
     try:
         with path.open("rb") as source:
             header, base = _read_header(source)
-            arrays = {
-                name: _load(source, dtype, tuple(shape), base + offset)
-                for name, (dtype, shape, offset) in header["layout"].items()
-            }
+            buffer = _open_buffer(source, base + header["bytes"])
+        arrays = {
+            name: _lay_over(buffer, dtype, tuple(shape), base + offset)
+            for name, (dtype, shape, offset) in header["layout"].items()
+        }
     except (OSError, struct.error, ValueError, KeyError):
         return None
     # Vectors are by far the largest part, and damage to a vector can only misplace one chunk: they
@@ -131,13 +159,24 @@ def is_of_another_version(path: Path) -> bool:
     return magic.startswith(_KIND) and magic != _MAGIC
 
 
-def _load(source: BinaryIO, dtype: str, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _open_buffer(source: BinaryIO, size: int) -> mmap.mmap | bytes:
+    if _MAPS and size >= _LEAST_MAPPED:
+        return mmap.mmap(source.fileno(), size, access=mmap.ACCESS_READ)
+    source.seek(0)
+    return source.read(size)
+
+
+def _lay_over(
+    buffer: mmap.mmap | bytes, dtype: str, shape: tuple[int, ...], offset: int
+) -> NDArray[Any]:
     if not all(shape):
         return np.empty(shape, dtype)
-    if not _MAPS:
-        source.seek(offset)
-        return np.frombuffer(
-            source.read(math.prod(shape) * np.dtype(dtype).itemsize), dtype
-        ).reshape(shape)
-    # A plain array over the mapping: slicing np.memmap itself costs a microsecond more each time.
-    return np.asarray(np.memmap(source, dtype, "r", offset, shape))
+    return np.ndarray(shape, dtype, buffer, offset)
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Say whether the bytes of an array are located in a mapped file."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    return isinstance(base, mmap.mmap)

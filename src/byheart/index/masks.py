@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.index.columns import NONE, Array, Codes, MemoryColumns
+from byheart.index.columns import NEVER, NONE, Array, Codes, MemoryColumns
 from byheart.model import Filter
 from byheart.model.fields import FILTERS
 from byheart.model.times import to_micros
@@ -57,6 +57,11 @@ def _below(column: Array, given: Any, _codes: object, _where: Filter) -> Mask:
     return found
 
 
+def _unset(column: Array, given: bool, _codes: object, _where: Filter) -> Mask:
+    found: Mask = (column == NEVER) == given
+    return found
+
+
 _MASKS: Mapping[str, Callable[..., Mask]] = {
     "equals": _equals,
     "at_least": _at_least,
@@ -64,6 +69,7 @@ _MASKS: Mapping[str, Callable[..., Mask]] = {
     "any_of": _is_any_of,
     "subtags": _has_subtags,
     "session": _is_session,
+    "unset": _unset,
 }
 # The space is compared once for all searches of it.
 _COMPARED = [

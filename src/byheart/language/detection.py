@@ -13,6 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cache
 
 from byheart.errors import InvalidInput
 
@@ -224,15 +225,13 @@ _WORDS: Mapping[str, str] = {
 }
 
 
-def _by_word() -> dict[str, frozenset[str]]:
+@cache  # made when the first text is saved: a search does not wait for it
+def _languages_by_word() -> Mapping[str, frozenset[str]]:
     languages: dict[str, set[str]] = {}
     for language, words in _WORDS.items():
         for word in words.split():
             languages.setdefault(word, set()).add(language)
     return {word: frozenset(names) for word, names in languages.items()}
-
-
-_LANGUAGES_OF = _by_word()
 
 
 def detect_language(text: str) -> str:
@@ -313,18 +312,19 @@ def _of_words(sample: str) -> str:
     if len(sample) < _SHORT:
         sample = _PUNCTUATION.sub(" ", sample)
     counts = Counter(sample.split())
-    known = counts.keys() & _LANGUAGES_OF.keys()
+    languages_of = _languages_by_word()
+    known = counts.keys() & languages_of.keys()
     # Words that are frequent in the same languages count together.
     found: dict[frozenset[str], int] = {}
     for word in known:
-        languages = _LANGUAGES_OF[word]
+        languages = languages_of[word]
         found[languages] = found.get(languages, 0) + counts[word]
     hits: dict[str, int] = {}
     for languages, count in found.items():
         for language in languages:
             hits[language] = hits.get(language, 0) + count
     best, *others = sorted(hits, key=hits.__getitem__, reverse=True)[:4] or [UNDETERMINED]
-    different = sum(best in _LANGUAGES_OF[word] for word in known)
+    different = sum(best in languages_of[word] for word in known)
     if different < _FEWEST_WORDS or hits[best] < _LEAST_SHARE * counts.total():
         return UNDETERMINED
     for other in others:

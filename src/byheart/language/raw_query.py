@@ -19,7 +19,7 @@ from functools import cached_property
 from typing import NoReturn, TypeAlias
 
 from byheart.errors import QuerySyntaxError
-from byheart.language.terms import prefix_term, raw_query_terms, spread_syntax
+from byheart.language.terms import raw_query_terms, spread_syntax, tokens
 
 COLUMNS = ("title", "summary", "headings", "content")
 # Parentheses within one another: FTS5's parser has 100 levels, and each of ours can take twelve.
@@ -40,6 +40,11 @@ class Phrase:
     strings: tuple[str, ...]
     prefix: bool = False
     first: bool = False
+
+    @property
+    def terms(self) -> list[str]:
+        """List the terms that must be adjacent; FTS5 stems a prefix like a word."""
+        return [term for each in self.strings for term in tokens(_spread(each))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +90,8 @@ class RawQuery:
     @cached_property
     def prefixes(self) -> list[str]:
         """List the terms of which the query gives only a prefix."""
-        found = (
-            prefix_term(_spread(" ".join(phrase.strings)))
-            for phrase in _phrases(self.expression)
-            if phrase.prefix
-        )
-        return [each for each in dict.fromkeys(found) if each]
+        ends = (phrase.terms[-1:] for phrase in phrases_of(self.expression) if phrase.prefix)
+        return list(dict.fromkeys(term for end in ends for term in end))
 
 
 def parse_raw_query(text: str) -> RawQuery:
@@ -135,7 +136,7 @@ def _spread(text: str) -> str:
     return text if text.isascii() else spread_syntax(text, quoted=True)
 
 
-def _phrases(expression: Expression) -> Iterator[Phrase]:
+def phrases_of(expression: Expression) -> Iterator[Phrase]:
     """List the phrases of an expression, in order."""
     waiting = [expression]
     while waiting:
@@ -181,6 +182,8 @@ class _Parser:
             if kind == "open":
                 self._refuse(len(self._text), "a quoted phrase has no closing quote")
             text = found.group(kind)
+            if "\0" in text:
+                self._refuse(start + text.index("\0"), "unexpected '\\x00'")
             if kind == "quoted":
                 tokens.append(_Token("string", text[1:-1].replace('""', '"'), start))
             elif kind == "word":

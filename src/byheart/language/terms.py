@@ -12,8 +12,10 @@ letters, so spaces separate them from the words beside them. Raw queries do not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +39,8 @@ _KINDS = "".join(
 )
 _CHANGES = ("aA", "AAa", "aa0", "AA0", "Aa0")
 # A run between ASCII spaces and signs that has non-ASCII characters. No word, no part of a word and
-# no run of unspaced script extends beyond it.
-_BEYOND_ASCII = re.compile(r"(?<![0-9A-Za-z])[0-9A-Za-z]*+(?:[^\x00-\x7f]++[0-9A-Za-z]*+)++")
+# no run of unspaced script extends beyond it. In a group, so that `split` keeps it.
+_BEYOND_ASCII = re.compile(r"((?<![0-9A-Za-z])[0-9A-Za-z]*+(?:[^\x00-\x7f]++[0-9A-Za-z]*+)++)")
 _WORD = re.compile(r"[^\W_]*")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+")
 # The parts of a raw query that are not words to search for.
@@ -76,19 +78,19 @@ def _tokenize(encoded: bytes, *, include_offsets: bool) -> list[Any]:
     except IndexError:  # checking first would race with other threads
         tokenizer = _make_tokenizer()
     try:
-        tokens: Any = tokenizer(
+        return tokenizer(  # type: ignore[return-value]
             encoded,
             apsw.FTS5_TOKENIZE_DOCUMENT,
             None,
             include_offsets=include_offsets,
             include_colocated=False,
         )
-        return list(tokens)
     finally:
         _idle_tokenizers.append(tokenizer)
 
 
-def _tokens(text: str) -> list[str]:
+def tokens(text: str) -> list[str]:
+    """List the tokens that FTS5 finds in a text, in order."""
     return _tokenize(text.encode(), include_offsets=False)
 
 
@@ -149,7 +151,7 @@ def spread_syntax(part: str, *, quoted: bool) -> str:
 
 def terms(text: str) -> list[str]:
     """List the terms of a text for the index, each as often as it occurs."""
-    return [*_tokens(spread(_without_emoji(text))), *_emoji(text)]
+    return [*tokens(spread(_without_emoji(text))), *_emoji(text)]
 
 
 def _emoji(text: str) -> list[str]:
@@ -189,11 +191,6 @@ def raw_query_terms(query: str) -> list[str]:
     return query_terms(_OPERATORS.sub(" ", _COLUMNS.sub(" ", query)))
 
 
-def prefix_term(text: str) -> str:
-    """Return the term of a raw prefix, since FTS5 stems prefixes like words."""
-    return "".join(_tokens(text)[-1:])
-
-
 def _word_terms(text: str) -> Iterator[tuple[str, str]]:
     """List terms with their original words, as the tokenizer cuts them."""
     encoded = text.encode()
@@ -205,14 +202,11 @@ def term_spans(text: str, wanted: Iterable[str]) -> list[tuple[int, int]]:
     """Find any of the wanted terms in a text; return sorted, non-overlapping character spans."""
     sought = frozenset(wanted)
     found: set[tuple[int, int]] = set()
-
-    def look_at(word: re.Match[str]) -> str:
-        spans = _spans_beyond_ascii(word.group(), sought)
-        found.update((word.start() + low, word.start() + high) for low, high in spans)
-        return " " * len(word.group())
-
     if not text.isascii():
-        text = _BEYOND_ASCII.sub(look_at, text)
+        pieces = _BEYOND_ASCII.split(text)
+        found.update(_spans_beyond_ascii(pieces, sought))
+        pieces[1::2] = [" " * len(word) for word in pieces[1::2]]
+        text = "".join(pieces)
     found.update(_ascii_spans(text, sought))
     merged: list[tuple[int, int]] = []
     for start, end in sorted(found):
@@ -264,12 +258,22 @@ def _spans_within(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], .
 def _placed_terms(word: str) -> tuple[tuple[int, int, tuple[str, ...]], ...]:
     """List the terms of a word and of its parts, with their positions in the word."""
     parts = [(word, 0, len(word)), *_compound_parts(word)]
-    return tuple((low, high, tuple(_tokens(part))) for part, low, high in parts)
+    return tuple((low, high, tuple(tokens(part))) for part, low, high in parts)
 
 
-@lru_cache(512)  # fewer entries, because a run of unspaced script may be long
-def _spans_beyond_ascii(word: str, sought: frozenset[str]) -> tuple[tuple[int, int], ...]:
-    return (*_word_spans(word, sought), *_part_spans(word, sought))
+def _spans_beyond_ascii(pieces: Sequence[str], sought: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Find terms in the non-ASCII words of a text: every second one of its pieces.
+
+    The tokenizer reads all these words at once, because a call for each word takes far longer.
+    """
+    words = " ".join(pieces[1::2])
+    # The positions behind each piece, in the text and among the words.
+    in_text = list(accumulate(map(len, pieces)))
+    in_words = list(accumulate(len(word) + 1 for word in pieces[1::2]))
+    for low, high in (*_word_spans(words, sought), *_part_spans(words, sought)):
+        at = bisect_right(in_words, low)
+        moved = in_text[2 * at + 1] - in_words[at] + 1
+        yield low + moved, high + moved
 
 
 def _word_spans(text: str, sought: frozenset[str]) -> Iterator[tuple[int, int]]:

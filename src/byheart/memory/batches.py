@@ -12,7 +12,9 @@ from typing import Any
 
 from byheart.contracts import Storage
 from byheart.errors import ByheartError, Hint, StoreError, TooManyChunks
-from byheart.memory.saving import OnEmbedded, Saver, SaveRequest
+from byheart.memory import transactions
+from byheart.memory.save_requests import SaveRequest
+from byheart.memory.saving import OnEmbedded, Saver
 from byheart.model import SaveResult
 from byheart.model import checks as check
 from byheart.settings import Settings
@@ -107,6 +109,7 @@ class Batcher:
         """Save one batch after another, and report the progress after each."""
         results: list[SaveResult] = []
         progress, unrefreshed = Progress(), 0
+        spaces: set[str] = set()
         for batch in batches:
             try:
                 saved = keep(batch, progress.while_embedding(on_progress))
@@ -119,17 +122,21 @@ class Batcher:
             for request, result in zip(batch, saved, strict=True):
                 self._observer.saved(request.space, result.status)
             results += saved
+            spaces.update(request.space for request in batch)
             progress = progress.plus(saved)
             unrefreshed += sum(each.chunks for each in saved if each.status == "created")
             if unrefreshed >= _REFRESH_EVERY_CHUNKS:
-                self._storage.refresh()
+                self._storage.refresh(*spaces)
+                spaces.clear()
                 unrefreshed = 0
             with contextlib.suppress(StoreError):
-                with self._storage.reading() as reader:
+                space = transactions.one_space(request.space for request in batch)
+                with self._storage.reading(space) as reader:
                     is_due = self._saver.must_prune(reader)
                 if is_due:
                     self._saver.prune()
             if on_progress is not None:
                 on_progress(progress)
-        self._storage.refresh()
+        if spaces:
+            self._storage.refresh(*spaces)
         return results

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from byheart.contracts import Reader, Storage
 from byheart.errors import Do, Hint
 from byheart.language import distinct_words as particulars
+from byheart.language.conflicts import find_difference, read_claims
 from byheart.memory import transactions
-from byheart.model import Dedupe, Filter, Memory, MergeProposal, Similar
+from byheart.model import Contradiction, Dedupe, Filter, Memory, MergeProposal, Similar
 
 
 class Double(NamedTuple):
@@ -24,7 +25,7 @@ def dedupe(
     storage: Storage, where: Filter, threshold: float, limit: int, *, apply: bool, who: str
 ) -> Dedupe:
     """Propose merges of near duplicates, best first; with `apply`, make them."""
-    with storage.searching() as reader:
+    with storage.searching(where.space) as reader:
         doubles = find_doubles(reader, where, threshold)
         names = dict.fromkeys(name for each in doubles for name in (each.first, each.second))
         memories = {name: reader.memory(name, where.space) for name in names}
@@ -61,7 +62,7 @@ def find_doubles(reader: Reader, where: Filter, least: float) -> list[Double]:
     """
     found = reader.index.doubles(where, least)
     numbers = sorted({number for first, second, _ in found for number in (first, second)})
-    memories = dict(zip(numbers, reader.standings(numbers), strict=True))
+    memories = dict(zip(numbers, reader.summaries(numbers), strict=True))
     return [
         Double(memories[first].text_id, memories[second].text_id, similarity)
         for first, second, similarity in found
@@ -77,12 +78,25 @@ def find_similar(
     if state is None:
         return []
     found = reader.index.resembling(state.memory_no, least, limit)
-    standings = reader.standings([number for number, _ in found])
+    standings = reader.summaries([number for number, _ in found])
     return [
         Similar(memory.text_id, similarity, memory.summary)
         for memory, (_, similarity) in zip(standings, found, strict=True)
         if not memory.is_turn
     ]
+
+
+def find_contradictions(content: str, near: Iterable[Similar]) -> Iterator[Contradiction]:
+    """Find memories among near ones that have another value for the same subject.
+
+    The near ones are compared by their summaries, which for a fact is the fact: reading their texts
+    would make every save wait for the database once more.
+    """
+    claims = read_claims(content)
+    for each in near:
+        found = find_difference(claims, read_claims(each.summary))
+        if found:
+            yield Contradiction(each.memory_id, each.similarity, *found)
 
 
 def propose_merges(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from byheart.contracts import EntityRow, EntityRows, Storage
+from byheart.contracts import EntityRow, EntityRows, Storage, one_transaction
 from byheart.errors import Conflict, Do, Hint, NotFound
 from byheart.model import Entity
 from byheart.model.spellings import spelling_key
@@ -49,18 +49,20 @@ def merge(
     return target._replace(aliases=(*target.aliases, *spellings)), list(others)
 
 
+@one_transaction
 def rename_stored(storage: Storage, name: str, new_name: str, space: str) -> Entity:
     """Rename an entity of a store in one transaction."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         rows = writer.entities
         entity = _require(rows, name, space)
         rows.put(rename(entity, rows.find(new_name, space), new_name, name))
         return rows.describe(entity.entity_no, space)
 
 
+@one_transaction
 def merge_stored(storage: Storage, names: Sequence[str], into: str, space: str) -> Entity:
     """Merge entities of a store in one transaction."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         rows = writer.entities
         sources = [_require(rows, name, space) for name in names]
         target, absorbed = merge(sources, rows.find(into, space), into)

@@ -7,25 +7,30 @@ from datetime import datetime
 from functools import partial
 
 from byheart.contracts import Removed, Storage, TextRow, TombstoneRecord, Writer
+from byheart.memory.repetitions import Repetitions
 from byheart.model import Removal
 from byheart.system import clock
 
 
 def erase(storage: Storage, memory_ids: Sequence[str], space: str, *, tombstones: bool) -> Removal:
     """Erase memories with every trace of them, and search for remaining traces."""
+    storage.settle()  # a receipt that waits to be written may repeat the text
     return storage.erase(memory_ids, space, partial(remove, space=space, tombstones=tombstones))
 
 
 def remove(writer: Writer, memory_ids: Iterable[str], space: str, *, tombstones: bool) -> Removed:
     """Remove memories with all their texts within a transaction, and count the removed rows."""
-    now, removed = clock.now(), Removed(0, 0, 0, 0, 0)
+    now, removed, contents = clock.now(), Removed(0, 0, 0, 0, 0), list[str]()
     for memory_id in memory_ids:
         texts = writer.memories.texts(memory_id, space)
+        contents += (writer.memories.memory(text.memory_no).content for text in texts)
         if tombstones:
             writer.tombstones.add(tombstones_of(texts, space, now))
         for text in texts:
             writer.memories.remove_text(text.memory_no)
         removed = add_counts(removed, texts)
+    # The receipts that name a memory go with it; these ask a question in its words.
+    writer.receipts.remove_if(space, Repetitions(contents).are_in)
     return removed
 
 

@@ -8,13 +8,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from byheart.contracts import Listing, Reader, Storage, TextState
-from byheart.errors import Do, Hint, InvalidInput, NotFound
+from byheart.contracts import Listing, Reader, Storage
+from byheart.errors import InvalidInput
 from byheart.memory import transactions
+from byheart.memory.choosing import (
+    Chooser,
+    find_current,
+    matches_everything,
+    nothing_named_error,
+)
 from byheart.memory.erasing import erase
 from byheart.model import Filter, Forgotten
 from byheart.model import checks as check
-from byheart.model.filters import make_filter
 from byheart.system import clock
 
 _LONGEST_DAYS = 365_000
@@ -39,7 +44,7 @@ class Forgetter:
         self._storage = storage
         self._find = find
         self._clear_queries = clear_queries
-        self._space = default_space
+        self._chooser = Chooser(storage, default_space)
 
     def forget(
         self,
@@ -54,27 +59,23 @@ class Forgetter:
     ) -> Forgotten:
         """Forget the named memories, or all that match a filter; a filter needs `dry_run=False`."""
         if memory_ids:
-            others = {name for name in given if name != "space"}
-            if others or older_than is not None:
-                raise InvalidInput(
-                    "both ids and a filter were given", "forget by one of them at a time"
-                )
-            where = make_filter(given, self._space)
-            self._check_known(memory_ids, where.space)
+            age = {} if older_than is None else {"older_than": older_than}
+            space = self._chooser.named(memory_ids, {**given, **age}, "forgotten")
             chosen, dry_run = list(dict.fromkeys(memory_ids)), bool(dry_run)
         else:
             where = self._filter(given, older_than)
+            space = where.space
             chosen, dry_run = self._ids(where, hard), dry_run is None or dry_run
-        return self._carry_out(chosen, where.space, hard, dry_run, who, reason)
+        return self._carry_out(chosen, space, hard, dry_run, who, reason)
 
     def cleanup(
         self, days_old: object, given: Mapping[str, Any], *, hard: bool, dry_run: bool, who: str
     ) -> Forgotten:
         """Forget memories that were not changed or recalled for `days_old` days, or expired."""
         days = check.check_number("days_old", days_old, 0, _LONGEST_DAYS)
-        where = self._restrict(given)
+        where = self._chooser.restrict(given, "forgotten")
         now = clock.now()
-        with self._storage.reading() as reader:
+        with self._storage.reading(where.space) as reader:
             current = set(reader.ids(Listing(where)))
             every = reader.ids(Listing(replace(where, include_expired=True), "oldest"))
         expired = [each for each in every if each not in current]
@@ -84,14 +85,9 @@ class Forgetter:
         return replace(done, expired=len(expired))
 
     def _filter(self, given: Mapping[str, Any], older_than: object) -> Filter:
-        where = self._restrict(given)
-        # These fields restrict nothing; without other fields, the filter would match everything.
-        restricted = replace(where, include_global=True, match="any", include_expired=False)
-        if restricted == Filter(where.space) and older_than is None:
-            raise InvalidInput(
-                "no memory was named and no filter given",
-                "name ids, or a filter such as session_id, agent_id, kind or older_than",
-            )
+        where = self._chooser.restrict(given, "forgotten")
+        if matches_everything(where) and older_than is None:
+            raise nothing_named_error(", or older_than")
         if older_than is not None:
             if where.created_before is not None:
                 raise InvalidInput("older_than and created_before were both given", "give one")
@@ -99,15 +95,9 @@ class Forgetter:
             where = replace(where, created_before=_before(now, check_age("older_than", older_than)))
         return where
 
-    def _restrict(self, given: Mapping[str, Any]) -> Filter:
-        if given.get("as_of") is not None:
-            raise InvalidInput("as_of was given", "what is forgotten now is what there is now")
-        # A session means its own memories, not the global ones that it can see as well.
-        return make_filter({"include_global": False, **given}, self._space)
-
     def _ids(self, where: Filter, hard: bool, untouched_since: datetime | None = None) -> list[str]:
         """Choose the matching memories; with `hard`, also hidden and expired ones."""
-        with self._storage.reading() as reader:
+        with self._storage.reading(where.space) as reader:
             listing = Listing(where, "oldest", untouched_since=untouched_since)
             if not hard:
                 return reader.ids(listing)
@@ -116,16 +106,6 @@ class Forgetter:
                 *reader.ids(replace(listing, where=every)),
                 *reader.ids(replace(listing, where=replace(every, forgotten=True))),
             ]
-
-    def _check_known(self, memory_ids: Sequence[str], space: str) -> None:
-        with self._storage.reading() as reader:
-            known = _current(reader, memory_ids, space)
-        unknown = [name for name in memory_ids if name not in known]
-        if unknown:
-            raise NotFound(
-                f"there is no {unknown[0]} in this space; nothing was forgotten",
-                Hint("look for it with: ", Do("list")),
-            )
 
     def _carry_out(
         self,
@@ -136,8 +116,8 @@ class Forgetter:
         who: str,
         reason: str | None,
     ) -> Forgotten:
-        with self._storage.reading() as reader:
-            created = [state.created_at for state in _current(reader, chosen, space).values()]
+        with self._storage.reading(space) as reader:
+            created = [each.created_at for each in find_current(reader, chosen, space).values()]
             texts = _texts(reader, chosen[:_MOST_SEARCHED], space) if hard else {}
         done = Forgotten(
             memory_ids=tuple(chosen),
@@ -176,12 +156,6 @@ def _before(now: datetime, days: float) -> datetime:
         return now - timedelta(days=days)
     except OverflowError:
         return datetime.min.replace(tzinfo=UTC)
-
-
-def _current(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, TextState]:
-    """Look up memories by their own ids, forgotten or not; earlier texts do not count."""
-    found = reader.states(memory_ids, space)
-    return {name: state for name, state in found.items() if state.is_current}
 
 
 def _texts(reader: Reader, memory_ids: Sequence[str], space: str) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from byheart.contracts import Event, Held, MemoryChange
+from byheart.contracts import Event, MemoryChange, MemoryState
 from byheart.errors import Conflict, Do, Hint
 from byheart.memory import versions
 from byheart.model import Memory, Merged
@@ -14,7 +14,7 @@ from byheart.model import Memory, Merged
 _COMBINED = ("tags", "entities", "access_count")
 
 
-def refuse_superseded(keep: Held) -> None:
+def refuse_superseded(keep: MemoryState) -> None:
     """Refuse to keep a memory that another one supersedes."""
     if keep.superseded_by is not None:
         raise Conflict(
@@ -27,9 +27,9 @@ def refuse_superseded(keep: Held) -> None:
 
 
 def merge(
-    keep: tuple[Held, Memory],
-    others: Sequence[tuple[Held, Memory]],
-    superseded: Mapping[str, Sequence[Held]],
+    keep: tuple[MemoryState, Memory],
+    others: Sequence[tuple[MemoryState, Memory]],
+    superseded: Mapping[str, Sequence[MemoryState]],
     now: datetime,
     who: str,
     reason: str | None,
@@ -67,7 +67,7 @@ def merge(
     )
 
 
-def _redirect(held: Held, other: str, keep: str, now: datetime, who: str) -> MemoryChange:
+def _redirect(held: MemoryState, other: str, keep: str, now: datetime, who: str) -> MemoryChange:
     version = held.version + 1
     noted = {"superseded_by": {"from": other, "to": keep}}
     event = Event("supersede", now, who, f"merged into {keep}", noted)
@@ -76,7 +76,7 @@ def _redirect(held: Held, other: str, keep: str, now: datetime, who: str) -> Mem
 
 
 def _hide(
-    others: Sequence[Held], keep: str, now: datetime, who: str, reason: str | None
+    others: Sequence[MemoryState], keep: str, now: datetime, who: str, reason: str | None
 ) -> list[MemoryChange]:
     why = _because(f"merged into {keep}", reason)
     hidden = (versions.forget(other, now, who, why) for other in others)
@@ -84,7 +84,7 @@ def _hide(
 
 
 def _combine(
-    held: Held,
+    held: MemoryState,
     kept: Memory,
     combined: Memory,
     memories: Sequence[Memory],

@@ -15,6 +15,18 @@ _SHOWN_PATHS = 5
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<line>\d{1,9})(?:[-:]\d{1,9})?)?", re.DOTALL)
 
 
+# "mem_" and the milliseconds of an id: as a rule, no second memory of a space begins so.
+_SHORT_ID = 14
+# Fewer letters would name everything that was saved within a day.
+_LEAST_BEGINNING = 8
+_SHOWN_IDS = 3
+_PREFIX = "mem_"
+# Prompts leave out "mem_" (`model.ids.short_form`).
+_BEGINNING = re.compile(
+    r"(?P<beginning>mem_[0-9a-z]*|0[0-9a-z]{9})(?P<rest>(?:[#@]\d{1,9})*)(?:-\d{1,9})?"
+)
+_WHOLE_LENGTH = 30
+
 _Readings = Sequence[tuple[str, int | None]]
 
 
@@ -24,6 +36,39 @@ class Located(NamedTuple):
     memory_id: str
     path: str
     line: int | None
+
+
+def may_be_short(name: str) -> bool:
+    """Say whether a name may be the beginning of an id, rather than a whole id or a path."""
+    match = _BEGINNING.fullmatch(name)
+    return match is not None and _LEAST_BEGINNING <= len(match["beginning"]) < _WHOLE_LENGTH
+
+
+def complete_id(reader: Reader, name: str, space: str) -> str:
+    """Complete the beginning of an id, if one memory has it; leave other names as they are."""
+    match = _BEGINNING.fullmatch(name)
+    if match is None or not may_be_short(name):
+        return name
+    beginning = match["beginning"]
+    if not beginning.startswith(_PREFIX):
+        beginning = _PREFIX + beginning
+    found = reader.ids_beginning([beginning], space, _SHOWN_IDS + 1)[beginning]
+    if not found or beginning in found:
+        return name
+    if len(found) > 1:
+        more = ", …" if len(found) > _SHOWN_IDS else ""
+        raise InvalidInput(
+            f"several memories have ids that begin with {beginning}",
+            f"type more letters: {', '.join(found[:_SHOWN_IDS])}{more}",
+        )
+    return found[0] + match["rest"]
+
+
+def shorten_ids(reader: Reader, ids: Sequence[str], space: str) -> dict[str, str]:
+    """Give each id its short form: a beginning that no other memory has, or the whole id."""
+    short = {each: each[:_SHORT_ID] for each in ids if _BEGINNING.fullmatch(each)}
+    found = reader.ids_beginning(list(set(short.values())), space, 2)
+    return {each: short[each] if found.get(short.get(each, "")) == [each] else each for each in ids}
 
 
 def locate(

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache, partial
-from hashlib import sha256
 from itertools import chain
-from typing import Any
+from typing import NamedTuple
 
 from byheart.contracts import (
-    DedupKey,
     Draft,
     Models,
     PendingChunk,
@@ -29,6 +26,8 @@ from byheart.contracts import (
 )
 from byheart.embedding import stored_vectors
 from byheart.embedding.vectorizer import (
+    Known,
+    Layout,
     Made,
     Passage,
     Vectorizer,
@@ -36,194 +35,40 @@ from byheart.embedding.vectorizer import (
     passages,
     previous_text,
 )
-from byheart.errors import InvalidInput, StoreError, TooManyChunks
-from byheart.extraction import extract_entities, score_importance, summarize
-from byheart.language.detection import UNDETERMINED, detect_language
+from byheart.errors import StoreError, TooManyChunks
 from byheart.memory import expiry, transactions, versions
 from byheart.memory.retention import retention_days
-from byheart.model import Chunk, Memory, Origin, SaveResult, usual_origin
-from byheart.model import checks as check
-from byheart.model.fields import BY_NAME, LOG_FIELDS, NOTICED, SAVE_FIELDS
+from byheart.memory.save_requests import TAKEN_OVER, SaveRequest, notice, tell_secrets
+from byheart.model import Chunk, EmbeddedShare, Memory, SaveResult
 from byheart.model.ids import new_memory_id
 from byheart.settings import Settings
-from byheart.system import clock
 
 # A text of up to so many chunks is embedded before it is written, which takes seconds. The vectors
 # of a longer text are made afterwards, in batches of a few seconds; each finished batch is kept.
 _EMBEDDED_FIRST, _EMBEDDED_AT_A_TIME = 128, 64
 # How many waiting chunks a save embeds besides its own, once the provider is available again.
 _MADE_UP_PER_SAVE = 8
+_LEFT_TO_WORKERS = "the setting embed_on_save leaves vectors to workers"
+# How long workers leave a text alone that the embedder refused.
+_REFUSED_SECONDS = 3600.0
 # How many expired memories a save erases.
 _PRUNED_PER_SAVE = 16
 
 
-@dataclass(frozen=True, slots=True)
-class SaveRequest:
-    """Hold the checked fields of a save; `None` stands for a field that was not given."""
-
-    content: str
-    content_hash: str
-    space: str
-    at: datetime
-    kind: str = "note"
-    title: str | None = None
-    summary: str | None = None
-    source: str = "manual"
-    session_id: str | None = None
-    agent_id: str | None = None
-    session_iter: int | None = None
-    task_code: str | None = None
-    path: str | None = None
-    tags: tuple[str, ...] = ()
-    entities: tuple[str, ...] | None = None
-    language: str | None = None
-    importance: float | None = None
-    expires_at: datetime | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    # A memory that comes back from an export keeps its id and its age.
-    memory_id: str | None = None
-    created_at: datetime | None = None
-    # The time that decides its place in the session, if that is not `created_at`.
-    placed_at: datetime | None = None
-    role: str | None = None
-    client_id: str | None = None
-    origin: Origin | None = None
-    # Text that was extracted from a file no longer has the format that its path names.
-    format: str | None = None
-    who: str | None = None
-    # The spans of the text that only repeat what a prompt contained.
-    echoes: tuple[tuple[int, int], ...] = ()
-    # How many secrets of each kind were found in it, and whether they were replaced.
-    secrets_found: Mapping[str, int] = field(default_factory=dict)
-    secrets_redacted: bool = False
-
-    @property
-    def key(self) -> DedupKey:
-        """Say what makes it the same memory as another."""
-        return DedupKey(
-            self.space,
-            self.session_id,
-            self.kind,
-            self.content_hash,
-            self.role is not None,
-            self.client_id,
-        )
-
-    @property
-    def own_words(self) -> str:
-        """Give the text without what it only repeats."""
-        parts, at = [], 0
-        for start, end in self.echoes:
-            parts.append(self.content[at:start])
-            at = end
-        return "".join((*parts, self.content[at:]))
-
-    @property
-    def whose(self) -> Origin:
-        """Say whose words it holds."""
-        return self.origin or usual_origin(
-            self.kind, self.role, self.path, self.agent_id, self.client_id
-        )
-
-
-# The fields that are checked by themselves; the others need the settings or one another.
-_CHECKED_ALONE = tuple(
-    field
-    for field in map(BY_NAME.__getitem__, SAVE_FIELDS)
-    if field.check is not None and field.name not in ("expires_at", "space")
-)
-# The fields that a memory has as the request says; the others are worked out when it is saved.
-_TAKEN_OVER = tuple(
-    name
-    for name in dict.fromkeys((*SAVE_FIELDS, *LOG_FIELDS))
-    if BY_NAME[name].owner == "memory"
-    and name not in (*NOTICED, "created_at", "expires_at", "origin")
-)
-
-
-def check_request(
-    given: Mapping[str, Any], settings: Settings, *, blank: bool = False
-) -> SaveRequest:
-    """Accept the fields of `save`, or refuse them before anything is written."""
-    if not isinstance(given, Mapping):
-        raise InvalidInput(
-            f"an item must be an object with the fields of save, not {type(given).__name__}",
-            'give {"content": "…"}',
-        )
-    check.check_names(given, SAVE_FIELDS, "field")
-    at = clock.now()
-    content = check.check_text(
-        "content", given.get("content"), longest=settings.max_content_bytes, blank=blank
-    )
-    said = {
-        field.name: field.check(field.name, given.get(field.name, field.default))
-        for field in _CHECKED_ALONE
-        if field.check is not None
-    }
-    space = settings.space if given.get("space") is None else given["space"]
-    return SaveRequest(
-        content=content,
-        content_hash=sha256(content.encode()).hexdigest(),
-        expires_at=check.check_expiry(given.get("ttl_days"), given.get("expires_at"), at),
-        space=check.check_label("space", space),
-        at=at,
-        **said,
-    )
-
-
-_TEXTS = ("content", "title", "summary")
-
-
-def look_for_secrets(
-    request: SaveRequest, settings: Settings, names: Sequence[str] = _TEXTS
-) -> SaveRequest:
-    """Note the secrets of what is saved on purpose; replace them if the settings say so.
-
-    `names` are the fields to look at: an update leaves alone what it was not given.
-    """
-    # Imported here: only what saves needs the patterns.
-    from byheart.extraction.secrets import redact
-
-    texts = {name: getattr(request, name) for name in _TEXTS}
-    found: Counter[str] = Counter()
-    for name in _TEXTS:
-        if name in names and texts[name]:
-            redacted = redact(texts[name])
-            texts[name] = redacted.text
-            found.update(redacted.found)
-    if not found:
-        return request
-    request = replace(request, secrets_found=dict(found))
-    if settings.redact_secrets != "all":
-        return request
-    return replace(
-        request,
-        content=texts["content"],
-        content_hash=sha256(texts["content"].encode()).hexdigest(),
-        title=texts["title"],
-        summary=texts["summary"],
-        secrets_redacted=True,
-    )
-
-
-def check_saved(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
-    """Accept the fields of `save`, and look for secrets in them."""
-    return look_for_secrets(check_request(given, settings), settings)
-
-
-def tell_secrets(request: SaveRequest, result: SaveResult) -> SaveResult:
-    """Add to a result what was found in its text."""
-    if not request.secrets_found:
-        return result
-    return replace(
-        result,
-        secrets_found=request.secrets_found,
-        secrets_redacted=request.secrets_redacted,
-    )
-
-
 # Told what was written, how many of its missing vectors are made, and how many there are to make.
 OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
+
+
+class _Ahead(NamedTuple):
+    """Hold a request whose text was cut before the store was asked about it."""
+
+    chunked: tuple[SaveRequest, list[Chunk], str]
+    layout: Layout
+
+    @property
+    def sought(self) -> transactions.Sought:
+        """Name the vectors that the store may have."""
+        return transactions.Sought(self.layout.model, list(self.layout.hashes.values()))
 
 
 class Saver:
@@ -241,7 +86,11 @@ class Saver:
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
         """Save a batch in one transaction; what is there already gets the vectors it lacks."""
-        prepared = transactions.prepare(self._storage, [request.key for request in requests])
+        space = transactions.one_space(request.space for request in requests)
+        ahead = self._look_ahead(requests)
+        prepared = transactions.prepare(
+            self._storage, [request.key for request in requests], ahead and ahead.sought
+        )
         known = prepared.known
         for request in requests:
             key = request.key
@@ -249,9 +98,13 @@ class Saver:
                 raise versions.other_text_error(key, known[key])
         fresh = [request for request in requests if request.key not in known]
         tokens = cache(partial(self._vectorizer.tokens, prepared.models))
-        chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
+        found = None
+        if ahead is not None and fresh and tokens() is ahead.layout.embedder:
+            chunked, found = [ahead.chunked], Known(ahead.layout, prepared.vectors)
+        else:
+            chunked = [(request, *self.chunk(request, tokens)) for request in fresh]
         wanted = [passages(chunks, request.title) for request, chunks, _ in chunked]
-        made = self.embed(*wanted, models=prepared.models)
+        made = self.embed(*wanted, models=prepared.models, space=space, known=found)
         windows = iter(made.windows)
         drafts = [
             self.draft(request, chunks, by_chunk(chunks, windows), format_)
@@ -259,18 +112,40 @@ class Saver:
         ]
         written = transactions.write(self._storage, drafts, made.model) if drafts else []
         waiting = list(chain.from_iterable(wanted))
-        reason = self.note_refused(written, waiting, made)
+        reason = self.note_refused(written, waiting, made, space)
         results = iter(written)
         saved = [known[each.key] if each.key in known else next(results) for each in requests]
         make_others = bool(waiting and prepared.waiting)
-        complete = self.complete(saved, make_others, reason, on_embedded)
+        complete = self.complete(saved, make_others, reason, space, on_embedded)
         return list(map(tell_secrets, requests, complete))
 
-    def embed(self, *wanted: Sequence[Passage], models: Models | None) -> Made:
+    def _look_ahead(self, requests: Sequence[SaveRequest]) -> _Ahead | None:
+        """Cut a text before the store is asked about it: over a network, one question then does.
+
+        The store may have switched to another model meanwhile; then the text is cut again.
+        """
+        if not (self._storage.is_remote and self._settings.embed_on_save and len(requests) == 1):
+            return None
+        chunks, format_ = self.chunk(requests[0], self._vectorizer.likely_tokens)
+        wanted = passages(chunks, requests[0].title)
+        layout = self._vectorizer.lay_out(wanted) if 0 < len(wanted) <= _EMBEDDED_FIRST else None
+        return None if layout is None else _Ahead((requests[0], chunks, format_), layout)
+
+    def embed(
+        self,
+        *wanted: Sequence[Passage],
+        models: Models | None,
+        space: str | None,
+        known: Known | None = None,
+    ) -> Made:
         """Embed the texts that are to be written, except for those that would take long."""
+        if not self._settings.embed_on_save:
+            return Made([() for part in wanted for _ in part], None, None)
         short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
         # A short turn gets no vectors, so it does not wait for the model.
-        made = self._vectorizer.windows(short, models) if short else Made([], None, None)
+        made = Made([], None, None)
+        if short:
+            made = self._vectorizer.windows(short, models, space, known)
         windows = iter(made.windows)
         return made._replace(
             windows=[
@@ -281,7 +156,11 @@ class Saver:
         )
 
     def note_refused(
-        self, written: Sequence[SaveResult], wanted: Sequence[Passage], made: Made
+        self,
+        written: Sequence[SaveResult],
+        wanted: Sequence[Passage],
+        made: Made,
+        space: str | None,
     ) -> str | None:
         """Remember what was refused of what was written; say why nothing can be made, if so."""
         if made.model is None or made.reason is None:
@@ -290,7 +169,9 @@ class Saver:
         lacking = [each.memory_id for each in written if each.pending_vectors]
         with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
             for each in (
-                stored_vectors.waiting(self._storage, len(wanted), lacking) if lacking else ()
+                stored_vectors.waiting(self._storage, len(wanted), lacking, space=space)
+                if lacking
+                else ()
             ):
                 if _passage(each) in refused:
                     self._refuse(each, made.reason)
@@ -305,6 +186,7 @@ class Saver:
         saved: Sequence[SaveResult],
         make_others: bool,
         reason: str | None,
+        space: str | None,
         on_embedded: OnEmbedded | None = None,
     ) -> list[SaveResult]:
         """Make the vectors that memories lack, unless there is a reason why that cannot be done.
@@ -312,11 +194,13 @@ class Saver:
         If all are made, and with `make_others`, make a few that other memories lack. A save that
         needed no vectors does not ask for this, because it would wait for the model.
         """
+        if not self._settings.embed_on_save:
+            reason = _LEFT_TO_WORKERS
         lacking = list(dict.fromkeys(each.memory_id for each in saved if each.pending_vectors))
         if lacking and reason is None:
-            reason = self._make_up_of(lacking, saved, on_embedded)
+            reason = self._make_up_of(lacking, saved, space, on_embedded)
             try:
-                left = self._count_left(lacking)
+                left = self._count_left(lacking, space)
                 saved = [
                     replace(each, pending_vectors=left.get(each.memory_id, 0)) for each in saved
                 ]
@@ -324,11 +208,15 @@ class Saver:
                 reason = reason or str(error)
         if make_others and not any(each.pending_vectors for each in saved):
             with contextlib.suppress(StoreError):
-                self.make_up_meanwhile(_MADE_UP_PER_SAVE)
+                self.make_up_meanwhile(_MADE_UP_PER_SAVE, space)
         return [replace(each, degraded=reason) if each.pending_vectors else each for each in saved]
 
     def _make_up_of(
-        self, lacking: Sequence[str], saved: Sequence[SaveResult], on_embedded: OnEmbedded | None
+        self,
+        lacking: Sequence[str],
+        saved: Sequence[SaveResult],
+        space: str | None,
+        on_embedded: OnEmbedded | None,
     ) -> str | None:
         """Make what memories lack, and say why it did not go further."""
         # A text that was given twice is one memory.
@@ -340,15 +228,15 @@ class Saver:
 
         try:
             show(0)
-            _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show)
+            _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show, space)
         except StoreError as error:
             # They are safe by now: trouble with their vectors must not look like theirs.
             reason = str(error)
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
 
-    def _count_left(self, lacking: Sequence[str]) -> dict[str, int]:
-        with self._storage.reading() as reader:
+    def _count_left(self, lacking: Sequence[str], space: str | None) -> dict[str, int]:
+        with self._storage.reading(space) as reader:
             if not reader.models.count_lacking(None, lacking):  # as a rule: one query is enough
                 return {}
             return {each: reader.models.count_lacking(None, [each]) for each in lacking}
@@ -397,12 +285,18 @@ class Saver:
             updated_at=request.at,
             expires_at=self._expiry(request, noticed["importance"]),
             origin=request.whose,
-            **{name: getattr(request, name) for name in _TAKEN_OVER},
+            untrusted_at=None if self._trusts(request) else request.at,
+            **{name: getattr(request, name) for name in TAKEN_OVER},
             **noticed,
         )
         who = request.who or request.agent_id or request.source
         placed_at = request.placed_at or request.created_at
         return Draft(memory, tuple(chunks), tuple(windows), derived, who, placed_at)
+
+    def _trusts(self, request: SaveRequest) -> bool:
+        if request.trusted is not None:
+            return request.trusted
+        return request.whose not in self._settings.untrusted_origins
 
     def _expiry(self, request: SaveRequest, importance: float) -> datetime | None:
         if request.expires_at is not None or not self._settings.retention_policy:
@@ -410,41 +304,68 @@ class Saver:
         days = retention_days(importance)
         return None if days is None else request.at + timedelta(days=days)
 
-    def make_up_meanwhile(self, limit: int) -> tuple[int, str | None]:
-        """Make a few vectors that are missing, unless another thread does: nobody waits for it.
+    def make_up_meanwhile(self, limit: int, space: str | None = None) -> tuple[int, str | None]:
+        """Make a few vectors that are missing, unless another thread or a worker does.
 
+        With `space`, a store that keeps spaces apart looks for them only near that space.
         Count them, and say why none were made.
         """
-        if not self._making_up.acquire(blocking=False):
+        if not self._settings.embed_on_save or not self._making_up.acquire(blocking=False):
             return 0, None
         try:
-            return self._make_up(limit)
+            return self._make_up(self._waiting(limit, space=space))
         finally:
             self._making_up.release()
 
-    def _make_up(self, limit: int, of: Sequence[str] = ()) -> tuple[int, str | None]:
-        """Make the vectors of chunks that wait for them, of some memories or of all.
+    def make_share(self, limit: int, lease_seconds: float) -> EmbeddedShare:
+        """Claim some of the chunks that wait for vectors, in all spaces, and make their vectors.
 
-        Only one thread does at a time, or two would make the same. A chunk that is refused holds
-        up no other.
+        Another process may claim them after `lease_seconds`, or at once if this one fails.
         """
-        pending = self._waiting(limit, of)
+        share = self._storage.claim(limit, lease_seconds, list(self._refused))
+        numbers = [each.chunk_no for each in share]
+        made, reason = 0, None
+        try:
+            made, reason = self._make_up(share)
+        finally:
+            refused = [number for number in numbers if number in self._refused]
+            with contextlib.suppress(StoreError):  # the claims end by themselves
+                if numbers and not made:
+                    self._storage.hold(numbers, 0)
+                if refused:
+                    self._storage.hold(refused, _REFUSED_SECONDS)
+        return EmbeddedShare(len(share), made, len(refused), reason)
+
+    def _make_up(self, pending: Sequence[PendingChunk]) -> tuple[int, str | None]:
+        """Make the vectors of chunks that wait for them; count them, or say why none were made.
+
+        Only one thread of a process does at a time, or two would make the same. A chunk that is
+        refused holds up no other.
+        """
         if not pending:
             return 0, None
-        windows, model, reason = self._vectorizer.windows([_passage(each) for each in pending])
+        space = transactions.one_space(each.space for each in pending)
+        wanted = [_passage(each) for each in pending]
+        windows, model, reason = self._vectorizer.windows(wanted, space=space)
         if model is None:
             return 0, reason
         for each, part in zip(pending, windows, strict=True):
             if reason is not None and _lacks(part):
                 self._refuse(each, reason)
-        made = {each.chunk_no: part for each, part in zip(pending, windows, strict=True)}
+        made = zip(pending, windows, strict=True)
         return stored_vectors.add_waiting(self._storage, model, made), None
 
-    def _waiting(self, limit: int, of: Sequence[str]) -> list[PendingChunk]:
-        return stored_vectors.waiting(self._storage, limit, of, list(self._refused))
+    def _waiting(
+        self, limit: int, of: Sequence[str] = (), space: str | None = None
+    ) -> list[PendingChunk]:
+        return stored_vectors.waiting(self._storage, limit, of, list(self._refused), space)
 
     def make_up_all(
-        self, at_once: int, of: Sequence[str] = (), on_made: Callable[[int], None] | None = None
+        self,
+        at_once: int,
+        of: Sequence[str] = (),
+        on_made: Callable[[int], None] | None = None,
+        space: str | None = None,
     ) -> tuple[int, str | None]:
         """Make every vector that is missing, batch by batch, each kept; say why it went no further.
 
@@ -452,9 +373,9 @@ class Saver:
         """
         made = 0
         last: list[PendingChunk] = []
-        while (first := self._waiting(1, of)) and first != last:
+        while (first := self._waiting(1, of, space)) and first != last:
             with self._making_up:
-                count, reason = self._make_up(at_once, of)
+                count, reason = self._make_up(self._waiting(at_once, of, space))
             if reason is not None:
                 return made, reason
             made, last = made + count, first
@@ -470,13 +391,18 @@ class Saver:
         """Have what was refused asked for again: the embedder may be another by now."""
         self._refused.clear()
 
+    def announce_prune(self, reader: Reader) -> None:
+        """Ask ahead for what `must_prune` reads."""
+        expiry.announce_due(reader, expiry.EXPIRED)
+
     def must_prune(self, reader: Reader) -> bool:
         """Say whether `prune` has something to do."""
-        return expiry.is_due(reader.expiry, "expired", self._grace)
+        self.announce_prune(reader)
+        return expiry.is_due(reader.expiry, expiry.EXPIRED, self._grace)
 
     def prune(self) -> None:
         """Erase a few memories that expired long enough ago: a little with every save."""
-        expiry.prune(self._storage, "expired", self._grace, _PRUNED_PER_SAVE)
+        expiry.prune(self._storage, expiry.EXPIRED, self._grace, _PRUNED_PER_SAVE)
 
     @property
     def _grace(self) -> timedelta:
@@ -490,27 +416,3 @@ def _passage(pending: PendingChunk) -> Passage:
 
 def _lacks(windows: Sequence[Window]) -> bool:
     return any(window.vector is None for window in windows)
-
-
-def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Keep what was said about a text, derive what was not, and say which is which."""
-    noticed: dict[str, Any] = {name: getattr(request, name) for name in NOTICED}
-    if request.language == UNDETERMINED:
-        noticed["language"] = None  # the caller does not know it
-    derived = tuple(name for name, value in noticed.items() if value is None)
-    if request.summary is None:
-        noticed["summary"] = summarize(request.content)
-    if request.entities is None:
-        noticed["entities"] = extract_entities(request.content)
-    if noticed["language"] is None:
-        noticed["language"] = detect_language(request.content)
-    if request.importance is None:
-        noticed["importance"] = score_importance(
-            request.content,
-            kind=request.kind,
-            entities=noticed["entities"],
-            # That a turn was logged says nothing about it.
-            has_source=request.source != "manual" and request.role is None,
-            has_metadata=bool(request.metadata),
-        )
-    return noticed, derived

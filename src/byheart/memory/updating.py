@@ -7,6 +7,8 @@ else wrote meanwhile
 from __future__ import annotations
 
 import json
+import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,14 +18,14 @@ from byheart.contracts import Models, Revision, Storage, Window, key_of
 from byheart.embedding.vectorizer import Made, Passage, Vectorizer, by_chunk, passages
 from byheart.errors import InvalidInput, StoreDamaged, VersionConflict
 from byheart.memory import transactions, versions
-from byheart.memory.saving import (
-    Saver,
+from byheart.memory.save_requests import (
     SaveRequest,
     check_request,
     look_for_secrets,
     notice,
     tell_secrets,
 )
+from byheart.memory.saving import Saver
 from byheart.model import Chunk, Memory, SaveResult, to_wire
 from byheart.model import checks as check
 from byheart.model.fields import NOTICED, UPDATE_FIELDS
@@ -32,7 +34,9 @@ from byheart.settings import Settings
 
 # A time to live is compared as the moment that it leads to.
 _COMPARED = tuple(name for name in UPDATE_FIELDS if name != "ttl_days")
-_MOST_ATTEMPTS = 20
+_MOST_ATTEMPTS = 50
+# The longest pause before another attempt; without one, the same caller may lose every time.
+_LONGEST_PAUSE_SECONDS = 0.05
 # A change of these fields needs new vectors.
 _EMBEDDED = frozenset(("content", "title"))
 
@@ -40,13 +44,13 @@ _EMBEDDED = frozenset(("content", "title"))
 class _Present(NamedTuple):
     """Hold a memory before a change, the models of the store, and the chunks of the memory.
 
-    `waiting` is the number of stored chunks that wait for vectors. Models and chunks are read only
+    `waiting` says whether stored chunks wait for vectors. Models and chunks are read only
     if the change may need them: the chunks are embedded again under another title.
     """
 
     memory: Memory
     models: Models | None
-    waiting: int
+    waiting: bool
     chunks: Sequence[Chunk]
 
 
@@ -93,10 +97,11 @@ class Changer:
             except VersionConflict:
                 if expected_version is not None or attempt + 1 == _MOST_ATTEMPTS:
                     raise
+                time.sleep(random.uniform(0, _LONGEST_PAUSE_SECONDS * attempt / _MOST_ATTEMPTS))
             else:
-                reason = self._saver.note_refused([result], wanted, made)
+                reason = self._saver.note_refused([result], wanted, made, space)
                 make_others = bool(wanted and present.waiting)
-                [complete] = self._saver.complete([result], make_others, reason)
+                [complete] = self._saver.complete([result], make_others, reason, space)
                 return tell_secrets(request, complete)
         raise AssertionError("unreachable")
 
@@ -116,12 +121,18 @@ class Changer:
         )
 
     def _read(self, memory_id: str, space: str, given: Mapping[str, Any]) -> _Present:
-        with self._storage.reading() as reader:
+        with self._storage.reading(space) as reader:
+            reader.announce(
+                lambda: reader.memory(memory_id, space),
+                lambda: reader.states([memory_id], space),
+                reader.models.read,
+                reader.models.any_waiting,
+            )
             memory = reader.memory(memory_id, space)
             state = reader.states([memory_id], space).get(memory_id)
-            models, waiting = None, 0
+            models, waiting = None, False
             if not _EMBEDDED.isdisjoint(given):
-                models, waiting = reader.models.read(), reader.models.count_lacking(None)
+                models, waiting = reader.models.read(), reader.models.any_waiting()
             chunks = reader.chunks_of(memory_id, space) if "title" in given else ()
         if state is not None:
             versions.refuse_forgotten(memory_id, state.forgotten_at)
@@ -171,7 +182,7 @@ class Changer:
         revision = Revision(memory, current.version, derived, who, changes, None)
         if changed_text:
             wanted = passages(chunks, request.title)
-            made = self._saver.embed(wanted, models=present.models)
+            made = self._saver.embed(wanted, models=present.models, space=memory.space)
             text = (tuple(chunks), by_chunk(chunks, iter(made.windows)))
             return replace(revision, text=text), wanted, made
         if request.title != current.title:
@@ -188,7 +199,8 @@ class Changer:
         """
         chunks, models = present.chunks, present.models
         wanted = passages(chunks, title)
-        made = self._vectorizer.windows(wanted, models) if wanted else Made([], None, None)
+        space = present.memory.space
+        made = self._vectorizer.windows(wanted, models, space) if wanted else Made([], None, None)
         if made.model is None or made.reason is not None:
             return None, Made([], None, made.reason)
         return by_chunk(chunks, iter(made.windows)), made

@@ -8,24 +8,44 @@ Every function here takes values and gives values. `memory/transactions.py` read
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
-from byheart.contracts import DedupKey, Event, Held, MemoryChange, Revision
+from byheart.contracts import DedupKey, Event, MemoryChange, MemoryState, Revision
 from byheart.errors import Conflict, Do, Hint, NotFound, Placeholder, VersionConflict
-from byheart.model import Memory, SaveResult, text_id
+from byheart.model import HistoryEntry, Memory, SaveResult, text_id
 from byheart.model.fields import FIELDS
 
 # The reason recorded when an expired memory is hidden.
 _SAID_AGAIN = "it had expired, and the same text was saved again"
+# The reason recorded when a memory that waited for review is trusted.
+_SAID_BY_USER = "the user saved the same text"
 _MICROSECOND = timedelta(microseconds=1)
 _WRITTEN = tuple(
     field.name for field in FIELDS if field.column and field.written and field.owner == "memory"
 )
 
 
-def result_of(held: Held) -> SaveResult:
+class Closing(NamedTuple):
+    """Hold the end of a memory before and after it was superseded."""
+
+    before: datetime | None
+    after: datetime | None
+
+
+def begin_text(memory: Memory) -> dict[str, Any]:
+    """Give the fields of a first text that a save does not write: trust, and when it began.
+
+    A statement that was true before it was saved counts from then on in a search as of a time.
+    """
+    fields: dict[str, Any] = {} if memory.trusted else {"untrusted_at": memory.untrusted_at}
+    if memory.valid_from is not None and memory.valid_from < memory.updated_at:
+        fields["since_at"] = memory.valid_from
+    return fields
+
+
+def result_of(held: MemoryState) -> SaveResult:
     """Describe a memory that already holds the text of a save."""
     return SaveResult(
         held.memory_id,
@@ -38,7 +58,7 @@ def result_of(held: Held) -> SaveResult:
     )
 
 
-def is_same(held: Held, now: datetime) -> bool:
+def is_same(held: MemoryState, now: datetime) -> bool:
     """Say whether a memory counts as the one that is saved again.
 
     A client id names the same memory even if that memory is hidden or has expired.
@@ -64,7 +84,9 @@ def other_text_error(key: DedupKey, known: SaveResult, item: str = "") -> Confli
     )
 
 
-def refuse_double(revision: Revision, own: Held, other: Held | None, now: datetime) -> None:
+def refuse_double(
+    revision: Revision, own: MemoryState, other: MemoryState | None, now: datetime
+) -> None:
     """Refuse a change that would make two valid memories hold the same text."""
     if other is None or other.memory_no == own.memory_no or not is_same(other, now):
         return
@@ -78,7 +100,7 @@ def refuse_double(revision: Revision, own: Held, other: Held | None, now: dateti
     )
 
 
-def refuse_changed(revision: Revision, held: Held | None) -> Held:
+def refuse_changed(revision: Revision, held: MemoryState | None) -> MemoryState:
     """Refuse a revision of a memory that is hidden, or has another version by now."""
     memory_id = revision.memory.memory_id
     if held is None or held.forgotten_at is not None:
@@ -92,7 +114,7 @@ def refuse_changed(revision: Revision, held: Held | None) -> Held:
     return held
 
 
-def require_visible(held: Held | None, memory_id: str) -> Held:
+def require_visible(held: MemoryState | None, memory_id: str) -> MemoryState:
     """Raise `NotFound` for a memory that does not exist or is hidden."""
     if held is None:
         raise unknown_error(memory_id)
@@ -117,7 +139,7 @@ def unknown_error(memory_id: str) -> NotFound:
     )
 
 
-def end_text(held: Held, at: datetime) -> MemoryChange:
+def end_text(held: MemoryState, at: datetime) -> MemoryChange:
     """Turn the row of the present text into the row of an earlier one."""
     # The clock may have gone back, but the earlier text must still end before the next begins.
     fields = {
@@ -129,7 +151,7 @@ def end_text(held: Held, at: datetime) -> MemoryChange:
     return MemoryChange(held.memory_no, fields)
 
 
-def carry_over(held: Held, ended: MemoryChange) -> dict[str, Any]:
+def carry_over(held: MemoryState, ended: MemoryChange) -> dict[str, Any]:
     """Give the fields that a new text takes over from the text before it."""
     return {
         "since_at": ended.fields["replaced_at"],
@@ -138,6 +160,7 @@ def carry_over(held: Held, ended: MemoryChange) -> dict[str, Any]:
         "superseded_by": held.superseded_by,
         "superseded_at": held.superseded_at,
         "pinned_at": held.pinned_at,
+        "untrusted_at": held.untrusted_at,
         "version": held.version + 1,
     }
 
@@ -157,27 +180,72 @@ def update_event(at: datetime, who: str, changes: Mapping[str, tuple[Any, Any]])
 
 
 def supersede(
-    old: Held, new: str | None, now: datetime, who: str, reason: str | None
+    old: MemoryState,
+    new: MemoryState | None,
+    closed: Closing | None,
+    now: datetime,
+    who: str,
+    reason: str | None,
 ) -> MemoryChange | None:
-    """Record which memory supersedes another; with `None`, the old one is valid again."""
-    if new == old.superseded_by:
+    """Record which memory supersedes another, and close the old one; with `None`, undo both.
+
+    The old memory ends when the new one begins, or now. `closed` says how an earlier superseding
+    closed it.
+    """
+    by = None if new is None else new.memory_id
+    if by == old.superseded_by:
         return None
+    before = _reopened(old, closed)
+    ends = before if new is None else _end_of(old, new, before, now)
+    changes: dict[str, Mapping[str, Any]] = {"superseded_by": {"from": old.superseded_by, "to": by}}
+    # The end before the first of several supersedings is noted: an undoing goes back to it.
+    opened = old.valid_until if new is None else before
+    if ends != opened:
+        changes["valid_until"] = {"from": opened, "to": ends}
     return MemoryChange(
         old.memory_no,
         {
-            "superseded_by": new,
-            "superseded_at": None if new is None else now,
+            "superseded_by": by,
+            "superseded_at": None if by is None else now,
+            "valid_until": ends,
             "version": old.version + 1,
             "updated_at": now,
         },
-        Event(
-            "supersede",
-            now,
-            who,
-            reason,
-            {"superseded_by": {"from": old.superseded_by, "to": new}},
-        ),
+        Event("supersede", now, who, reason, changes),
     )
+
+
+def read_closing(history: Sequence[HistoryEntry]) -> Closing | None:
+    """Find how the last superseding of a memory changed its end."""
+    for entry in reversed(history):
+        if entry.operation == "supersede":
+            ends = entry.changes.get("valid_until")
+            if ends is None or entry.changes["superseded_by"]["to"] is None:
+                return None
+            return Closing(_moment(ends["from"]), _moment(ends["to"]))
+    return None
+
+
+def _reopened(old: MemoryState, closed: Closing | None) -> datetime | None:
+    """Return the end of a memory without its superseding, unless somebody changed it since."""
+    if old.superseded_by is None:
+        return old.valid_until
+    if closed is None:  # superseded by an earlier version of Byheart, which noted no end
+        return None if old.valid_until == old.superseded_at else old.valid_until
+    return closed.before if closed.after == old.valid_until else old.valid_until
+
+
+def _end_of(old: MemoryState, new: MemoryState, before: datetime | None, now: datetime) -> datetime:
+    """Choose when a superseded memory ends: not before it began, and not later than it did."""
+    begins = new.valid_from
+    ends = now if begins is None or begins > now else begins
+    if old.valid_from is not None and ends <= old.valid_from:
+        ends = old.valid_from + _MICROSECOND
+    return ends if before is None else min(before, ends)
+
+
+def _moment(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def refuse_circle(old: str, new: str, successors: Iterable[str]) -> None:
@@ -191,19 +259,21 @@ def refuse_circle(old: str, new: str, successors: Iterable[str]) -> None:
         )
 
 
-def forget(held: Held, now: datetime, who: str, reason: str | None) -> MemoryChange | None:
+def forget(held: MemoryState, now: datetime, who: str, reason: str | None) -> MemoryChange | None:
     """Hide a memory with all its texts; give `None` if it is hidden already."""
     if held.forgotten_at is not None:
         return None
     return _set_forgotten(held, now, Event("forget", now, who, reason))
 
 
-def set_aside(expired: Held, now: datetime, who: str) -> MemoryChange | None:
+def set_aside(expired: MemoryState, now: datetime, who: str) -> MemoryChange | None:
     """Hide an expired memory whose text is about to be saved again as a new memory."""
     return forget(expired, now, who, _SAID_AGAIN)
 
 
-def restore(held: Held, same: Held | None, now: datetime, who: str) -> MemoryChange | None:
+def restore(
+    held: MemoryState, same: MemoryState | None, now: datetime, who: str
+) -> MemoryChange | None:
     """Make a hidden memory visible again; give `None` if it is visible.
 
     `same` is the memory with the same text or client id; a visible one makes restoring impossible.
@@ -218,12 +288,12 @@ def restore(held: Held, same: Held | None, now: datetime, who: str) -> MemoryCha
     return _set_forgotten(held, None, Event("restore", now, who))
 
 
-def _set_forgotten(held: Held, at: datetime | None, event: Event) -> MemoryChange:
+def _set_forgotten(held: MemoryState, at: datetime | None, event: Event) -> MemoryChange:
     fields = {"forgotten_at": at, "lapsed_at": None}
     return MemoryChange(held.memory_no, fields, event, every_text=True)
 
 
-def pin(held: Held, now: datetime, who: str, *, pinned: bool) -> MemoryChange | None:
+def pin(held: MemoryState, now: datetime, who: str, *, pinned: bool) -> MemoryChange | None:
     """Pin a memory or remove its pin; give `None` if that changes nothing."""
     if pinned == (held.pinned_at is not None):
         return None
@@ -231,3 +301,21 @@ def pin(held: Held, now: datetime, who: str, *, pinned: bool) -> MemoryChange | 
     return MemoryChange(
         held.memory_no, {"pinned_at": now if pinned else None}, event, indexed=False
     )
+
+
+def set_trust(
+    held: MemoryState, now: datetime, who: str, reason: str | None, *, trusted: bool
+) -> MemoryChange | None:
+    """Put a memory among those that wait for review, or trust it; give `None` if it is so."""
+    if trusted == (held.untrusted_at is None):
+        return None
+    fields = {"untrusted_at": None if trusted else now}
+    event = Event("trust" if trusted else "distrust", now, who, reason)
+    return MemoryChange(held.memory_no, fields, event, every_text=True)
+
+
+def confirm(held: MemoryState, said: Memory, now: datetime, who: str) -> MemoryChange | None:
+    """Trust an untrusted text that the user says as well."""
+    if said.origin != "user" or not said.trusted:
+        return None
+    return set_trust(held, now, who, _SAID_BY_USER, trusted=True)

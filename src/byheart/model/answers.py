@@ -66,6 +66,9 @@ class MemoryFields:
     superseded_by: str | None
     role: str | None
     origin: Origin
+    untrusted_at: datetime | None
+    valid_from: datetime | None
+    valid_until: datetime | None
     damaged: bool
 
     @property
@@ -197,7 +200,7 @@ class RecalledSummary:
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
-    """A memory that a recall gives in full; every field counts against the token budget."""
+    """A memory that a recall gives in full."""
 
     id: str
     kind: str
@@ -211,6 +214,9 @@ class RecalledMemory:
     session_id: str | None
     created_at: datetime
     superseded_by: str | None
+    untrusted_at: datetime | None
+    valid_from: datetime | None
+    valid_until: datetime | None
     score: float
 
 
@@ -228,17 +234,23 @@ class RecallExplanation:
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """The memories for a query within a token budget; explanations do not count against it."""
+    """The memories for a query within a token budget.
+
+    `text` has the memories in full, and a line for each of the others: the budget counts it.
+    """
 
     query: str
     mode: Mode
     index: tuple[RecalledSummary, ...]
     details: tuple[RecalledMemory, ...]
+    text: str
     total_count: int
     has_more: bool
     tokens_used: int
     verdict: Verdict
     confidence: float
+    # Not `index`, which is the list of memories.
+    index_state: IndexState | None = None
     degraded: str | None = None
     explanations: tuple[RecallExplanation, ...] | None = None
     remark: str | None = None

@@ -1,4 +1,4 @@
-"""Define API keys, which let programs in over the network."""
+"""Define API keys, which let programs and browsers in over the network."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from datetime import datetime
 from typing import Literal
 
 Access = Literal["read", "write"]
+# Whose words a caller may save: also the user's; an agent's; or only a stranger's, which wait for
+# review.
+Voice = Literal["user", "agent", "stranger"]
+
+# An API key of a program, the login of a browser, or the single-use code that becomes a login.
+KeyPurpose = Literal["key", "login", "code"]
 
 ACCESSES: tuple[Access, ...] = ("read", "write")
+VOICES: tuple[Voice, ...] = ("user", "agent", "stranger")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
+    purpose: KeyPurpose = "key"
+    voice: Voice = "agent"
 
 
 @dataclass(frozen=True, slots=True)

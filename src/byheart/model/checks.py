@@ -7,12 +7,15 @@ import difflib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
 
 from byheart.errors import InvalidInput
+from byheart.language.time_expressions import parse_time
 from byheart.model.memories import ORIGINS, Origin
+from byheart.system import clock
 
 MOST_LABELS = 100
 LONGEST_LABEL = 200
@@ -27,6 +30,7 @@ LARGEST_LIMIT = 1000
 LARGEST_OFFSET = 1_000_000
 MOST_TOKENS = 1_000_000
 LARGEST_VERSION = 10**9
+LARGEST_UTC_OFFSET_MINUTES = 14 * 60
 LARGEST_SEED = 2**32 - 1
 LONGEST_QUERY = 100_000
 LONGEST_TTL_DAYS = 365_000
@@ -34,6 +38,7 @@ LONGEST_TTL_DAYS = 365_000
 LEAST_THRESHOLD = 0.8
 _LONGEST_SHOWN = 300
 
+_ZONE = re.compile(r"UTC|[A-Za-z_]+/[A-Za-z0-9_+/-]+")
 _SLUG = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)*")
 Choice = TypeVar("Choice", bound=str)
 Item = TypeVar("Item")
@@ -138,7 +143,10 @@ def check_memory_id(name: str, value: object) -> str:
     """Accept the id of a memory; refuse the id of a text or chunk, which would conflict later."""
     text = check_label(name, value)
     if "@" in text or "#" in text:
-        raise InvalidInput(f"{name} {show(text)} names a text or a chunk, not a memory")
+        raise InvalidInput(
+            f"{name} {show(text)} names a text or a chunk, not a memory",
+            "leave out the part from @ or # on",
+        )
     return text
 
 
@@ -162,7 +170,10 @@ def check_labels(name: str, value: object) -> tuple[str, ...]:
         )
     labels = [check_label(name, each) for each in value]
     if len(labels) > MOST_LABELS:
-        raise InvalidInput(f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed")
+        raise InvalidInput(
+            f"{name} has {len(labels)} entries; at most {MOST_LABELS} are allowed",
+            "leave out the least useful ones",
+        )
     return tuple(dict.fromkeys(labels))
 
 
@@ -255,12 +266,13 @@ def check_choice(name: str, value: object, choices: Sequence[Choice]) -> Choice:
 def check_query(value: object) -> str:
     """Accept any text as a question, and `None` as an empty question."""
     if value is not None and not isinstance(value, str):
-        raise InvalidInput(f"query must be text, not {type(value).__name__}")
+        raise InvalidInput(f"query must be text, not {type(value).__name__}", 'give query="…"')
     # A lone surrogate cannot be stored, so no text can match it: search for the rest.
     text = (value or "").encode("utf-8", "replace").decode().strip()
     if len(text) > LONGEST_QUERY:
         raise InvalidInput(
-            f"the query has {len(text):,} characters; at most {LONGEST_QUERY:,} are allowed"
+            f"the query has {len(text):,} characters; at most {LONGEST_QUERY:,} are allowed",
+            "ask with the part of the text that matters most",
         )
     return text
 
@@ -272,6 +284,16 @@ def check_int(name: str, value: object, low: int, high: int) -> int:
             f"{name} {show(value)} is not allowed", f"give a whole number from {low} to {high:,}"
         )
     return value
+
+
+def check_validity(valid_from: datetime | None, valid_until: datetime | None) -> None:
+    """Refuse a validity that ends before it begins."""
+    if valid_from is not None and valid_until is not None and valid_until <= valid_from:
+        raise InvalidInput(
+            f"valid_until {valid_until.isoformat()} is not after valid_from "
+            f"{valid_from.isoformat()}",
+            "give a later valid_until, or leave one of them out",
+        )
 
 
 def check_bool(name: str, value: object) -> bool:
@@ -332,6 +354,39 @@ def check_moment(name: str, value: object) -> datetime | None:
         raise InvalidInput(
             f"{name} {show(value)} is out of range", "give a year from 2 to 9998"
         ) from error
+
+
+def check_time(name: str, value: object) -> datetime | None:
+    """Accept a moment, or a time in words: `7d`, `yesterday`, `last March`, `2026-11`.
+
+    A period means its beginning. Words are read in UTC, or in the zone behind them: `yesterday
+    Europe/Berlin`.
+    """
+    if not isinstance(value, str):
+        return check_moment(name, value)
+    try:
+        return check_moment(name, value)
+    except InvalidInput:
+        moment = _read_time(value)
+        if moment is None:
+            raise InvalidInput(
+                f"{name} {show(value)} is not a time",
+                "give ISO 8601, such as 2026-03-14 or 2026-03-14T09:30:00Z, or words: 7d, "
+                "2 weeks ago, yesterday, last March, 2026-11, this week",
+            ) from None
+        return check_moment(name, moment)
+
+
+def _read_time(text: str) -> datetime | None:
+    words, _, last = text.strip().rpartition(" ")
+    zone: tzinfo = UTC
+    if words and _ZONE.fullmatch(last):
+        try:
+            zone, text = ZoneInfo(last), words
+        except (KeyError, ValueError, OSError):  # there is no such zone
+            return None
+    period = parse_time(text[:_LONGEST_SHOWN], clock.now().astimezone(zone))
+    return None if period is None else period.moment
 
 
 def check_expiry(ttl_days: object, expires_at: object, now: datetime) -> datetime | None:

@@ -26,8 +26,8 @@ class CompatName(NamedTuple):
         return f"Another name of {self.means}." if self.means else "Accepted; drops nothing."
 
 
-# The compatibility names by verb. The Python library and REST take the names, the command line the
-# flags. MCP offers none: each name in a tool's schema costs tokens in every conversation.
+# The compatibility names by verb. The Python library, REST and MCP take the names, the command line
+# the flags. MCP's schemas do not show them: each name costs tokens in every conversation.
 COMPAT_NAMES: Mapping[str, tuple[CompatName, ...]] = {
     "search": (
         CompatName("topK", "limit", "--top-k"),
@@ -35,7 +35,7 @@ COMPAT_NAMES: Mapping[str, tuple[CompatName, ...]] = {
         CompatName("similarity_threshold", None, "--similarity-threshold"),
     ),
 }
-# Other names of an answer's fields, by verb: REST adds them.
+# Other names of an answer's fields, by verb: REST adds them, MCP if the caller used such a name.
 COMPAT_FIELDS: Mapping[str, Mapping[str, str]] = {"search": {"count": "total_results"}}
 
 

@@ -14,10 +14,19 @@ Check = Callable[[str, Any], Any]
 Codec = Literal["text", "whole", "number", "moment", "json", "hash", "words", "labels"]
 # The object that has the field: a memory; one of its stored texts; or only a caller's request.
 Owner = Literal["memory", "text", "request"]
-# How a filter compares its value with the field. With `subtags`, `de` finds `de-AT` as well. A
-# modifier only changes what other filters mean.
+# How a filter compares its value with the field. With `subtags`, `de` finds `de-AT` as well;
+# `unset` asks whether the field has no value. A modifier only changes what other filters mean.
 Operator = Literal[
-    "equals", "any_of", "subtags", "at_least", "below", "session", "labels", "path", "modifier"
+    "equals",
+    "any_of",
+    "subtags",
+    "at_least",
+    "below",
+    "session",
+    "labels",
+    "path",
+    "unset",
+    "modifier",
 ]
 Verb = Literal["save", "update", "log"]
 

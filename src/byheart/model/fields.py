@@ -17,6 +17,8 @@ from byheart.model import schemas as schema
 from byheart.model.field_types import Asked, Field, Flag, Verb, arrange, unnamed
 from byheart.model.memories import ORIGINS, Match
 from byheart.model.schemas import Schema
+from byheart.model.trust_fields import TRUST_FIELDS
+from byheart.model.validity_fields import VALIDITY_FIELDS
 
 MATCHES: tuple[Match, ...] = ("any", "all")
 KINDS = (
@@ -373,6 +375,7 @@ FIELDS: tuple[Field, ...] = (
     Field(
         name="version",
         codec="whole",
+        array="version",
         shown=True,
         exported="always",
         least=1,
@@ -383,27 +386,29 @@ FIELDS: tuple[Field, ...] = (
         codec="moment",
         written=True,
         array="created",
-        verbs=("log",),
+        verbs=("save", "log"),
         check=check.check_moment,
         filters=(
             Asked(
                 name="created_after",
                 operator="at_least",
-                check=check.check_moment,
+                check=check.check_time,
                 seldom=True,
-                schema=schema.moment("Saved at or after this time."),
+                schema=schema.time("Saved at or after this time."),
                 flag=Flag("Saved at or after this time.", "DATE"),
             ),
             Asked(
                 name="created_before",
                 operator="below",
-                check=check.check_moment,
-                schema=schema.moment("Saved before this time."),
+                check=check.check_time,
+                schema=schema.time("Saved before this time."),
                 flag=Flag("Saved before this time.", "DATE"),
             ),
         ),
-        schema=schema.moment("When it was said; by default now."),
-        flag=Flag("When it was said, if not now.", "DATE"),
+        schema=schema.moment("When it was written or said; by default now."),
+        flag=Flag(
+            "When it was written, if not now.", "DATE", log_help="When it was said, if not now."
+        ),
         shown=True,
         exported="always",
         front_matter="created",
@@ -412,6 +417,7 @@ FIELDS: tuple[Field, ...] = (
         name="updated_at",
         codec="moment",
         written=True,
+        array="updated",
         shown=True,
         exported="always",
         front_matter="updated",
@@ -426,9 +432,9 @@ FIELDS: tuple[Field, ...] = (
             Asked(
                 name="as_of",
                 operator="modifier",
-                check=check.check_moment,
+                check=check.check_time,
                 seldom=True,
-                schema=schema.moment("Use the texts of this time."),
+                schema=schema.time("Use the texts of this time."),
                 flag=Flag("Search the texts of this time.", "DATE"),
             ),
         ),
@@ -470,6 +476,7 @@ FIELDS: tuple[Field, ...] = (
         exported="always",
         front_matter="expires",
     ),
+    *VALIDITY_FIELDS,
     Field(name="forgotten_at", codec="moment", nullable=True, exported="always"),
     Field(name="superseded_by", codec="text", nullable=True, shown=True, exported="always"),
     Field(
@@ -551,6 +558,7 @@ FIELDS: tuple[Field, ...] = (
         new_in_imports=True,
         front_matter="origin",
     ),
+    *TRUST_FIELDS,
     Field(
         name="space",
         codec="text",

@@ -13,7 +13,10 @@ from byheart.errors import InvalidInput
 TOKEN_PREFIX = "tok_"
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # no i, l, o, u: no letter looks like another
 _RANDOM_BITS = 80
+# Ids take the milliseconds ahead, one each, up to so many ahead of the clock.
+_MOST_AHEAD_MS = 600_000
 _TEXT_ID = re.compile(r"(?P<memory_id>[^@]+)@(?P<version>\d{1,9})")
+_WHOLE_ID = re.compile(r"mem_(?P<milliseconds>[0-9a-z]{10})[0-9a-z]{16}(?P<rest>(?:[@#].*)?)")
 _CHUNK_ID = re.compile(r"(?P<memory_id>[^#]+)#(?P<index>\d{1,9})")
 
 _lock = threading.Lock()
@@ -31,7 +34,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_memory_id() -> str:
-    """Make an id of 48 bits of milliseconds and 80 random bits; a process makes ascending ids."""
+    """Make an id of 48 bits of milliseconds and 80 random bits; a process makes ascending ids.
+
+    Two ids of a process seldom have the same milliseconds, so their beginnings name them.
+    """
     return _new_id("mem_")
 
 
@@ -40,14 +46,32 @@ def new_token_id() -> str:
     return _new_id(TOKEN_PREFIX)
 
 
+def new_receipt_id() -> str:
+    """Make an id for a receipt, in the same way."""
+    return _new_id("rcp_")
+
+
 def _new_id(prefix: str) -> str:
     global _last
     with _lock:
-        fresh = (time.time_ns() // 1_000_000 << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
-        # Within one millisecond, or when the clock goes back, count up from the last id.
-        _last = fresh if fresh >> _RANDOM_BITS > _last >> _RANDOM_BITS else _last + 1
+        now, last = time.time_ns() // 1_000_000, _last >> _RANDOM_BITS
+        if last < now + _MOST_AHEAD_MS:
+            _last = max(now, last + 1) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+        else:  # the clock went back, or very many ids were made at once: count up
+            _last += 1
         number = _last
     return prefix + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def short_form(name: str) -> str:
+    """Shorten the id of a memory, text or first chunk for a prompt: its milliseconds name it.
+
+    `memory.references.complete_id` completes it again.
+    """
+    match = _WHOLE_ID.fullmatch(name)
+    if match is None:
+        return name
+    return match["milliseconds"] + match["rest"].removesuffix("#0")
 
 
 def parse_text_id(name: str) -> tuple[str, int | None]:

@@ -15,7 +15,17 @@ from typing import Any, Literal, TypedDict
 Match = Literal["any", "all"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Origin = Literal["user", "agent", "tool", "file", "import"]
-Operation = Literal["create", "update", "supersede", "forget", "restore", "pin", "unpin"]
+Operation = Literal[
+    "create",
+    "update",
+    "supersede",
+    "forget",
+    "restore",
+    "pin",
+    "unpin",
+    "trust",
+    "distrust",
+]
 
 ORIGINS: tuple[Origin, ...] = ("user", "agent", "tool", "file", "import")
 
@@ -26,6 +36,8 @@ ASIDE = "aside"
 ECHO = "echo"
 # The types of chunks that need no vectors.
 UNEMBEDDED = (ASIDE, ECHO)
+# The client id of a session's running summary. No caller can give a turn an empty client id.
+RUNNING_SUMMARY_ID = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +89,19 @@ def client_id_of(path: str) -> str:
     return f"file:{path}"
 
 
+def is_tool_output(role: str | None, kind: str) -> bool:
+    """Say whether a text is the output of a tool, by its speaker or its kind."""
+    return role == "tool" or kind == "tool_output"
+
+
+def is_message(role: str | None, kind: str, client_id: str | None) -> bool:
+    """Say whether a text of a session was said there: no tool output, no running summary.
+
+    The neighbours of a turn are messages.
+    """
+    return not is_tool_output(role, kind) and client_id != RUNNING_SUMMARY_ID
+
+
 def usual_origin(
     kind: str,
     role: str | None,
@@ -85,14 +110,13 @@ def usual_origin(
     client_id: str | None = None,
 ) -> Origin:
     """Derive the origin of a text from its kind, its speaker and the agent that saved it."""
-    if role == "tool" or kind == "tool_output":
+    if is_tool_output(role, kind):
         return "tool"
     if kind == "file" or path is not None:
         return "file"
     if role is not None:
         return "user" if role == "user" else "agent"
-    # The running summary of a session has the client id ''.
-    return "agent" if agent_id is not None or client_id == "" else "user"
+    return "agent" if agent_id is not None or client_id == RUNNING_SUMMARY_ID else "user"
 
 
 def section_of(headings: tuple[Heading, ...]) -> tuple[Heading, ...]:
@@ -147,7 +171,15 @@ class Memory:
     pinned_at: datetime | None = None
     origin: Origin = "user"
     language: str = "und"
+    untrusted_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
     damaged: bool = False
+
+    @property
+    def trusted(self) -> bool:
+        """Say whether the memory may enter a prompt unasked."""
+        return self.untrusted_at is None
 
     @property
     def scope(self) -> Literal["session", "global"]:
@@ -177,6 +209,8 @@ class Filter:
     created_before: datetime | None = None
     as_of: datetime | None = None
     include_expired: bool = False
+    trusted: bool | None = None
+    # Whether another memory superseded it, or it is not valid at the moment in question.
     superseded: bool | None = None
     forgotten: bool = False
 
@@ -200,6 +234,7 @@ class ContextFilters(TypedDict, total=False):
     include_expired: bool
     space: str | None
     origin: str | Sequence[str] | None
+    trusted: bool | None
 
 
 class FilterFields(ContextFilters, total=False):
@@ -231,11 +266,15 @@ class _LastingFields(GivenFields, total=False):
     entities: Iterable[str] | None
     ttl_days: float | None
     expires_at: datetime | str | None
+    valid_from: datetime | str | None
+    valid_until: datetime | str | None
 
 
 class SavedFields(_LastingFields, total=False):
     """List the fields that `save` takes by name."""
 
+    created_at: datetime | str | None
+    trusted: bool | None
     space: str | None
 
 
@@ -244,6 +283,7 @@ class LoggedFields(GivenFields, total=False):
 
     client_id: str | None
     created_at: datetime | str | None
+    trusted: bool | None
     space: str | None
 
 
@@ -270,6 +310,7 @@ class SaveResult:
     pending_vectors: int
     version: int = 1
     similar: tuple[Similar, ...] = ()
+    conflicts: tuple[Contradiction, ...] = ()
     degraded: str | None = None
     secrets_found: Mapping[str, int] = field(default_factory=dict)
     secrets_redacted: bool = False
@@ -282,6 +323,20 @@ class Similar:
     memory_id: str
     similarity: float
     summary: str
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A memory that has another value for the same subject, and the two sentences that differ.
+
+    `differs` is the kind of value: number, time, name, negation or state.
+    """
+
+    memory_id: str
+    similarity: float
+    differs: str
+    said: str
+    said_before: str
 
 
 @dataclass(frozen=True, slots=True)

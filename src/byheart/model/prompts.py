@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from byheart.model.answers import Mode
+from byheart.model.answers import IndexState, Mode, Verdict
 from byheart.model.memories import Origin
 
 ContextPart = Literal["identity", "summary", "pinned", "retrieved", "recent"]
@@ -20,7 +20,10 @@ LeftOutReason = Literal[
     "retrieved",
     "duplicate",
     "similar",
+    "unrelated",
     "superseded",
+    "not valid",
+    "untrusted",
     "unreadable",
     "damaged",
 ]
@@ -105,7 +108,8 @@ class AnthropicPrompt:
 class ContextAnswer:
     """The context for a prompt within a token budget, as one text and as messages.
 
-    `text` begins with `stable`, whose bytes stay the same until its content changes.
+    `text` begins with `stable`, whose bytes stay the same until its content changes. `receipt_id`
+    names the stored receipt; it is null if none is stored.
     """
 
     session_id: str
@@ -118,6 +122,11 @@ class ContextAnswer:
     openai: tuple[PromptMessage, ...]
     anthropic: AnthropicPrompt
     receipt: ContextReceipt
+    # About the best passage, whether or not it is in the context; null if nothing was asked.
+    verdict: Verdict | None = None
+    confidence: float = 0.0
+    index: IndexState | None = None
     elapsed_ms: float = 0.0
     degraded: str | None = None
     remark: str | None = None
+    receipt_id: str | None = None

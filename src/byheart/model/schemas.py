@@ -57,6 +57,11 @@ def moment(description: str) -> Schema:
     return text(f"{description} ISO 8601; without a zone UTC.")
 
 
+def time(description: str) -> Schema:
+    """Describe a date or time, or a time in words."""
+    return text(f"{description} ISO 8601, or 7d, yesterday, last March; UTC.")
+
+
 def one_or_more(description: str, one: Schema) -> Schema:
     """Describe one value, or a list of them."""
     return {

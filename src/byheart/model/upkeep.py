@@ -47,7 +47,11 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The erased rows and files, and the files searched for remaining traces."""
+    """The erased rows and files, and the files and tables searched for remaining traces.
+
+    `unproved` names the places that cannot be searched, if the store is on a database server.
+    `unfinished` says why the server may still keep words of deleted rows, and what ends that.
+    """
 
     memories: int
     texts: int
@@ -57,6 +61,8 @@ class Removal:
     files_removed: tuple[str, ...]
     files_searched: tuple[str, ...]
     traces: tuple[str, ...]
+    unproved: str | None = None
+    unfinished: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,16 @@ class Forgotten:
 
 
 @dataclass(frozen=True, slots=True)
+class Reviewed:
+    """The memories that `trust` or `distrust` changed, or would with `dry_run`."""
+
+    memory_ids: tuple[str, ...]
+    count: int
+    trusted: bool
+    dry_run: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Reembedding:
     """The result of a model change; `made` and `reused` count texts embedded and texts reused."""
 
@@ -87,6 +103,19 @@ class Reembedding:
     pending_vectors: int
     old_vectors: int
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedShare:
+    """The chunks that a worker claimed, with those that got vectors and those that were refused.
+
+    `degraded` is the reason if no vectors can be made now.
+    """
+
+    claimed: int
+    made: int
+    refused: int
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +203,40 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A copy of a store."""
+    """A copy of a store: a `store` of its own, or an `export` that can be imported."""
 
     path: str
     size_bytes: int
+    kind: Literal["store", "export"] = "store"
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress:
+    """The progress of a copy: `done` of `total` texts, or of `total` searches."""
+
+    step: Literal["copying", "checking", "searching"]
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of a store in another database, which was compared with the store.
+
+    `rows` counts the compared rows of each table, `kinds` the memories of each kind, and `searches`
+    the searches with equal answers. `resumed` says that an earlier copy was continued. `damaged`
+    lists memories whose text differs from the saved text, in the store as in the copy.
+    """
+
+    source: str
+    target: str
+    resumed: bool
+    spaces: int
+    memories: int
+    kinds: Mapping[str, int]
+    rows: Mapping[str, int]
+    searches: int
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

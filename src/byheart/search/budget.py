@@ -1,13 +1,9 @@
-"""Track the token budget of an answer; entries are counted in their JSON form."""
+"""Track the token budget of a text that is put together from parts."""
 
 from __future__ import annotations
 
-import json
-
 from byheart.contracts import TokenCounter
-from byheart.model import to_wire
 
-_SEPARATOR = ", "
 # A token has fewer characters than this on average in nearly every text.
 _CHARS_PER_TOKEN = 16
 
@@ -17,13 +13,13 @@ class Budget:
 
     def __init__(self, tokens: TokenCounter, max_tokens: int) -> None:
         self._tokens = tokens
-        self._max_tokens = max_tokens
+        self.max_tokens = max_tokens
         self.used = 0
 
     @property
     def left(self) -> int:
         """Return how many tokens are not used yet."""
-        return self._max_tokens - self.used
+        return self.max_tokens - self.used
 
     def spend(self, cost: int | None, within: int | None = None) -> bool:
         """Use `cost` tokens if they fit into the budget, or into its first `within` tokens.
@@ -36,18 +32,18 @@ class Budget:
         self.used += cost
         return True
 
-    def cost(self, entry: object, left: int) -> int | None:
-        """Count the tokens of an entry; return `None` if it has more than `left`."""
+    def cost(self, text: str, left: int) -> int | None:
+        """Count the tokens of a text; return `None` if it has more than `left`."""
         if left <= 0:
             return None
-        text = json.dumps(to_wire(entry), ensure_ascii=False) + _SEPARATOR
         head = text[: left * _CHARS_PER_TOKEN]
         # Do not count megabytes to learn that a text is too long. The head may have one token more
         # than the same part of the whole text, because its last word may be cut.
-        if len(head) < len(text) and self._count(head) > left + 1:
+        if len(head) < len(text) and self.count(head) > left + 1:
             return None
-        cost = self._count(text)
+        cost = self.count(text)
         return cost if cost <= left else None
 
-    def _count(self, text: str) -> int:
+    def count(self, text: str) -> int:
+        """Count the tokens of a text."""
         return len(self._tokens.token_starts(text))

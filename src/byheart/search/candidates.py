@@ -4,32 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Container
 from itertools import chain, islice
+from typing import NamedTuple
 
 from byheart.contracts import Candidate, Reader, Vectors
+from byheart.model import Judgement
 from byheart.search.ranking import FIRST_PASSAGES, Ranking
 from byheart.search.request import SearchRequest
+from byheart.search.verdict import judge_hit, judge_passage
+
+
+class Gathered(NamedTuple):
+    """Hold the best chunks of a search, best first, and the verdict on the first of them."""
+
+    candidates: list[Candidate]
+    judgement: Judgement
 
 
 def gather(
-    request: SearchRequest, reader: Reader, vector: Vectors | None, there: Container[str]
-) -> list[Candidate]:
+    request: SearchRequest,
+    reader: Reader,
+    vector: Vectors | None,
+    there: Container[str],
+    unrelated: float = 0.0,
+    question_id: str | None = None,
+) -> Gathered:
     """Gather the best chunks of memories that are not superseded, best first.
 
-    For each chunk of a memory that is already `there`, gather one more.
+    For each chunk of a memory that is already `there`, gather one more. `unrelated` is the cosine
+    of texts that have nothing in common. The question may be a turn itself, which is no answer.
     """
-    gathered: list[Candidate] = []
-    if not request.query:
-        return gathered
     ranking = Ranking(request, reader.index, vector, FIRST_PASSAGES)
-    ranked = chain.from_iterable(ranking.tiers(superseded=False))
+    ranked = (
+        (fused, ranking.found)
+        for fused in chain.from_iterable(ranking.tiers(superseded=False))
+        if ranking.found is not None
+    )
+    gathered: list[Candidate] = []
+    judgement: Judgement | None = None
     wanted = request.limit
     while batch := list(islice(ranked, wanted)):
-        numbers = [each.chunk_no for each in batch]
+        numbers = [fused.chunk_no for fused, _ in batch]
         vectors = reader.index.vectors(numbers) if vector is not None else {}
-        found = reader.chunks(numbers)
-        gathered += (
-            Candidate(chunk, fused.score, vectors.get(fused.chunk_no))
-            for fused, chunk in zip(batch, found, strict=True)
-        )
-        wanted = sum(chunk.memory.memory_id in there for chunk in found)
-    return gathered
+        chunks = reader.chunks(numbers)
+        for (fused, found), chunk in zip(batch, chunks, strict=True):
+            if judgement is None and chunk.memory.memory_id != question_id:
+                judgement = judge_hit(fused, found, unrelated, by_words=ranking.by_words)
+            confidence = judge_passage(fused, found, unrelated, by_words=ranking.by_words)
+            near = vectors.get(fused.chunk_no)
+            gathered.append(Candidate(chunk, fused.score, near, confidence))
+        wanted = sum(chunk.memory.memory_id in there for chunk in chunks)
+    return Gathered(gathered, judgement or Judgement("none", 0.0))

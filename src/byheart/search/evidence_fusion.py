@@ -14,12 +14,11 @@ added to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import numpy as np
 
 from byheart.contracts import Background, Candidates, Figures
-from byheart.search.rank_fusion import Fused, Mask, Shares, describe
+from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
 VECTOR_WEIGHT = 0.6
@@ -62,7 +61,7 @@ def weigh_words(highest: float, background: Background, *, one_word: bool = Fals
     return min(1.0, most / highest) if highest > 0 else 1.0
 
 
-def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iterator[Fused]:
+def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Ordered:
     """Order the rows of a tier, and the turns next to its best rows, by evidence.
 
     Each chunk has a score from both retrievers, even if only one ranked it. Ties go to the nearer
@@ -80,7 +79,8 @@ def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Iter
     rows = listed.nonzero()[0]
     near = np.nan_to_num(found.cosines.take(rows), nan=_NO_VECTOR)
     rows = rows.take(np.lexsort((rows, -near, -scores.take(rows))))
-    return describe(found, rows, scores, Shares(by_words, by_vector), beside)
+    shares = Shares(by_words, by_vector)
+    return Ordered(rows, scores, lambda some: describe(found, some, scores, shares, beside))
 
 
 def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,13 +46,28 @@ class Fused(NamedTuple):
     beside: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """Hold the rows of a tier, best first, and the final score of every candidate.
+
+    Rows are described only as far as they are read: most callers need a page.
+    """
+
+    rows: Numbers
+    scores: Figures
+    describe: Callable[[Numbers], Iterator[Fused]]
+
+    def __iter__(self) -> Iterator[Fused]:
+        return self.describe(self.rows)
+
+
 def reciprocal_rank(ranks: Numbers) -> Figures:
     """Return the value of each rank: `1 / (60 + rank + 1)` with rank from 0; 0 without a rank."""
     values: Figures = np.where(ranks >= 0, 1 / (RRF_K + ranks + 1), 0.0)
     return values
 
 
-def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
+def fuse(found: Candidates, tier: Mask) -> Ordered:
     """Merge rankings by Reciprocal Rank Fusion; ties go to better scores, then to older chunks."""
     by_words, by_vector = map(reciprocal_rank, (found.keyword_ranks, found.vector_ranks))
     totals = by_words + by_vector
@@ -59,21 +75,30 @@ def fuse(found: Candidates, tier: Mask) -> Iterator[Fused]:
     rows = tier.nonzero()[0]
     # Rows are already ordered by age, and the sort is stable.
     order = np.lexsort((-scores[rows], -totals[rows]))
-    return describe(found, rows.take(order), totals, Shares(by_words, by_vector), by_rank=True)
+    shares = Shares(by_words, by_vector)
+    return Ordered(
+        rows.take(order), totals, lambda some: describe(found, some, totals, shares, by_rank=True)
+    )
 
 
-def keep_order(found: Candidates, tier: Mask, retriever: str) -> Iterator[Fused]:
+def keep_order(found: Candidates, tier: Mask, retriever: str) -> Ordered:
     """Return the ranking of a single retriever unchanged, with its scores as final scores."""
     by_words = retriever == KEYWORDS
     ranks = found.keyword_ranks if by_words else found.vector_ranks
     scores = found.bm25 if by_words else found.cosines
     rows = tier.nonzero()[0]
-    rows = rows.take(ranks.take(rows).argsort())
-    for number, memory, score, rank in _in_parts(
-        rows, found.chunk_nos, found.memory_nos, scores, ranks
-    ):
-        place = Place(rank, score, score)
-        yield Fused(number, memory, score, {retriever: place}, None if by_words else score)
+    # A row of the third list may have no rank: then its score places it, behind the others.
+    ranked = ranks.take(rows)
+    order = np.lexsort((rows, -scores.take(rows), np.where(ranked < 0, len(ranks), ranked)))
+    rows = rows.take(order)
+
+    def describe_rows(some: Numbers) -> Iterator[Fused]:
+        columns = found.chunk_nos, found.memory_nos, scores, ranks
+        for number, memory, score, rank in _in_parts(some, *columns):
+            place = Place(rank if rank >= 0 else None, score, score)
+            yield Fused(number, memory, score, {retriever: place}, None if by_words else score)
+
+    return Ordered(rows, scores, describe_rows)
 
 
 def describe(

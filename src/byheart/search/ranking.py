@@ -11,15 +11,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from byheart.contracts import Candidates, Index, Question, Vectors
-from byheart.language.raw_query import RawQuery, parse_raw_query
+from byheart.contracts import Candidates, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
 from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
-from byheart.search.rank_fusion import KEYWORDS, RRF_K, VECTOR, Fused, Mask, fuse, keep_order
+from byheart.search.rank_fusion import (
+    KEYWORDS,
+    RRF_K,
+    VECTOR,
+    Fused,
+    Mask,
+    Ordered,
+    fuse,
+    keep_order,
+)
 from byheart.search.request import SearchRequest
+
+if TYPE_CHECKING:
+    from byheart.language.raw_query import RawQuery
 
 FIRST_TIER = 300
 # This is enough for the ten passages or sections of a page (docs/quality.md).
@@ -28,16 +40,25 @@ _TIER_GROWTH = 10
 
 
 class Ranking:
-    """Rank the chunks that answer a request, best first, as far as the caller reads them."""
+    """Rank the chunks that answer a request, best first, as far as the caller reads them.
+
+    With a `weighing`, each tier also has the chunks of memories that stand out by themselves.
+    """
 
     def __init__(
-        self, request: SearchRequest, index: Index, vector: Vectors | None, first_tier: int
+        self,
+        request: SearchRequest,
+        index: Index,
+        vector: Vectors | None,
+        first_tier: int,
+        weighing: Weighing | None = None,
     ) -> None:
         self._request = request
         self._index = index
         self._vector = vector
         self._first_tier = first_tier
-        self._raw: RawQuery | None = parse_raw_query(request.query) if request.raw else None
+        self._weighing = weighing
+        self._raw = _parse(request.query) if request.raw else None
         self.by_words = request.mode != "vector"
         self._by_both = self.by_words and vector is not None
         self._questions: dict[bool, Question] = {}
@@ -47,6 +68,8 @@ class Ranking:
         self.terms = query_terms(request.query) if self._raw is None else self._raw.terms
         # The first chunk of the whole list, and the candidates from which it was chosen.
         self.best: tuple[Fused, Candidates] | None = None
+        # The candidates of the chunk that was read last.
+        self.found: Candidates | None = None
         # The description of how the final scores are made, with the weights.
         self.method = KEYWORDS if self.by_words else VECTOR
 
@@ -70,6 +93,7 @@ class Ranking:
                 self._vector,
                 self._raw if self.by_words else None,
                 neighbours=self._by_both and request.fusion != "rrf",
+                weighing=self._weighing,
             )
         return known
 
@@ -85,25 +109,29 @@ class Ranking:
 
     def tiers(self, *, superseded: bool) -> Iterator[Iterator[Fused]]:
         """Rank either the current or the superseded memories, tier by tier."""
+        seen: set[int] = set()
+        for found, ordered in self.ordered(superseded=superseded):
+            yield self._noted(ordered, found, seen, superseded=superseded)
+
+    def ordered(self, *, superseded: bool) -> Iterator[tuple[Candidates, Ordered]]:
+        """Order the rows of each tier, and give them with the candidates they belong to."""
         if superseded and not self._may_hold_superseded:
             return
         question = self._question(superseded=superseded)
         before: Candidates | None = None
-        seen: set[int] = set()
         depth = self._first_tier
         while True:
             found = self._index.candidates(question, depth)
             if self._raw is not None:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
-            ranked = self._rank(found, _tier(found, before))
-            yield self._noted(ranked, found, seen, superseded=superseded)
+            yield found, self._rank(found, _tier(found, before))
             if not found.more:
                 return
             before = found
             depth *= _TIER_GROWTH
 
-    def _rank(self, found: Candidates, tier: Mask) -> Iterator[Fused]:
+    def _rank(self, found: Candidates, tier: Mask) -> Ordered:
         """Merge the rankings of the retrievers."""
         if not self._by_both:
             return keep_order(found, tier, self.method)
@@ -115,10 +143,16 @@ class Ranking:
         self.method = f"evidence({weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
         return rank_by_evidence(found, tier, weight)
 
+    def note_best(self, found: Candidates, ordered: Ordered) -> None:
+        """Note the first chunk of the whole list, for the verdict."""
+        if self.best is None:
+            for fused in ordered.describe(ordered.rows[:1]):
+                self.best = fused, found
+
     def _noted(
-        self, ranked: Iterator[Fused], found: Candidates, seen: set[int], *, superseded: bool
+        self, ordered: Ordered, found: Candidates, seen: set[int], *, superseded: bool
     ) -> Iterator[Fused]:
-        for each in ranked:
+        for each in ordered:
             if each.chunk_no in seen:
                 continue
             seen.add(each.chunk_no)
@@ -126,18 +160,30 @@ class Ranking:
                 self._superseded.add(each.chunk_no)
             if self.best is None:
                 self.best = each, found
+            self.found = found
             yield each
 
 
+def _parse(query: str) -> RawQuery:
+    # Imported here, because few searches are in raw syntax.
+    from byheart.language.raw_query import parse_raw_query
+
+    return parse_raw_query(query)
+
+
 def _tier(found: Candidates, before: Candidates | None) -> Mask:
-    """Mark the rows that a retriever ranks, and did not rank in the search before.
+    """Mark the rows that a list ranks, and did not rank in the search before.
 
     A deeper search can also find chunks that the earlier one missed.
     """
-    by_words, by_vector = found.keyword_ranks >= 0, found.vector_ranks >= 0
-    if before is not None:
-        ranked_before = before.chunk_nos[before.keyword_ranks >= 0]
-        by_words &= ~np.isin(found.chunk_nos, ranked_before)
-        ranked_before = before.chunk_nos[before.vector_ranks >= 0]
-        by_vector &= ~np.isin(found.chunk_nos, ranked_before)
-    return by_words | by_vector
+    tier = np.zeros(len(found.chunk_nos), np.bool_)
+    for name in ("keyword_ranks", "vector_ranks", "standing_ranks"):
+        ranks = getattr(found, name)
+        if ranks is None:
+            continue
+        listed = ranks >= 0
+        if before is not None:
+            ranked_before = before.chunk_nos[getattr(before, name) >= 0]
+            listed &= ~np.isin(found.chunk_nos, ranked_before)
+        tier |= listed
+    return tier

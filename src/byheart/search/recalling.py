@@ -1,82 +1,144 @@
-"""Recall memories: weigh the memories of the ranked chunks, and return as many as a budget allows.
+"""Recall memories: weigh every memory that matches, and return as many as a budget allows.
 
-Every memory in the first tier of the ranking is weighed, so that an important memory is not lost
-because others matched slightly better. Superseded memories come after all current ones.
+Relevance, importance, recency and frequency choose the memories together. Among many chunks, the
+candidates are the first chunks of each retriever, and those of memories that stand out by
+importance, recency or frequency (`Weighing`). A memory behind the first `NEAR` of each retriever
+comes behind all others unless it is relevant: otherwise the important memories of a store would
+answer every question. Superseded memories come after all current ones.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
-from datetime import datetime, timedelta
-from itertools import islice
+from datetime import datetime
+from functools import partial
 from operator import mul
 from typing import NamedTuple
 
-from byheart.contracts import Reader, Standing, TokenCounter, Vectors
+import numpy as np
+
+from byheart.contracts import (
+    Candidates,
+    Figures,
+    Numbers,
+    Reader,
+    Standings,
+    TextSummary,
+    TokenCounter,
+    Vectors,
+    Weighing,
+)
 from byheart.model import (
-    Memory,
     Mode,
     RecallAnswer,
-    RecalledMemory,
-    RecalledSummary,
     RecallExplanation,
 )
+from byheart.model.times import to_micros
 from byheart.search.budget import Budget
-from byheart.search.contradictions import contradiction
-from byheart.search.rank_fusion import Fused
+from byheart.search.rank_fusion import Mask, Ordered
 from byheart.search.ranking import FIRST_TIER, Ranking
+from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights
 from byheart.search.verdict import judge
 
 RECENCY_DAYS = 30
-# A long document can fill the first tier alone. With fewer than _FEW_MEMORIES memories, one more
-# tier is read.
-_FEW_MEMORIES, _MOST_TIERS = 100, 2
-_DIGITS = 6
-_DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
+# The first chunks of each retriever are near enough, whatever their share of the best relevance.
+NEAR = FIRST_TIER
+# A memory is relevant with these shares: of the best chunk's score, or of the words of the question
+# that a chunk has at most.
+LEAST_SHARE, LEAST_COVERAGE = 0.3, 0.5
+# Among so many chunks every match is weighed, which takes a few milliseconds; among more, the
+# first tier has a thousand chunks of each list.
+WHOLE, _FIRST_OF_MANY = 1 << 14, 1000
+_MINUTE = 60_000_000
+_MINUTES_PER_DAY = 24 * 60
+_DIGITS, _ORDER_DIGITS = 6, 12
 
 
-def relevance_of(score: float, mode: Mode, best: float) -> float:
-    """Map a chunk's score to 0…1, so that a higher score never means less relevance.
+def relevance_of(scores: Figures, mode: Mode, best: float) -> Figures:
+    """Map chunks' scores to 0…1, so that a higher score never means less relevance.
 
     Evidence grows with the size of the store, so it is divided by the best chunk's evidence.
     """
     if mode == "hybrid":
-        return score / best if best > 0 else 0.0
-    if mode == "vector":
-        return max(0.0, score)
-    return score / (1 + score)
+        return scores / best if best > 0 else np.zeros(scores.shape)
+    known = np.maximum(0.0, scores)
+    return known if mode == "vector" else known / (1 + known)
 
 
-def recency_of(age: timedelta) -> float:
-    """Return a value that falls with age: 0.37 after 30 days, 0.05 after 90; the future is 1."""
-    days = max(0.0, age / timedelta(days=1))
-    return math.exp(-days / RECENCY_DAYS)
+def share_of_best(scores: Figures, mode: Mode, best: float, unrelated: float) -> Figures:
+    """Say how relevant chunks are compared with the best one.
+
+    A cosine counts as far as it is above that of texts that have nothing in common.
+    """
+    least = unrelated if mode == "vector" else 0.0
+    if best <= least:
+        return np.zeros(scores.shape)
+    return (scores - least) / (best - least)
 
 
-def frequency_of(accesses: int) -> float:
-    """Return a value that grows with the logarithm of accesses: 0.5 after 9, 1 after 99."""
-    return min(1.0, math.log10(accesses + 1) / 2)
+def recency_of(days: Figures) -> Figures:
+    """Return values that fall with age: 0.37 after 30 days, 0.05 after 90; the future is 1."""
+    recency: Figures = np.exp(-np.maximum(0.0, days) / RECENCY_DAYS)
+    return recency
+
+
+def frequency_of(accesses: Numbers) -> Figures:
+    """Return values that grow with the logarithm of accesses: 0.5 after 9, 1 after 99."""
+    frequency: Figures = np.minimum(1.0, np.log10(accesses + 1) / 2)
+    return frequency
+
+
+def days_before(moment: int, used_at: Numbers) -> Figures:
+    """Count the days from times to a moment, all in microseconds, in whole minutes.
+
+    So the pages of one recall rank memories of the same minute alike, however much later the next
+    page is asked for.
+    """
+    days: Figures = (moment // _MINUTE - used_at // _MINUTE) / _MINUTES_PER_DAY
+    return days
 
 
 class _Match(NamedTuple):
-    """Hold a found memory, its rank by relevance alone, and its weighed score."""
+    """Hold a found memory: the parts of its score, and whether it is relevant."""
 
-    standing: Standing
-    superseded: bool
-    rank: int
+    memory_no: int
     parts: Weights
     score: float
+    relevant: bool
 
-    @property
-    def order(self) -> tuple[bool, float, int, str]:
-        return self.superseded, -self.score, self.rank, self.standing.memory_id
-
-    def explain(self) -> RecallExplanation:
+    def explain(self, memory_id: str) -> RecallExplanation:
         parts = (round(part, _DIGITS) for part in self.parts)
-        return RecallExplanation(self.standing.memory_id, self.score, *parts)
+        return RecallExplanation(memory_id, self.score, *parts)
+
+
+_Named = tuple[_Match, TextSummary]
+
+
+class _Weighed(NamedTuple):
+    """Hold the memories of a tier in their order: one value for each."""
+
+    memory_nos: Numbers
+    parts: tuple[Figures, ...]
+    scores: Figures
+    relevant: Mask
+
+    def matches(self, first: int, behind: int) -> Iterator[_Match]:
+        """Describe the memories from one place to another."""
+        here = slice(first, behind)
+        parts = zip(*(part[here].tolist() for part in self.parts), strict=True)
+        columns = (column[here].tolist() for column in (self.memory_nos, self.scores))
+        for number, score, relevant, each in zip(
+            *columns, self.relevant[here].tolist(), parts, strict=True
+        ):
+            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant)
+
+
+class Recalled(NamedTuple):
+    """Hold an answer, and the ids of the memories that count as accessed by it."""
+
+    answer: RecallAnswer
+    accessed: tuple[str, ...]
 
 
 def recall(
@@ -84,112 +146,146 @@ def recall(
     reader: Reader,
     vector: Vectors | None,
     tokens: TokenCounter,
+    writer: RecallWriter,
     now: datetime,
     unrelated: float = 0.0,
-) -> RecallAnswer:
-    """Answer a request with a page of memories, listed and in full as far as the budget allows."""
+) -> Recalled:
+    """Answer a request with a page of memories, listed and in full as far as the budget allows.
+
+    A memory counts as accessed if it is relevant and given in full: an unrelated question must not
+    make memories seem useful.
+    """
     asked = request.question
-    ranking = Ranking(asked, reader.index, vector, FIRST_TIER)
-    matches = [
-        match
-        for superseded in (False, True)
-        for match in _weigh(ranking, reader, request, superseded=superseded, now=now)
-    ]
-    matches.sort(key=lambda match: match.order)
-    page = matches[asked.offset : asked.offset + asked.limit]
+    finder = _Finder(request, reader, vector, now, unrelated)
+    matches = finder.page()
+    named = reader.summaries([match.memory_no for match in matches])
+    page = list(zip(matches, named, strict=True))
     budget = Budget(tokens, request.max_tokens)
-    damaged: list[str] = []
-    index, details = _fill(page, budget, reader, asked.where.space, damaged)
-    judgement = judge(ranking, unrelated)
-    return RecallAnswer(
+    texts = [(text, match.score) for match, text in page]
+    filled = fill_page(texts, budget, reader, asked.where.space, writer)
+    judgement = judge(finder.ranking, unrelated)
+    answer = RecallAnswer(
         query=asked.query,
         mode=asked.mode,
-        index=index,
-        details=details,
-        total_count=len(matches),
-        has_more=len(index) < len(page) or asked.offset + len(page) < len(matches),
+        index=filled.index,
+        details=filled.details,
+        text=filled.text,
+        total_count=finder.total,
+        has_more=len(filled.index) < len(page) or asked.offset + len(page) < finder.total,
         tokens_used=budget.used,
         verdict=judgement.verdict,
         confidence=judgement.confidence,
-        remark=f"damaged, so not given: {', '.join(damaged)}" if damaged else None,
+        remark=f"damaged, so not given: {', '.join(filled.damaged)}" if filled.damaged else None,
         grounds=judgement.grounds if asked.explain else None,
-        explanations=tuple(match.explain() for match in page) if asked.explain else None,
+        explanations=tuple(match.explain(text.memory_id) for match, text in page)
+        if asked.explain
+        else None,
     )
+    given = {each.id for each in filled.details} if judgement.verdict != "none" else set()
+    relevant = (text.memory_id for match, text in page if match.relevant)
+    return Recalled(answer, tuple(each for each in relevant if each in given))
 
 
-def _weigh(
-    ranking: Ranking, reader: Reader, request: RecallRequest, *, superseded: bool, now: datetime
-) -> Iterator[_Match]:
-    moment = request.question.where.as_of or now
-    best = _best_chunks(ranking, superseded=superseded)
-    highest = max((fused.score for fused in best.values()), default=0.0)
-    for rank, (standing, fused) in enumerate(
-        zip(reader.standings(list(best)), best.values(), strict=True)
-    ):
-        parts = Weights(
-            relevance=relevance_of(fused.score, request.question.mode, highest),
-            importance=standing.importance / 10,
-            recency=recency_of(moment - standing.used_at),
-            frequency=frequency_of(standing.access_count),
+class _Finder:
+    """Find the memories of a page, and count all that match."""
+
+    def __init__(
+        self,
+        request: RecallRequest,
+        reader: Reader,
+        vector: Vectors | None,
+        now: datetime,
+        unrelated: float,
+    ) -> None:
+        self._request = request
+        self._asked = request.question
+        self._unrelated = unrelated
+        self._moment = to_micros(request.question.where.as_of or now)
+        weights = request.weights
+        by_standing = partial(_weigh_standings, weights=weights, moment=self._moment)
+        share = weights.relevance / sum(weights)
+        weighing = Weighing(share, by_standing, LEAST_COVERAGE, WHOLE)
+        self.ranking = Ranking(self._asked, reader.index, vector, _FIRST_OF_MANY, weighing)
+        self.total = 0
+
+    def page(self) -> list[_Match]:
+        """List the matches of the page, reading as many tiers as it needs."""
+        end = self._asked.offset + self._asked.limit
+        page: list[_Match] = []
+        passed = 0
+        for superseded in (False, True):
+            for tier in self._tiers(superseded=superseded):
+                first, behind = (max(0, each - passed) for each in (self._asked.offset, end))
+                page += tier.matches(first, behind)
+                passed += len(tier.memory_nos)
+                if passed >= end:
+                    break
+        return page
+
+    def _tiers(self, *, superseded: bool) -> Iterator[_Weighed]:
+        """Weigh the memories of each tier, each memory once, by its best chunk."""
+        seen = np.empty(0, np.int64)
+        best: float | None = None
+        for found, ordered in self.ranking.ordered(superseded=superseded):
+            self.ranking.note_best(found, ordered)
+            if best is None:
+                best = float(ordered.scores.take(ordered.rows[:1]).max(initial=0.0))
+                self.total += found.matching_memories
+            tier = self._weigh(found, ordered, seen, best)
+            seen = np.concatenate((seen, tier.memory_nos))
+            yield tier
+
+    def _weigh(self, found: Candidates, ordered: Ordered, seen: Numbers, best: float) -> _Weighed:
+        assert found.standings is not None
+        assert found.coverage is not None
+        memory_nos = found.memory_nos.take(ordered.rows)
+        first = np.sort(np.unique(memory_nos, return_index=True)[1])
+        first = first[np.isin(memory_nos.take(first), seen, invert=True)]
+        rows, memory_nos = ordered.rows.take(first), memory_nos.take(first)
+        standings = found.standings.take(rows)
+        scores = ordered.scores.take(rows)
+        mode = self._asked.mode
+        parts = (relevance_of(scores, mode, best), *_parts_of(standings, self._moment))
+        # Rounded, so that the order of equals does not depend on the last bits.
+        weighed_scores = weighed(parts, self._request.weights).round(_ORDER_DIGITS)
+        relevant = np.ones(len(rows), np.bool_)
+        if not self.ranking.raw:
+            relevant = share_of_best(scores, mode, best, self._unrelated) >= LEAST_SHARE
+            relevant |= found.coverage.take(rows) >= LEAST_COVERAGE
+        is_near = relevant | np.isin(memory_nos, found.memory_nos[_near(found)])
+        order = np.lexsort((-weighed_scores, ~is_near))
+        return _Weighed(
+            memory_nos.take(order),
+            tuple(part.take(order) for part in parts),
+            weighed_scores.take(order),
+            relevant.take(order),
         )
-        # Rounded, so that the more relevant of two nearly equal memories comes first.
-        score = round(weighed(parts, request.weights), _DIGITS)
-        yield _Match(standing, superseded, rank, parts, score)
 
 
-def weighed(parts: Weights, weights: Weights) -> float:
-    """Return the weighted mean of the parts, from 0 to 1."""
-    return float(sum(map(mul, parts, weights)) / sum(weights))
+def _near(found: Candidates) -> Mask:
+    """Mark the first rows of each retriever."""
+    near = np.zeros(len(found.chunk_nos), np.bool_)
+    for ranks in (found.keyword_ranks, found.vector_ranks):
+        near |= (ranks >= 0) & (ranks < NEAR)
+    return near
 
 
-def _best_chunks(ranking: Ranking, *, superseded: bool) -> dict[int, Fused]:
-    """Gather the memories of the first tiers, each with its best chunk."""
-    best: dict[int, Fused] = {}
-    for tier in islice(ranking.tiers(superseded=superseded), _MOST_TIERS):
-        for fused in tier:
-            best.setdefault(fused.memory_no, fused)
-        if len(best) >= _FEW_MEMORIES:
-            break
-    return best
-
-
-def _fill(
-    page: Sequence[_Match], budget: Budget, reader: Reader, space: str, damaged: list[str]
-) -> tuple[tuple[RecalledSummary, ...], tuple[RecalledMemory, ...]]:
-    """List memories in half of the budget, add full memories that fit, then list the rest."""
-    entries = [RecalledSummary(each.standing.memory_id, each.standing.summary) for each in page]
-    half = budget.left // 2
-    listed = [budget.spend(budget.cost(entry, budget.left), within=half) for entry in entries]
-    details = tuple(_details(page, budget, reader, space, damaged))
-    index = tuple(
-        entry
-        for entry, done in zip(entries, listed, strict=True)
-        if done or budget.spend(budget.cost(entry, budget.left))
+def _parts_of(standings: Standings, moment: int) -> tuple[Figures, Figures, Figures]:
+    """Turn standings into importance, recency and frequency, each from 0 to 1."""
+    return (
+        standings.importance / 10,
+        recency_of(days_before(moment, standings.used_at)),
+        frequency_of(standings.accesses),
     )
-    return index, details
 
 
-def _details(
-    page: Sequence[_Match], budget: Budget, reader: Reader, space: str, damaged: list[str]
-) -> Iterator[RecalledMemory]:
-    least = budget.cost(dict.fromkeys(_DETAIL_FIELDS), budget.left)
-    lengths = reader.token_counts([match.standing.text_id for match in page])
-    for match in page:
-        if least is None or least > budget.left:
-            return  # not even the field names fit any more, so read no further memory
-        if (lengths.get(match.standing.text_id) or 0) > budget.left:
-            continue
-        memory = reader.memory(match.standing.text_id, space)
-        if memory is None:  # impossible in an undamaged store, since one snapshot has both
-            raise contradiction(match.standing.text_id)
-        if memory.damaged:
-            damaged.append(memory.memory_id)
-            continue
-        entry = _detail(memory, match.score)
-        if budget.spend(budget.cost(entry, budget.left)):
-            yield entry
+def _weigh_standings(standings: Standings, *, weights: Weights, moment: int) -> Figures:
+    """Weigh memories by their standing alone."""
+    nothing = np.zeros(len(standings.accesses))
+    return weighed((nothing, *_parts_of(standings, moment)), weights)
 
 
-def _detail(memory: Memory, score: float) -> RecalledMemory:
-    named = {name: getattr(memory, name) for name in _DETAIL_FIELDS if name not in ("id", "score")}
-    return RecalledMemory(id=memory.memory_id, score=score, **named)
+def weighed(parts: Sequence[Figures], weights: Weights) -> Figures:
+    """Return the weighted mean of the parts, from 0 to 1."""
+    total: Figures = sum(map(mul, parts, weights), np.zeros(parts[0].shape)) / sum(weights)
+    return total

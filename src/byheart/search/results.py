@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -104,7 +104,9 @@ class _Answer:
     def sections(self) -> tuple[list[Hit], bool]:
         """Return whole sections, each once, in the order of their best chunks."""
         page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
-        return [self._section(*each) for each in self._with_best(page)], more
+        best = list(self._with_best(page))
+        self._reader.announce(*(partial(self._section, *each) for each in best))
+        return [self._section(*each) for each in best], more
 
     def _sections_of(self, ranked: Sequence[Fused]) -> list[Hashable]:
         headings = self._reader.headings([each.chunk_no for each in ranked])
@@ -145,7 +147,9 @@ class _Answer:
     def memories(self) -> tuple[list[Hit], bool]:
         """Return whole memories, in the order of their best chunks."""
         page, more = self._groups(_owners, _CHUNKS_PER_MEMORY)
-        return [self._memory(*each) for each in self._with_best(page)], more
+        best = list(self._with_best(page))
+        self._reader.announce(*(partial(self._memory, *each) for each in best))
+        return [self._memory(*each) for each in best], more
 
     def _memory(self, group: Group, found: FoundChunk) -> Hit:
         best = group[0]

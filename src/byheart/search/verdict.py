@@ -6,11 +6,13 @@ of a word that no chunk has: one shared word out of one says less than four out 
 is the hit's cosine, less the cosine that the model gives to texts with nothing in common. The
 cosine's distance from the question's own background ranks well, but says nothing here: a question
 about the main subject of a store is near to all its chunks. The number of chunks counts too,
-because the best of more chunks is better by chance alone.
+because the best of more chunks is better by chance alone: among three chunks a cosine of 0.3 shows
+an answer, among a thousand it does not.
 
-The weights come from logistic regressions on ten public data sets, where half of the questions came
-from another data set. docs/quality.md has the fit, its accuracy on held-out data sets, and the
-limits.
+Two estimates are made, by words and similarity together and by similarity alone, and the higher one
+counts, because a question may share no word with its answer. The weights come from logistic
+regressions on ten public data sets and on small stores, where half of the questions came from
+another data set. docs/quality.md has the fit, its accuracy on held-out data sets, and the limits.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from typing import NamedTuple
 from byheart.contracts import MOST_TERMS, Candidates
 from byheart.language.rarity import rarity
 from byheart.model import Judgement, Verdict, VerdictExplanation
+from byheart.search.evidence_fusion import NEIGHBOUR_SHARES
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import Ranking
 
@@ -34,6 +37,9 @@ _MOST_WEIGHT = 3.0
 _LEAST_SIMILARITY, _MOST_SIMILARITY = 0.1, 0.5
 # Measured on 42 to 8,559 chunks; numbers outside these limits count as the nearest limit.
 _FEWEST_CHUNKS, _MOST_CHUNKS = 100, 10_000
+# The similarity that makes an answer without any shared word. It grows with the logarithm of the
+# number of chunks, as the similarity of the best unrelated chunk does, up to a limit.
+SIMILAR, _SIMILAR_BY_LOG, _SIMILAR_BY_LOG_SQUARE, _MOST_SIMILAR = 0.21, 0.025, 0.005, 0.576
 # Among fewer chunks, a term that one chunk has would seem common. So rarity is computed as if there
 # were at least this many chunks, where the additional ones have none of the question's terms.
 LEAST_TO_TELL_RARITY = 100
@@ -57,21 +63,35 @@ def estimate(signs: Signs) -> float:
 
     It grows with the shared words and the similarity, and falls with the number of chunks.
     """
+    alone = estimate_by_similarity(signs, similar_enough(signs.chunks))
+    # A question in other words than its answer shares no words with it.
+    return max(estimate_with_words(signs), alone)
+
+
+def estimate_with_words(signs: Signs) -> float:
+    """Estimate by words and, if vectors were compared, similarity together; 0 without words."""
     if signs.coverage is None or signs.weight is None:
-        return _by_similarity(signs.similarity or 0.0)
+        return 0.0
     weight = min(signs.weight, _MOST_WEIGHT)
     if signs.similarity is None:
         # A little flatter than the fit, which would give "none" to twice as many answerable ones.
         return _logistic(-4.7 + 3.0 * signs.coverage + 1.7 * weight)
     near = min(max(signs.similarity, _LEAST_SIMILARITY), _MOST_SIMILARITY)
     chance = 0.3 * math.log(min(max(signs.chunks or 0, _FEWEST_CHUNKS), _MOST_CHUNKS))
-    together = _logistic(-5.1 + 2.6 * signs.coverage + 1.3 * weight + 8.2 * near - chance)
-    # A question in other words than its answer shares no words with it.
-    return max(together, _by_similarity(signs.similarity))
+    return _logistic(-5.1 + 2.6 * signs.coverage + 1.3 * weight + 8.2 * near - chance)
 
 
-def _by_similarity(similarity: float) -> float:
-    return _logistic(-5.4 + 8.3 * similarity)
+def estimate_by_similarity(signs: Signs, enough: float) -> float:
+    """Estimate by similarity alone: `enough` of it gives `ANSWERED_FROM`."""
+    return _logistic(-6.5 + 5.88 * (signs.similarity or 0.0) / enough)
+
+
+def similar_enough(chunks: int | None) -> float:
+    """Return the similarity that makes an answer if it is the best of so many chunks."""
+    if chunks is None:
+        return _MOST_SIMILAR
+    log = math.log(max(chunks, 1))
+    return min(SIMILAR + _SIMILAR_BY_LOG * log + _SIMILAR_BY_LOG_SQUARE * log**2, _MOST_SIMILAR)
 
 
 def _logistic(x: float) -> float:
@@ -95,7 +115,12 @@ def judge(ranking: Ranking, unrelated: float) -> Judgement:
         return Judgement("none", 0.0)
     if ranking.raw:
         return Judgement("answered", 1.0)
-    signs = read_signs(*ranking.best, unrelated, by_words=ranking.by_words)
+    return judge_hit(*ranking.best, unrelated, by_words=ranking.by_words)
+
+
+def judge_hit(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Judgement:
+    """Judge a hit that was chosen from some candidates."""
+    signs = read_signs(_row_of(best.chunk_no, found), found, unrelated, by_words=by_words)
     confidence = round(estimate(signs), _DIGITS)
     grounds = VerdictExplanation(
         coverage=_shown(signs.coverage),
@@ -110,25 +135,48 @@ def _shown(figure: float | None) -> float | None:
     return None if figure is None else round(figure, _DIGITS)
 
 
-def read_signs(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Signs:
-    """Read the figures of the best hit from the candidates it was chosen from."""
-    coverage = weight = similarity = chunks = None
+def judge_passage(passage: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> float:
+    """Estimate the probability that a chunk has to do with the question.
+
+    A turn counts by the turns beside it too, with the shares that the ranking gives them: "On
+    Friday." is an answer if the turn before it is the question.
+    """
+
+    def estimate_row(row: int) -> float:
+        return estimate(read_signs(row, found, unrelated, by_words=by_words))
+
+    row = _row_of(passage.chunk_no, found)
+    estimates = [estimate_row(row)]
+    if passage.beside:
+        beside = zip(found.neighbours[row].tolist(), NEIGHBOUR_SHARES.tolist(), strict=True)
+        estimates += (share * estimate_row(_row_of(turn, found)) for turn, share in beside if turn)
+    return max(estimates)
+
+
+def _row_of(chunk_no: int, found: Candidates) -> int:
+    return int(found.chunk_nos.searchsorted(chunk_no))
+
+
+def read_signs(row: int, found: Candidates, unrelated: float, *, by_words: bool) -> Signs:
+    """Read the figures of a chunk from the candidates it was chosen from."""
+    coverage = weight = similarity = None
     if by_words:
-        asked, held, rarest = _weigh_terms(best, found)
+        asked, held, rarest = _weigh_terms(row, found)
         coverage = held / asked if asked else 0.0
-        weight, chunks = held / rarest, found.chunks
-    if best.cosine is not None:
-        similarity = (best.cosine - unrelated) / (1 - unrelated)
-    return Signs(coverage, weight, similarity, chunks)
+        weight = held / rarest
+    cosine = float(found.cosines[row])
+    if not math.isnan(cosine):
+        similarity = (cosine - unrelated) / (1 - unrelated)
+    return Signs(coverage, weight, similarity, found.chunks)
 
 
-def _weigh_terms(best: Fused, found: Candidates) -> tuple[float, float, float]:
+def _weigh_terms(row: int, found: Candidates) -> tuple[float, float, float]:
     """Return the rarity of all query terms together, of the hit's terms, and of an unseen term."""
     counted = max(found.chunks, LEAST_TO_TELL_RARITY)
     unseen = rarity(0, counted)
     terms = found.document_frequency
     rarities = [rarity(chunks, counted) for chunks in terms.values()]
-    present = found.terms_present[int(found.chunk_nos.searchsorted(best.chunk_no))].tolist()
+    present = found.terms_present[row].tolist()
     held = sum(compress(rarities, present))
     missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
     return sum(rarities) + missing, held, unseen

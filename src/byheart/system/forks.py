@@ -89,14 +89,14 @@ class RefusedInChild:
     In the child, the object loses its attributes, so that every method meets `__getattr__`.
     """
 
-    inherited: str | None = None
+    _inherited: str | None = None
     """The name of this object in a forked child; `None` in the process that made the object."""
 
     if not TYPE_CHECKING:  # a type checker would accept every attribute
 
         def __getattr__(self, name: str) -> Any:
-            if self.inherited:
-                raise explain_refusal(f"{self.inherited} was open")
+            if self._inherited:
+                raise explain_refusal(f"{self._inherited} was open")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
@@ -123,7 +123,7 @@ def _leave_all() -> None:
     for thing, name in list(_refused.items()):
         never_free(vars(thing).copy())
         vars(thing).clear()
-        thing.inherited = name
+        thing._inherited = name
 
 
 if hasattr(os, "register_at_fork"):

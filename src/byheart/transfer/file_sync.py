@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from byheart.contracts import Storage
 from byheart.errors import Conflict, Do, Hint, InvalidInput, Option, VersionConflict
-from byheart.memory.saving import SaveRequest, check_request
+from byheart.memory.save_requests import SaveRequest, check_request
 from byheart.model import HistoryEntry, Memory, SaveResult, to_wire
 from byheart.settings import Settings
 from byheart.transfer import vault
@@ -59,7 +59,7 @@ class Reviser:
 
     def _differing(self, request: SaveRequest, held: SaveResult, who: str) -> dict[str, Any]:
         """Return the fields that differ in the source, unless the memory was changed here too."""
-        with self._storage.reading() as reader:
+        with self._storage.reading(request.space) as reader:
             memory = reader.memory(held.memory_id, request.space)
             if memory is None:  # the memory was forgotten
                 return {}
@@ -120,7 +120,7 @@ class Reviser:
         }
         edited, moved_on = True, False
         if differing and not self._force:
-            with self._storage.reading() as reader:
+            with self._storage.reading(memory.space) as reader:
                 entries = reader.history(memory.memory_id, memory.space)
             exported, moved_on = _source(memory, entries, file, who)
             edited = exported is None or any(
@@ -144,7 +144,7 @@ class Reviser:
         return "updated"
 
     def _is_erased(self, request: SaveRequest) -> bool:
-        with self._storage.reading() as reader:
+        with self._storage.reading(request.space) as reader:
             return bool(reader.tombstoned([request.key.text]))
 
 

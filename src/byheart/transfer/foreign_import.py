@@ -10,8 +10,15 @@ from hashlib import blake2b
 from typing import Any
 
 from byheart.contracts import DedupKey
-from byheart.conversation.capture import Captured, capture, capture_title, is_wanted, name_turn
-from byheart.memory.saving import SaveRequest, check_request
+from byheart.conversation.capture import (
+    Captured,
+    capture,
+    capture_title,
+    is_trusted,
+    is_wanted,
+    name_turn,
+)
+from byheart.memory.save_requests import SaveRequest, check_request
 from byheart.model.checks import check_moment
 from byheart.settings import Settings
 from byheart.transfer.foreign import Format, Piece
@@ -82,6 +89,8 @@ class Adopter:
             str(piece.fields["content"]), self._settings, is_output=piece.tool is not None
         )
         fields = {**piece.fields, "content": kept.text}
+        if piece.tool is not None:
+            fields["trusted"] = is_trusted(piece.tool, self._settings)
         if "title" in fields:  # a command line may contain a password
             fields["title"] = capture_title(fields["title"], self._settings)
         request = self._request(replace(piece, fields=fields))

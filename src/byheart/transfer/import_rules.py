@@ -12,10 +12,10 @@ from typing import Literal
 
 from byheart.contracts import (
     EntityRecord,
-    Held,
     LostLink,
     MemoryChange,
     MemoryRecord,
+    MemoryState,
     Model,
     Models,
     StoredText,
@@ -38,7 +38,7 @@ class Admitted:
     refused_texts: int
 
 
-def relation_to(memory: Memory, same: Held | None, now: datetime) -> Relation:
+def relation_to(memory: Memory, same: MemoryState | None, now: datetime) -> Relation:
     """Compare an imported memory with the memory here that holds the same text or client id.
 
     A hidden memory without a client id comes in beside a visible one: both were saved.

@@ -33,14 +33,9 @@ from byheart.errors import (
     TooManyChunks,
 )
 from byheart.memory import transactions, versions
-from byheart.memory.saving import Saver, SaveRequest, check_request, look_for_secrets
-from byheart.model import (
-    Imported,
-    Remark,
-    SaveResult,
-    Skipped,
-    TransferProgress,
-)
+from byheart.memory.save_requests import SaveRequest, check_request, look_for_secrets
+from byheart.memory.saving import Saver
+from byheart.model import Imported, Remark, SaveResult, Skipped, TransferProgress
 from byheart.settings import Settings
 from byheart.system.file_opening import open_to_read
 from byheart.transfer import foreign, jsonl, vault
@@ -448,10 +443,16 @@ class Importer:
             if not self._dry_run:
                 loader.finish()
         if said is None:
-            self._complain(name, InvalidInput("its last line is missing: the file was cut off"))
+            self._complain(
+                name,
+                InvalidInput(
+                    "its last line is missing: the file was cut off",
+                    "export or copy it again, and import the whole file",
+                ),
+            )
         elif said != memories:
             found = f"it should have {said:,} memories, but has {memories:,}"
-            self._complain(name, InvalidInput(found))
+            self._complain(name, InvalidInput(found, "export or copy the file again"))
 
     def _load(self, loader: Loader, records: list[Record]) -> None:
         if not records:
@@ -505,7 +506,7 @@ class Importer:
     def _erased(self, keys: list[DedupKey]) -> set[DedupKey]:
         if self._force:
             return set()
-        with self._storage.reading() as reader:
+        with self._storage.reading(transactions.one_space(key.space for key in keys)) as reader:
             erased = reader.tombstoned({key.text for key in keys})
         return {key for key in keys if key.text in erased}
 

@@ -1,4 +1,4 @@
-"""Load the records of an export, each batch in one transaction: read, decide, write."""
+"""Load the records of an export, those of a batch and space in one transaction."""
 
 from __future__ import annotations
 
@@ -32,11 +32,14 @@ class Loader:
         # The sessions that were empty when this import came to them.
         self._own_sessions: set[tuple[str, str]] = set()
         self._renamed: dict[str, str] = {}
+        # The ids of this batch that are in use in any space.
+        self._taken: set[str] = set()
         self._entities: list[EntityRecord] = []
+        self._spaces: set[str] = set()
 
     def adopt_models(self, models: Sequence[Model], active: str | None) -> None:
         """Record models whose vectors will be loaded; a store without a model adopts `active`."""
-        with self._storage.writing() as writer:
+        with self._storage.writing(None) as writer:
             before = writer.models.read()
             after = rules.adopt_models(before, models, active)
             if after != before:
@@ -44,8 +47,17 @@ class Loader:
 
     def load(self, records: Sequence[Record]) -> list[Loaded]:
         """Write records as they were in another store; leave out known and erased texts."""
-        with self._storage.writing() as writer:
-            loaded = [self._load(writer, record) for record in records]
+        ids = [each.text.memory.memory_id for each in records if isinstance(each, MemoryRecord)]
+        with self._storage.reading() as reader:
+            # A transaction for one space need not see the ids of other spaces.
+            self._taken = reader.taken(ids)
+        by_number: dict[int, Loaded] = {}
+        for space in dict.fromkeys(map(_space_of, records)):
+            own = {at: each for at, each in enumerate(records) if _space_of(each) == space}
+            with self._storage.writing(space) as writer:
+                by_number |= {at: self._load(writer, each) for at, each in own.items()}
+        loaded = [by_number[at] for at in range(len(records))]
+        self._spaces.update(map(_space_of, records))
         for record, (_, memory_id, _) in zip(records, loaded, strict=True):
             if isinstance(record, EntityRecord):
                 self._entities.append(record)
@@ -55,12 +67,15 @@ class Loader:
 
     def finish(self) -> None:
         """Drop entities that no memory names, and change references to the ids of this store."""
-        with self._storage.writing() as writer:
-            # Only entities of this import: the memories of another import may still follow.
-            for each in self._entities:
-                writer.entities.remove_unnamed(each.name, each.space)
-            if self._renamed:
-                writer.memories.change(rules.relink(writer.archive.lost_links(), self._renamed))
+        for space in sorted(self._spaces):
+            with self._storage.writing(space) as writer:
+                # Only entities of this import: the memories of another import may still follow.
+                for each in self._entities:
+                    if each.space == space:
+                        writer.entities.remove_unnamed(each.name, space)
+                if self._renamed:
+                    lost = writer.archive.lost_links(space)
+                    writer.memories.change(rules.relink(lost, self._renamed))
 
     def _load(self, writer: Writer, record: Record) -> Loaded:
         if isinstance(record, MemoryRecord):
@@ -83,13 +98,15 @@ class Loader:
         if self._force:
             writer.tombstones.remove(texts)
         erased = set() if self._force else writer.tombstones.find(texts)
-        admitted = rules.admit(record, erased, None if space is None else new_memory_id())
+        is_taken = space is not None or memory.memory_id in self._taken
+        admitted = rules.admit(record, erased, new_memory_id() if is_taken else None)
         if admitted is None:
             return Loaded("refused", memory.memory_id, 1)
         if same is not None and relation == "renews":
             aside = versions.set_aside(same, now, memory.source)
             writer.memories.change([] if aside is None else [aside])
         self._insert(writer, admitted.record)
+        self._taken.add(admitted.record.text.memory.memory_id)
         return Loaded("imported", admitted.record.text.memory.memory_id, admitted.refused_texts)
 
     def _insert(self, writer: Writer, record: MemoryRecord) -> None:
@@ -126,3 +143,7 @@ def _add_entity(rows: EntityRows, record: EntityRecord) -> None:
     entity, free = rows.add(record.name, record.space), rules.with_free_aliases(record, known)
     if free.aliases:
         rows.put(entity._replace(aliases=(*entity.aliases, *free.aliases)))
+
+
+def _space_of(record: Record) -> str:
+    return record.text.memory.space if isinstance(record, MemoryRecord) else record.space

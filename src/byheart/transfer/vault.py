@@ -22,6 +22,7 @@ from byheart.model import ORIGINS, Memory, to_wire
 from byheart.model import checks as check
 from byheart.model.field_types import arrange
 from byheart.model.fields import BY_NAME, FIELDS
+from byheart.model.memories import RUNNING_SUMMARY_ID
 from byheart.system import clock
 from byheart.system.file_opening import read_to_end
 from byheart.system.private_files import make_private_folder, open_private
@@ -187,6 +188,8 @@ def _front_matter(memory: Memory, by_space: bool) -> str:
     values = {field.front_matter or "": getattr(memory, field.name) for field in _SHOWN}
     if "summary" in memory.derived:
         values["summary"] = None
+    if memory.trusted:
+        values["trusted"] = None
     if not by_space:
         values["space"] = None
     lines = [
@@ -330,8 +333,10 @@ def _read_ours(matter: Mapping[str, Any], body: str) -> VaultFile:
 
 
 def _client_id(value: object) -> str | None:
-    """Check a turn's client id; the running summary of a session has the id ''."""
-    return "" if value == "" else check.check_optional_label("client_id", value)
+    """Check a turn's client id, or the one that running summaries have."""
+    if value == RUNNING_SUMMARY_ID:
+        return RUNNING_SUMMARY_ID
+    return check.check_optional_label("client_id", value)
 
 
 def _known(matter: Mapping[str, Any]) -> dict[str, Any]:

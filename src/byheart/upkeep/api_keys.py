@@ -7,17 +7,18 @@ import re
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import TypeGuard
 
-from byheart.contracts import KeyUse, Storage
+from byheart.contracts import KeyUse, Storage, one_transaction
 from byheart.errors import Conflict, Do, Hint, InvalidInput, NotFound
-from byheart.model import ACCESSES, ApiKey, CreatedApiKey
+from byheart.model import ACCESSES, VOICES, ApiKey, CreatedApiKey, KeyPurpose
 from byheart.model import checks as check
 from byheart.model.ids import TOKEN_PREFIX, new_token_id
 from byheart.system import clock
 
 SECRET_PREFIX = "bh_"
 _SECRET_BYTES = 32
-_SECRET = re.compile(rf"{SECRET_PREFIX}[A-Za-z0-9_-]{{43}}")  # 32 bytes as URL-safe base64
+_RANDOM_PART = re.compile(r"[A-Za-z0-9_-]{43}")  # 32 bytes as URL-safe base64
 # Record a use at most this often: a request that only reads must not become a write.
 _NOTED_EVERY = timedelta(minutes=1)
 
@@ -28,8 +29,15 @@ class ApiKeyManager:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
 
+    @one_transaction
     def create(
-        self, name: object, access: object, space: str, session_id: object, ttl_days: object
+        self,
+        name: object,
+        access: object,
+        space: str,
+        session_id: object,
+        ttl_days: object,
+        voice: object = "agent",
     ) -> CreatedApiKey:
         """Create an API key with a random secret."""
         now = clock.now()
@@ -42,11 +50,12 @@ class ApiKeyManager:
             created_at=now,
             expires_at=_check_expiry(ttl_days, now),
             last_used_at=None,
+            voice=check.check_choice("voice", voice, VOICES),
         )
-        secret = SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
-        with self._storage.writing() as writer:
+        secret = new_secret(SECRET_PREFIX)
+        with self._storage.writing(None) as writer:
             refuse_taken_name(key, writer.api_keys.find())
-            writer.api_keys.put(key, _hash(secret))
+            writer.api_keys.put(key, hash_secret(secret))
         return CreatedApiKey(key, secret)
 
     def list(self, space: str | None) -> tuple[ApiKey, ...]:
@@ -75,23 +84,48 @@ class ApiKeyManager:
 
     def _holder_of(self, secret: str) -> ApiKey | None:
         with self._storage.reading() as reader:
-            return next(iter(reader.api_keys.find(secret_hash=_hash(secret))), None)
+            return next(iter(reader.api_keys.find(secret_hash=hash_secret(secret))), None)
 
+    @one_transaction
     def _remove(self, key: ApiKey) -> bool:
-        with self._storage.writing() as writer:
+        with self._storage.writing(None) as writer:
             return writer.api_keys.remove(key.token_id)
 
     def check(self, secret: object) -> ApiKey | None:
         """Find the API key of a secret; None if it is unknown, revoked or expired."""
-        if not isinstance(secret, str) or not _SECRET.fullmatch(secret):
-            return None
-        key = self._holder_of(secret)
-        now = clock.now()
-        if key is None or (key.expires_at is not None and key.expires_at <= now):
-            return None
-        if key.last_used_at is None or now - key.last_used_at >= _NOTED_EVERY:
-            self._storage.note([KeyUse(key.token_id, now)])
-        return key
+        return check_secret(self._storage, secret, SECRET_PREFIX, "key")
+
+
+def check_secret(
+    storage: Storage, secret: object, prefix: str, purpose: KeyPurpose
+) -> ApiKey | None:
+    """Find the valid key of a purpose that a secret belongs to, and note its use."""
+    if not is_secret(secret, prefix):
+        return None
+    with storage.reading() as reader:
+        found = reader.api_keys.find(secret_hash=hash_secret(secret))
+    now = clock.now()
+    key = next((each for each in found if is_valid(each, purpose, now)), None)
+    if key is not None and (key.last_used_at is None or now - key.last_used_at >= _NOTED_EVERY):
+        storage.note([KeyUse(key.token_id, now)])
+    return key
+
+
+def is_valid(key: ApiKey, purpose: KeyPurpose, now: datetime) -> bool:
+    """Tell whether a key is for a purpose and has not expired."""
+    return key.purpose == purpose and (key.expires_at is None or key.expires_at > now)
+
+
+def new_secret(prefix: str) -> str:
+    """Make a random secret that nobody can guess."""
+    return prefix + secrets.token_urlsafe(_SECRET_BYTES)
+
+
+def is_secret(secret: object, prefix: str) -> TypeGuard[str]:
+    """Tell whether a text has the form of a secret, so that no other text is looked up."""
+    if not isinstance(secret, str) or not secret.startswith(prefix):
+        return False
+    return _RANDOM_PART.fullmatch(secret, len(prefix)) is not None
 
 
 def refuse_taken_name(key: ApiKey, held: Iterable[ApiKey]) -> None:
@@ -130,6 +164,7 @@ def _check_expiry(ttl_days: object, now: datetime) -> datetime | None:
     return expires_at
 
 
-def _hash(secret: str) -> bytes:
+def hash_secret(secret: str) -> bytes:
+    """Hash a secret for storage."""
     # Slow hashes protect passwords chosen by people; 256 random bits cannot be guessed anyway.
     return hashlib.sha256(secret.encode()).digest()

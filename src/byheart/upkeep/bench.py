@@ -146,7 +146,7 @@ class Bencher:
         started = time.perf_counter()
         findings = [*self._storage.inspect(), *self._look_at_model()]
         where = Filter(space)
-        with self._storage.searching() as reader:
+        with self._storage.searching(space) as reader:
             state = reader.index.state(space)
             passages = reader.chunks(
                 reader.index.sample(where, questions * _PASSAGES_PER_QUESTION, seed)

@@ -74,7 +74,7 @@ def _config_file(fix: bool) -> Finding:
     name, path = "config file", default_config_path()
     if not is_exposed(path) or not holds_secrets(path):
         return Finding(name, True, "in order")
-    message = f"every user of this machine can read {path}, which holds an API key"
+    message = f"every user of this machine can read {path}, which holds an API key or a password"
     if not fix:
         return Finding(name, False, message, Hint("run: ", Do("admin.doctor", fix=True)))
     try:

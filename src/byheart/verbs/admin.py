@@ -11,11 +11,12 @@ from typing import Unpack
 from byheart.embedding import stored_vectors
 from byheart.embedding.reembedding import Reembedder
 from byheart.errors import InvalidInput
-from byheart.memory import duplicates, transactions
+from byheart.memory import duplicates, references, transactions
 from byheart.model import (
     Backup,
     Bench,
     Dedupe,
+    EmbeddedShare,
     Finding,
     Forgotten,
     Merged,
@@ -48,6 +49,21 @@ class AdminVerbs(RefusedInChild):
         if reset:
             observer.reset(name)
         return stats
+
+    def complete_id(self, beginning: str, space: Text = None) -> str:
+        """Complete the beginning of a memory's id, as `short_ids` gives it.
+
+        A name that is no beginning of an id stays as it is, so paths and whole ids can be passed.
+        """
+        name, where = check.check_name("beginning", beginning), self._engine.space(space)
+        with self._storage.reading(where) as reader:
+            return references.complete_id(reader, name, where)
+
+    def short_ids(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str]:
+        """Give each id a short form that names one memory, for people to read and type."""
+        names, where = check.check_ids("memory_ids", memory_ids), self._engine.space(space)
+        with self._storage.reading(where) as reader:
+            return references.shorten_ids(reader, names, where)
 
     def doctor(
         self, fix: bool = False, rebuild: bool = False, optimize: bool = False
@@ -137,7 +153,7 @@ class AdminVerbs(RefusedInChild):
         """
         where = self._engine.filter(filters)
         if where.as_of is not None:
-            raise InvalidInput("as_of is not allowed: what was cannot be merged")
+            raise InvalidInput("as_of is not allowed: what was cannot be merged", "leave as_of out")
         return duplicates.dedupe(
             self._storage,
             replace(where, superseded=False),
@@ -176,7 +192,11 @@ class AdminVerbs(RefusedInChild):
         )
 
     def backup(self, path: str | Path, overwrite: bool = False) -> Backup:
-        """Copy the whole store to one file, as it is at this moment, while it is in use."""
+        """Copy the whole store to one file, as it is at this moment, while it is in use.
+
+        A store on PostgreSQL is exported: all spaces as JSONL with vectors. API keys, workspaces
+        and usage counts are not in it; `pg_dump` copies everything.
+        """
         return moving.back_up(self._engine, path, overwrite)
 
     def embed_pending(
@@ -192,6 +212,17 @@ class AdminVerbs(RefusedInChild):
         show = check.check_callback("on_progress", on_progress)
         count = check.check_int("at_once", at_once, 1, check.LARGEST_LIMIT)
         return self._engine.embed_pending(show, count)
+
+    def embed_share(self, limit: int = 64, lease_seconds: float = 300.0) -> EmbeddedShare:
+        """Make vectors that are missing, as one of several workers: claim some chunks, embed them.
+
+        No other worker gets the same chunks for `lease_seconds`. A text that the embedder refuses
+        is left alone for an hour.
+        """
+        return self._engine.saver.make_share(
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            check.check_number("lease_seconds", lease_seconds, 1, 86_400),
+        )
 
     def count_pending(self) -> int:
         """Count the chunks that wait for their vectors, in all spaces."""
@@ -221,8 +252,12 @@ class AdminVerbs(RefusedInChild):
 
     def prepare(self) -> None:
         """Load the model and the index, so that the first question does not wait for them."""
-        with self._vectorizer.asking("prepare"):
+        with self._vectorizer.asking("prepare", self._engine.space(None)):
             pass
+
+    def load_model(self) -> None:
+        """Load the store's model and try it; raise if it makes no vectors."""
+        self._vectorizer.load()
 
     def unload(self, idle_seconds: float = 0.0) -> None:
         """Release the model's memory until it is needed again, unless it was used lately."""

@@ -25,10 +25,15 @@ class ApiKeyVerbs(RefusedInChild):
         session_id: Text = None,
         ttl_days: float | None = None,
         space: Text = None,
+        voice: str = "agent",
     ) -> CreatedApiKey:
-        """Create an API key for network access to one space; its secret is shown only this once."""
+        """Create an API key for network access to one space; its secret is shown only this once.
+
+        `voice` says whose words it may save: `user` (also the user's own), `agent`, or `stranger`.
+        A stranger may only add texts, which wait for review.
+        """
         where = self._engine.space(space)
-        return self._manager.create(name, access, where, session_id, ttl_days)
+        return self._manager.create(name, access, where, session_id, ttl_days, voice)
 
     def list(self, space: Text = None) -> tuple[ApiKey, ...]:
         """List the API keys of all spaces, or of one, oldest first, including expired ones."""

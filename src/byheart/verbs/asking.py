@@ -9,6 +9,7 @@ from typing import Any
 
 from byheart.contracts import Reader
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
+from byheart.conversation.prompt import RecallText
 from byheart.errors import Do, Hint, InvalidInput, join_hints
 from byheart.memory import notes
 from byheart.model import (
@@ -21,6 +22,7 @@ from byheart.model import (
     IndexState,
     Mode,
     RecallAnswer,
+    ReceiptVerb,
     SearchAnswer,
 )
 from byheart.model import checks as check
@@ -107,12 +109,14 @@ def _state(reader: Reader, where: Filter) -> IndexState:
 def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     """Return the memories that matter most for a query."""
     started = time.perf_counter()
+    mode = given["mode"]
     question = SearchRequest(
         query=check.check_query(given["query"]),
         where=make_filter(filters, engine.settings.space),
         limit=check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT),
         offset=check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET),
-        mode=check.check_choice("mode", given["mode"], MODES),
+        mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
+        raw=check.check_bool("raw", given["raw"]),
         explain=check.check_bool("explain", given["explain"]),
     )
     if not question.query:
@@ -125,14 +129,16 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
         request = replace(request, question=question)
         tokens = engine.vectorizer.tokens(asked.reader.models.read())
         now = clock.now()
-        answer = recall_memories(request, asked.reader, asked.vector, tokens, now, asked.unrelated)
+        answer, accessed = recall_memories(
+            request, asked.reader, asked.vector, tokens, RecallText(), now, asked.unrelated
+        )
         state = _state(asked.reader, question.where)
     where = question.where
     if where.as_of is None and answer.details:
         ids = [each.id for each in answer.details]
         engine.storage.note(
             [
-                *notes.accesses(ids, where.space),
+                *notes.accesses(accessed, where.space),
                 *notes.emissions(ids, where.space, where.session_id),
             ]
         )
@@ -140,7 +146,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
     engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
     degraded = engine.degraded(asked.degraded, question.mode, state)
     remark = join_hints("; ", (asked.remark, answer.remark))
-    return replace(answer, degraded=degraded, remark=remark)
+    return replace(answer, index_state=state, degraded=degraded, remark=remark)
 
 
 def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
@@ -154,7 +160,8 @@ def context(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
         query=None if query is None else check.check_query(query) or None,
         recent=check.check_int("recent", given["recent"], 0, check.LARGEST_LIMIT),
     )
-    return _prompted(engine, request, started)
+    preview = check.check_bool("preview", given["preview"])
+    return _prompted(engine, replace(request, preview=preview), "context", started)
 
 
 def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
@@ -164,11 +171,11 @@ def remind(engine: Engine, given: Given, filters: Given) -> ContextAnswer:
     engine.storage.settle()
     request = _prompt_request(given, where, query=check.check_query(given["query"]), recent=0)
     reminder = Reminder(
-        since=check.check_moment("since", given["since"]),
+        since=check.check_time("since", given["since"]),
         least_similarity=check.check_number("min_similarity", given["min_similarity"], 0, 1),
         max_chars=check.check_int("max_chars", given["max_chars"], 1, check.MOST_TOKENS),
     )
-    return _prompted(engine, replace(request, reminder=reminder), started)
+    return _prompted(engine, replace(request, reminder=reminder), "remind", started)
 
 
 def _of_session(engine: Engine, given: Given, filters: Given, **more: object) -> Filter:
@@ -190,8 +197,10 @@ def _prompt_request(given: Given, where: Filter, query: str | None, recent: int)
     )
 
 
-def _prompted(engine: Engine, request: PromptRequest, started: float) -> ContextAnswer:
-    answer, state = engine.prompter.context(request)
+def _prompted(
+    engine: Engine, request: PromptRequest, verb: ReceiptVerb, started: float
+) -> ContextAnswer:
+    answer, state = engine.prompter.context(request, verb)
     elapsed_ms = (time.perf_counter() - started) * 1000
     engine.observer.searched(request.where.space, "context", answer.query, elapsed_ms)
     degraded = engine.degraded(answer.degraded, answer.mode, state)

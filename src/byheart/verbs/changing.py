@@ -36,12 +36,13 @@ def supersede(
     engine: Engine, memory_id: str, by: Text, reason: Text, who: str, space: Text
 ) -> Memory:
     """Mark a memory as superseded by another one."""
-    name = check.check_label("memory_id", memory_id)
+    name, where = check.check_label("memory_id", memory_id), engine.space(space)
     transactions.supersede(
         engine.storage,
         name,
         check.check_optional_label("by", by),
-        engine.space(space),
+        transactions.find_closing(engine.storage, name, where),
+        where,
         check.check_label("who", who),
         check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
     )

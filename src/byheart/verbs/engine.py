@@ -80,7 +80,7 @@ class Engine:
         """Open the store with the vector of a question, or for a search by keywords without one."""
         wants_vector = request.mode != "fts" and bool(request.query)
         question = request.query if wants_vector else None
-        with self.vectorizer.asking(question, remember=remember) as asked:
+        with self.vectorizer.asking(question, request.where.space, remember=remember) as asked:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked
@@ -110,6 +110,8 @@ class Engine:
 
     def embed_waiting(self, show: Callable[[int, int], None]) -> str | None:
         """Make missing vectors as far as possible; return the reason if some are still missing."""
+        if not self.settings.embed_on_save:
+            return None
         waiting = stored_vectors.count_waiting(self.storage)
         try:
             if waiting:

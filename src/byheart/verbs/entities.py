@@ -27,8 +27,9 @@ class EntityVerbs(RefusedInChild):
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
         begins = check.check_optional_label("prefix", prefix)
-        with self._engine.storage.reading() as reader:
-            found, total = reader.entities(self._engine.space(space), begins, limit, offset)
+        where = self._engine.space(space)
+        with self._engine.storage.reading(where) as reader:
+            found, total = reader.entities(where, begins, limit, offset)
         return EntityPage(tuple(found), total, offset + len(found) < total)
 
     def rename(self, name: str, new_name: str, space: Text = None) -> Entity:

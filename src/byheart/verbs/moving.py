@@ -43,7 +43,7 @@ def export(
     if chosen is None and space is not None:
         raise InvalidInput("space and all_spaces were both given", "give one of them")
     check.check_bool("vectors", vectors)
-    with engine.storage.reading() as reader:
+    with engine.storage.reading(chosen) as reader:
         return exporting.export(
             reader.dump(chosen, vectors=vectors),
             path_or_file,
@@ -145,8 +145,11 @@ def back_up(engine: Engine, path: str | Path, overwrite: bool) -> Backup:
     check.check_text("path", str(target), longest=1 << 16)  # SQLite names files in UTF-8
     refuse_existing(target, check.check_bool("overwrite", overwrite))
     _refuse_itself(engine, target)
-    engine.storage.back_up(target)
-    return Backup(str(target), target.stat().st_size)
+    if engine.storage.back_up(target):
+        return Backup(str(target), target.stat().st_size)
+    # A database server has no file to copy: write everything that an import takes in again.
+    export(engine, target, True, "jsonl", True, overwrite, None, None)
+    return Backup(str(target), target.stat().st_size, "export")
 
 
 def _refuse_itself(engine: Engine, path_or_file: File) -> None:

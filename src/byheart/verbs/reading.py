@@ -11,7 +11,7 @@ from byheart.contracts import Listing
 from byheart.contracts.reader import Order
 from byheart.errors import Do, Hint, NotFound, StoreDamaged
 from byheart.memory import versions
-from byheart.memory.references import find_passage, locate
+from byheart.memory.references import complete_id, find_passage, locate
 from byheart.model import ChunkWindow, HistoryEntry, Memory, MemoryPage, WrittenFile
 from byheart.model import checks as check
 from byheart.model.ids import parse_chunk_id, parse_text_id
@@ -45,7 +45,14 @@ def write_to_file(
 def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
     """Fetch a memory whole, damaged or not."""
     name, where = check.check_name("memory_id", memory_id), engine.space(space)
-    with engine.storage.reading() as reader:
+    with engine.storage.reading(where) as reader:
+        name = complete_id(reader, name, where)
+        text = name.partition("#")[0]
+        # As a rule, the name is an id.
+        reader.announce(
+            lambda: reader.memory(text, where),
+            lambda: reader.states([parse_text_id(text)[0]], where),
+        )
         located = locate(reader, name, where)
         if located is not None:
             name = located.memory_id
@@ -66,7 +73,8 @@ def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> Chu
     """Fetch a chunk with its neighbours."""
     check.check_int("around", around, 0, check.LARGEST_LIMIT)
     name, where = check.check_name("chunk_id", chunk_id), engine.space(space)
-    with engine.storage.reading() as reader:
+    with engine.storage.reading(where) as reader:
+        chunk_id = name = complete_id(reader, name, where)
         located = locate(reader, name, where)
         if located is None and "#" not in name and ":" in name:
             raise NotFound(
@@ -76,6 +84,9 @@ def expand(engine: Engine, chunk_id: str, around: int, space: str | None) -> Chu
             memory_id = located.memory_id
             index = find_passage(reader.chunks_of(memory_id, where), located)
             chunk_id = f"{memory_id}#{index}"
+        elif name.startswith("mem_") and "#" not in name:  # prompts leave out "#0"
+            memory_id, index = name, 0
+            chunk_id = f"{name}#0"
         else:
             memory_id, index = parse_chunk_id(name)
         part = range(index - around, index + around + 1)
@@ -102,7 +113,7 @@ def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
     where = replace(where, forgotten=check.check_bool("forgotten", given["forgotten"]))
     limit = check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     offset = check.check_int("offset", given["offset"], 0, check.LARGEST_OFFSET)
-    with engine.storage.reading() as reader:
+    with engine.storage.reading(where.space) as reader:
         order: Order = "newest" if where.session_id is None else "iteration"
         listing = Listing(where, order, limit, offset)
         memories, total = reader.memories(listing), reader.count(listing)
@@ -112,8 +123,9 @@ def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
 def history(engine: Engine, memory_id: str, space: str | None) -> tuple[HistoryEntry, ...]:
     """List what happened to a memory, oldest first."""
     name = check.check_label("memory_id", memory_id)
-    with engine.storage.reading() as reader:
-        entries = reader.history(name, engine.space(space))
+    where = engine.space(space)
+    with engine.storage.reading(where) as reader:
+        entries = reader.history(name, where)
     if not entries:
         raise versions.unknown_error(name)
     return tuple(entries)

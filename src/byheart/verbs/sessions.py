@@ -149,8 +149,8 @@ class SessionVerbs(RefusedInChild):
         which = {"session_id": name, "space": space}
         done = changing.forget(self._engine, locals(), which)
         if not done.dry_run:
-            with self._storage.writing() as writer:
-                writer.forget_emissions(self._engine.space(space), name)
+            where = self._engine.space(space)
+            transactions.forget_emissions(self._storage, name, where)
         return done
 
     def restore(self, session_id: str, who: str = "manual", space: Text = None) -> RestoredSession:
@@ -178,7 +178,7 @@ class SessionVerbs(RefusedInChild):
     def of(self, memory_ids: Sequence[str], space: Text = None) -> dict[str, str | None]:
         """Name the session of each memory, text, chunk or file; leave out unknown names."""
         names, where = check.check_ids("memory_ids", memory_ids), self._engine.space(space)
-        with self._storage.reading() as reader:
+        with self._storage.reading(where) as reader:
             texts = {name: find_text(reader, name, where) for name in names}
             found = reader.states([*texts.values()], where)
         return {name: found[text].session_id for name, text in texts.items() if text in found}
@@ -192,8 +192,9 @@ class SessionVerbs(RefusedInChild):
         """
         name = check.check_name("memory_id", memory_id)
         wanted = check.check_sessions("sessions", sessions)
-        with self._storage.reading() as reader:
-            return identify(reader, name, self._engine.space(space), wanted)
+        where = self._engine.space(space)
+        with self._storage.reading(where) as reader:
+            return identify(reader, name, where, wanted)
 
     def list(
         self, agent_id: Text = None, limit: int = 20, offset: int = 0, space: Text = None
@@ -202,6 +203,7 @@ class SessionVerbs(RefusedInChild):
         check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
         check.check_int("offset", offset, 0, check.LARGEST_OFFSET)
         agent = check.check_optional_label("agent_id", agent_id)
-        with self._storage.reading() as reader:
-            sessions, _ = reader.sessions(self._engine.space(space), agent, limit, offset)
+        where = self._engine.space(space)
+        with self._storage.reading(where) as reader:
+            sessions, _ = reader.sessions(where, agent, limit, offset)
         return tuple(sessions)

@@ -30,8 +30,9 @@ class WorkspaceVerbs(RefusedInChild):
 
     def list(self, space: Text = None) -> tuple[Workspace, ...]:
         """List the folders whose files are memories, and the process that watches each."""
-        with self._engine.storage.reading() as reader:
-            return tuple(reader.workspaces.roots(self._engine.space(space)))
+        where = self._engine.space(space)
+        with self._engine.storage.reading(where) as reader:
+            return tuple(reader.workspaces.roots(where))
 
     def watch(
         self,
@@ -88,7 +89,7 @@ def index(
     place = indexer.find(path, engine.space(space))
     result = indexer.index(place, check.check_bool("prune", prune), on_progress)
     engine.observer.saved(place.space, "created", result.files_indexed)
-    engine.storage.refresh()
+    engine.storage.refresh(place.space)
 
     def show(made: int, waiting: int) -> None:
         if on_progress is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -12,15 +13,17 @@ from byheart.conversation.turns import check_logged
 from byheart.errors import StoreError
 from byheart.memory import duplicates
 from byheart.memory.batches import Progress
-from byheart.memory.saving import check_saved
+from byheart.memory.save_requests import check_saved
 from byheart.model import SaveResult
 from byheart.model import checks as check
 from byheart.verbs.engine import Engine
 
 Show = Callable[[Progress], None] | None
 
-# The number of similar memories that a save names.
-_MOST_SIMILAR = 5
+# The number of similar memories that a save names, and of those that may contradict it.
+_MOST_SIMILAR, _MOST_COMPARED = 5, 16
+# Sentences about one subject are at least this similar: port 8080 and port 8081 have .9.
+_SAME_SUBJECT = 0.6
 
 
 def save(engine: Engine, given: Mapping[str, Any], on_progress: Show) -> SaveResult:
@@ -33,20 +36,37 @@ def save(engine: Engine, given: Mapping[str, Any], on_progress: Show) -> SaveRes
     with contextlib.suppress(StoreError):
         is_compared = result.status == "created" and not result.pending_vectors
         is_compared = is_compared and engine.settings.notice_similar
-        with engine.storage.searching() if is_compared else engine.storage.reading() as reader:
+        opened = _comparing(engine, result.memory_id, request.space) if is_compared else None
+        with opened or engine.storage.reading(request.space) as reader:
             if is_compared:
-                result = _with_similar(engine, reader, result, request.space)
+                result = _with_similar(engine, reader, result, request.content, request.space)
             must_prune = engine.saver.must_prune(reader)
         if must_prune:
             engine.saver.prune()
     return result
 
 
-def _with_similar(engine: Engine, reader: Reader, result: SaveResult, space: str) -> SaveResult:
-    """Add the stored memories that say almost the same to the result."""
+def _comparing(engine: Engine, memory_id: str, space: str) -> AbstractContextManager[Reader]:
+    """Open a space to compare a memory, and ask at once for all that follows."""
+
+    def expect(reader: Reader) -> None:
+        reader.announce(lambda: reader.states([memory_id], space))
+        engine.saver.announce_prune(reader)
+
+    return engine.storage.searching(space, expect)
+
+
+def _with_similar(
+    engine: Engine, reader: Reader, result: SaveResult, content: str, space: str
+) -> SaveResult:
+    """Add the stored memories that say almost the same, and those that contradict the text."""
     least = engine.settings.similar_threshold
-    similar = duplicates.find_similar(reader, result.memory_id, space, least, _MOST_SIMILAR)
-    return replace(result, similar=tuple(similar))
+    near = duplicates.find_similar(
+        reader, result.memory_id, space, min(least, _SAME_SUBJECT), _MOST_COMPARED
+    )
+    similar = [each for each in near if each.similarity >= least][:_MOST_SIMILAR]
+    conflicts = duplicates.find_contradictions(content, near)
+    return replace(result, similar=tuple(similar), conflicts=tuple(conflicts))
 
 
 def save_many(

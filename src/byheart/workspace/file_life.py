@@ -21,8 +21,8 @@ from byheart.contracts import (
     FileStamp,
     FileStatus,
     FoundWorkspace,
-    Held,
     KnownFile,
+    MemoryState,
     Revision,
 )
 from byheart.model import Memory, client_id_of
@@ -48,7 +48,7 @@ class Fate:
 
     status: FileStatus
     deed: Deed = "nothing"
-    memory: Held | None = None
+    memory: MemoryState | None = None
     file: KnownFile | None = None
     removed: str | None = None
     reason: str | None = None
@@ -70,7 +70,7 @@ def fail(change: FileChange, known: KnownFile | None) -> Fate:
     return Fate("failed", file=_state(change, memory_id)._replace(file_hash=file_hash))
 
 
-def begin(change: FileChange, named: Sequence[Held], *, is_erased: bool) -> Fate:
+def begin(change: FileChange, named: Sequence[MemoryState], *, is_erased: bool) -> Fate:
     """Add a file without a memory; `named` are the memories with the client id of its path.
 
     Such a memory was imported, or it was hidden when the file was empty or the workspace was
@@ -86,7 +86,9 @@ def begin(change: FileChange, named: Sequence[Held], *, is_erased: bool) -> Fate
     return Fate("indexed", "replace", own, _state(change, own.memory_id))
 
 
-def follow(change: FileChange, known: KnownFile, memory: Held | None, *, is_erased: bool) -> Fate:
+def follow(
+    change: FileChange, known: KnownFile, memory: MemoryState | None, *, is_erased: bool
+) -> Fate:
     """Update the memory of a file to the file's present text.
 
     `memory` is `None` if it was erased. `is_erased` says that the present text was forgotten for
@@ -113,7 +115,10 @@ def follow(change: FileChange, known: KnownFile, memory: Held | None, *, is_eras
 
 
 def move(
-    change: FileChange, known: KnownFile | None, source: KnownFile | None, memory: Held | None
+    change: FileChange,
+    known: KnownFile | None,
+    source: KnownFile | None,
+    memory: MemoryState | None,
 ) -> Fate:
     """Move a memory with its file to another path; keep its text and vectors.
 
@@ -132,7 +137,7 @@ def move(
 
 
 def miss(
-    path: str, stamp: FileStamp, known: KnownFile | None, memory: Held | None, now: datetime
+    path: str, stamp: FileStamp, known: KnownFile | None, memory: MemoryState | None, now: datetime
 ) -> Fate:
     """Hide the memory of a missing file that still has the stamp it was known by."""
     # Another process may have found the file meanwhile.
@@ -151,12 +156,12 @@ def present_memories(files: Iterable[KnownFile]) -> list[str]:
     return [each.memory_id for each in files if each.memory_id is not None and not each.gone]
 
 
-def is_forgotten(memory: Held) -> bool:
+def is_forgotten(memory: MemoryState) -> bool:
     """Say whether a memory is hidden for another reason than its file: a user forgot it."""
     return memory.forgotten_at is not None and memory.hidden_by != WHO
 
 
-def new_text(memory: Held, draft: Draft) -> Revision:
+def new_text(memory: MemoryState, draft: Draft) -> Revision:
     """Give a memory the present text of its file."""
     after = replace(draft.memory, memory_id=memory.memory_id, created_at=memory.created_at)
     changes = {"content_hash": (memory.key.content_hash, after.content_hash)}

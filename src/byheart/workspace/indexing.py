@@ -23,7 +23,8 @@ from byheart.contracts import FileChange, FileStamp, KnownFile, Model, Storage
 from byheart.embedding.vectorizer import Made, Vectorizer, passages
 from byheart.errors import Do, Hint, InvalidInput, NotFound, Option, TooManyChunks
 from byheart.memory.redaction import take_out_secrets
-from byheart.memory.saving import Saver, SaveRequest
+from byheart.memory.save_requests import SaveRequest
+from byheart.memory.saving import Saver
 from byheart.model import FileError, Indexed, IndexProgress, RedactedFile, Workspace, client_id_of
 from byheart.model.workspaces import FILE_KIND, WORKSPACE_AUTHOR
 from byheart.settings import Settings
@@ -162,7 +163,7 @@ class Indexer:
 
     def drop(self, place: Place) -> int:
         """Remove a workspace; hide and count its memories."""
-        return transactions.drop(self._storage, place.workspace_no)
+        return transactions.drop(self._storage, place.space, place.workspace_no)
 
     def rules(self, place: Place) -> IgnoreRules:
         """Return the rules that choose the indexed files; they always exclude the store itself."""
@@ -211,9 +212,9 @@ class Indexer:
         run.read(changed, on_progress)
         gone = {path: known.stamp for path, known in run.missing.items()}
         if gone:
-            tally.removed += transactions.hide(self._storage, place.workspace_no, gone)
+            tally.removed += transactions.hide(self._storage, place.space, place.workspace_no, gone)
         if "" in chosen:
-            transactions.finish(self._storage, place.workspace_no, clock.now())
+            transactions.finish(self._storage, place.space, place.workspace_no, clock.now())
             transactions.purge(self._storage, self._kept, _PURGED_PER_RUN)
         return tally
 
@@ -229,7 +230,7 @@ class Indexer:
                 stamp = FileStamp(0, _UNSURE, 0)
                 changes.append(FileChange(path, stamp, at, trouble=reason, may_pass=True))
         if changes:
-            transactions.apply(self._storage, place.workspace_no, changes, None)
+            transactions.apply(self._storage, place.space, place.workspace_no, changes, None)
 
     def _is_emptied(self, place: Place, rules: IgnoreRules, missing: dict[str, KnownFile]) -> bool:
         """Check whether a workspace lost its last file, as when its disk is unmounted.
@@ -251,7 +252,7 @@ class Indexer:
         elsewhere = self._other_roots(place)
         for below in chosen:
             # Read the known state first: a file that appears in between is then seen, not missed.
-            with self._storage.reading() as reader:
+            with self._storage.reading(place.space) as reader:
                 known |= reader.workspaces.files(place.workspace_no, below)
             if prune and not os.path.lexists(place.root):
                 continue  # the user asked for pruning, and the whole root is gone
@@ -370,7 +371,7 @@ class _Run:
 
     def _find_alike(self, file_hash: bytes) -> tuple[str | None, bool]:
         """Return the old path of a moved file, and whether its text was known."""
-        with self._storage.reading() as reader:
+        with self._storage.reading(self._place.space) as reader:
             alike = reader.workspaces.alike(self._place.space, file_hash)
         with self._claiming:
             for each in alike:
@@ -390,7 +391,7 @@ class _Run:
         chunks, format_ = self._saver.chunk(request)
         made = Made([() for _ in chunks], None, None)
         if reuse:
-            made = self._vectorizer.known_windows(passages(chunks, request.title))
+            made = self._vectorizer.known_windows(passages(chunks, request.title), request.space)
         draft = self._saver.draft(request, chunks, made.windows, format_)
         return _Prepared(
             replace(look, draft=draft), len(file.text), len(chunks), made.model, secrets=secrets
@@ -432,7 +433,10 @@ class _Run:
     def _write(self, batch: Sequence[_Prepared]) -> None:
         model = next((each.model for each in reversed(batch) if each.model is not None), None)
         changes = [each.of_model(model) for each in batch]
-        statuses = transactions.apply(self._storage, self._place.workspace_no, changes, model)
+        place = self._place
+        statuses = transactions.apply(
+            self._storage, place.space, place.workspace_no, changes, model
+        )
         tally = self._tally
         for prepared, status in zip(batch, statuses, strict=True):
             change = prepared.change

@@ -10,12 +10,13 @@ from byheart.contracts import (
     FileStamp,
     FileStatus,
     FoundWorkspace,
-    Held,
     KnownFile,
+    MemoryState,
     Model,
     Storage,
     Writer,
     key_of,
+    one_transaction,
 )
 from byheart.embedding import stored_vectors
 from byheart.errors import NotFound
@@ -27,45 +28,55 @@ from byheart.workspace import file_life
 from byheart.workspace.file_life import WHO, Fate
 
 
+@one_transaction
 def roots(storage: Storage, space: str) -> list[Workspace]:
     """List the workspaces of a space, sorted by root."""
-    with storage.reading() as reader:
+    with storage.reading(space) as reader:
         return reader.workspaces.roots(space)
 
 
+@one_transaction
 def add(storage: Storage, space: str, root: str) -> int:
     """Add a folder as a workspace, unless it is one already; give its number."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         return writer.workspaces.add(space, root)
 
 
+@one_transaction
 def apply(
-    storage: Storage, workspace_no: int, changes: Sequence[FileChange], model: Model | None
+    storage: Storage,
+    space: str,
+    workspace_no: int,
+    changes: Sequence[FileChange],
+    model: Model | None,
 ) -> list[FileStatus]:
     """Record files as they are now; report the status of each."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         files = _Files(writer, workspace_no)
         model = stored_vectors.adopt(writer.models, model)
         return [files.apply(each, model) for each in changes]
 
 
-def hide(storage: Storage, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
+@one_transaction
+def hide(storage: Storage, space: str, workspace_no: int, missing: Mapping[str, FileStamp]) -> int:
     """Hide and count the memories of missing files that still have the stamp in `missing`."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         files = _Files(writer, workspace_no)
         return sum(files.miss(path, stamp) for path, stamp in missing.items())
 
 
-def finish(storage: Storage, workspace_no: int, at: datetime) -> None:
+@one_transaction
+def finish(storage: Storage, space: str, workspace_no: int, at: datetime) -> None:
     """Record that the whole workspace was scanned."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         writer.workspaces.change(workspace_no, {"indexed_at": at}, {})
 
 
-def drop(storage: Storage, workspace_no: int) -> int:
+@one_transaction
+def drop(storage: Storage, space: str, workspace_no: int) -> int:
     """Remove a workspace; hide and count its memories."""
-    with storage.writing() as writer:
-        space = _require(writer, workspace_no).space
+    with storage.writing(space) as writer:
+        _require(writer, workspace_no)
         files = writer.workspaces.files(workspace_no, "")
         ids = file_life.present_memories(files.values())
         reason = file_life.DROPPED
@@ -74,41 +85,46 @@ def drop(storage: Storage, workspace_no: int) -> int:
     return len(hidden)
 
 
-def claim(storage: Storage, workspace_no: int, watcher: str, stale_seconds: float) -> bool:
+@one_transaction
+def claim(
+    storage: Storage, space: str, workspace_no: int, watcher: str, stale_seconds: float
+) -> bool:
     """Claim the watch of a workspace, unless it was dropped or another process watches it."""
-    with storage.writing() as writer:
-        found, now = _require(writer, workspace_no), clock.now()
+    with storage.writing(space) as writer:
+        found, now = _require(writer, workspace_no), writer.workspaces.now()
         if not file_life.may_claim(found, watcher, stale_seconds, now):
             return False
         expected = {"watcher": found.watcher, "beat_at": found.beat_at}
         return writer.workspaces.change(workspace_no, file_life.claimed(watcher, now), expected)
 
 
+@one_transaction
 def beat(
-    storage: Storage, workspace_no: int, watcher: str, behind: int, trouble: str | None
+    storage: Storage, space: str, workspace_no: int, watcher: str, behind: int, trouble: str | None
 ) -> bool:
     """Renew the claim on a workspace; return `False` if another process has taken over."""
-    fields = {"beat_at": clock.now(), "behind": behind, "trouble": trouble}
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
+        fields = {"beat_at": writer.workspaces.now(), "behind": behind, "trouble": trouble}
         return writer.workspaces.change(workspace_no, fields, {"watcher": watcher})
 
 
-def release(storage: Storage, workspace_no: int, watcher: str) -> None:
+@one_transaction
+def release(storage: Storage, space: str, workspace_no: int, watcher: str) -> None:
     """Release the claim on a workspace, so that another process may watch it."""
-    with storage.writing() as writer:
+    with storage.writing(space) as writer:
         writer.workspaces.change(workspace_no, file_life.released(), {"watcher": watcher})
 
 
 def purge(storage: Storage, grace: timedelta, limit: int) -> int:
     """Erase and count some memories whose files were found to be missing a grace period ago."""
     with storage.reading() as reader:
-        if not expiry.is_due(reader.expiry, "missing file", grace):
+        if not expiry.is_due(reader.expiry, expiry.MISSING_FILE, grace):
             return 0
-    return len(expiry.prune(storage, "missing file", grace, limit, _remove_files))
+    return len(expiry.prune(storage, expiry.MISSING_FILE, grace, limit, _remove_files))
 
 
-def _remove_files(writer: Writer, memory_ids: Sequence[str]) -> None:
-    writer.workspaces.remove_files(memory_ids)
+def _remove_files(writer: Writer, memory_ids: Sequence[str], space: str) -> None:
+    writer.workspaces.remove_files(memory_ids, space)
 
 
 class _Files:
@@ -182,14 +198,14 @@ class _Files:
         if fate.file is not None:
             self._rows.put_file(self._number, path, fate.file)
 
-    def _show(self, memory: Held) -> None:
+    def _show(self, memory: MemoryState) -> None:
         if memory.forgotten_at is not None:
             memory_transactions.show(self._memories, memory, WHO)
 
     def _known(self, path: str) -> KnownFile | None:
         return self._rows.files(self._number, path).get(path)
 
-    def _memory(self, known: KnownFile | None) -> Held | None:
+    def _memory(self, known: KnownFile | None) -> MemoryState | None:
         if known is None or known.memory_id is None:
             return None
         found = self._memories.held([known.memory_id], self._workspace.space)

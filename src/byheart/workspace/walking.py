@@ -121,7 +121,10 @@ def _entries(root: Path, folder: str, on_error: OnError) -> list[tuple[str, os.D
         return []
     except OSError as error:
         if not folder:
-            raise Unreadable(f"{root} cannot be listed: {explain_error(error)}") from error
+            raise Unreadable(
+                f"{root} cannot be listed: {explain_error(error)}",
+                "give yourself read access to the folder",
+            ) from error
         on_error(Unseen(folder, explain_error(error)))
         return []
     return [(lead + entry.name, entry) for entry in found]

@@ -75,18 +75,19 @@ class Lease:
         if self._heart.is_alive():
             self._heart.join()
         if self.is_held:
-            transactions.release(self._storage, self._place.workspace_no, self._name)
+            place = self._place
+            transactions.release(self._storage, place.space, place.workspace_no, self._name)
 
     def _claim(self) -> bool:
         """Claim the workspace if it is free or its holder died; return False if that fails."""
-        number = self._place.workspace_no
+        space, number = self._place.space, self._place.workspace_no
         try:
-            for each in transactions.roots(self._storage, self._place.space):
+            for each in transactions.roots(self._storage, space):
                 if each.workspace_no == number and has_died(each.watched_by):
-                    transactions.release(self._storage, number, each.watched_by or "")
-            if transactions.claim(self._storage, number, self._name, STALE_SECONDS):
+                    transactions.release(self._storage, space, number, each.watched_by or "")
+            if transactions.claim(self._storage, space, number, self._name, STALE_SECONDS):
                 return True
-            roots = transactions.roots(self._storage, self._place.space)
+            roots = transactions.roots(self._storage, space)
             self.holder = next(
                 (each.watched_by for each in roots if each.workspace_no == number), None
             )
@@ -100,6 +101,7 @@ class Lease:
             try:
                 self.is_held = transactions.beat(
                     self._storage,
+                    self._place.space,
                     self._place.workspace_no,
                     self._name,
                     self.behind,

@@ -11,6 +11,7 @@ from byheart.conversation.prompt import Emitted, find_quotations
 from byheart.conversation.prompt.delimiting import PREAMBLE, quote
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.model import ECHO
+from byheart.model.ids import short_form
 
 MEMORY = "mem_01m7hr138g6rt3zfd573zyyp6m"
 EMITTED = (
@@ -85,8 +86,9 @@ def test_only_the_repeated_sentences_of_a_reply_are_echoes() -> None:
     ]
 
 
-def test_a_block_of_ours_is_known_by_its_delimiters() -> None:
-    passage = quote("passage", "A text that\n\nno store knows.", (("id", f"{MEMORY}#0"),))
+@pytest.mark.parametrize("name", [f"{MEMORY}#0", short_form(f"{MEMORY}#0"), f"{MEMORY[4:14]}#2-4"])
+def test_a_block_of_ours_is_known_by_its_delimiters(name: str) -> None:
+    passage = quote("passage", "A text that\n\nno store knows.", (("id", name), ("kind", "x y")))
     message = quote("message", "Who said this?", (("role", "user"),))
     block = f"{PREAMBLE}{passage}{message}"
     text = f"{block}\nMy question is another one."
@@ -107,6 +109,7 @@ def test_a_block_of_ours_is_known_by_its_delimiters() -> None:
         "<passage>\nFrom a book.\n</passage>",
         '<passage id="1">\nThe old bakery in Lisbon opens at six.\n</passage>',
         '<passage id="mem_1#0">\nFrom a program with ids like ours.\n</passage>',
+        "<passage id=javascript>\nA tag of others.\n</passage>",
         f'<passage id="{MEMORY}">\nwithout an end',
         f'<passage id="{MEMORY}">no line of its own</passage>',
     ],

@@ -57,10 +57,10 @@ def test_tokens_are_listed_without_secrets(run: Run, library: byheart.MemoryStor
     library.api_keys.create("late", space="work", ttl_days=MOMENT_DAYS)
     lines = run("token", "list").out.splitlines()
     assert lines[0].split() == [
-        *("NAME", "ACCESS", "SPACE", "SESSION", "MADE", "USED", "EXPIRES", "ID"),
+        *("NAME", "FOR", "ACCESS", "VOICE", "SPACE", "SESSION", "MADE", "USED", "EXPIRES", "ID"),
     ]
-    assert lines[1].split()[:4] == ["laptop", "write", "default", "-"]
-    assert lines[1].split()[5:7] == ["never", "never"]
+    assert lines[1].split()[:6] == ["laptop", "program", "write", "agent", "default", "-"]
+    assert lines[1].split()[7:9] == ["never", "never"]
     assert "expired 20" in lines[2]
     assert len(run("token", "list", "--space", "work").out.splitlines()) == 2
     assert secret not in "".join(lines)

@@ -1,4 +1,4 @@
-"""`byheart bench`, and the line under hits that may be no answer."""
+"""`byheart bench`."""
 
 from __future__ import annotations
 
@@ -42,15 +42,3 @@ def test_bench_fails_where_something_is_wrong(
     assert "Wrong: vectors accounted for" in done.out
     assert "byheart doctor --fix" in done.out
     assert "Traceback" not in done.out + done.err
-
-
-def test_a_line_under_the_hits_says_that_they_may_be_no_answer(run: Run, report: str) -> None:
-    doubtful = run("search", "how do penguins survive antarctic winters").out
-    assert "none of these may answer it" in doubtful
-    assert "none of these may answer it" in run("recall", "how do penguins breed on ice").out
-
-
-def test_explain_shows_the_grounds_of_the_verdict(run: Run, report: str) -> None:
-    shown = run("search", "index dropped", "--explain").out
-    assert "of the best hit: coverage" in shown
-    assert "confidence" in shown

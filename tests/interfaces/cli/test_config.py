@@ -16,10 +16,10 @@ def test_list_shows_every_setting_with_its_source(run: Run, home: Path) -> None:
         line.split()[0]: line for line in run("--space", "x", "config", "list").out.splitlines()
     }
     assert set(rows) == {"KEY", *setting_keys()}
-    assert rows["chunk_tokens"].split(maxsplit=2)[1:] == ["300", f"file {home / 'config.toml'}"]
-    assert rows["embedding_provider"].endswith("environment BYHEART_EMBEDDING_PROVIDER")
-    assert rows["space"].split() == ["space", "x", "flag"]
-    assert rows["enabled"].split() == ["enabled", "true", "default"]
+    assert rows["chunk_tokens"].split(maxsplit=2)[1:] == ["file", "300"]
+    assert rows["embedding_provider"].split()[:2] == ["embedding_provider", "environment"]
+    assert rows["space"].split() == ["space", "flag", "x"]
+    assert rows["enabled"].split() == ["enabled", "default", "true"]
 
 
 def test_list_as_json_has_the_same_rows(run: Run) -> None:

@@ -58,7 +58,7 @@ def test_with_json_an_error_is_json_on_stderr(run: Run, arguments: tuple[str, ..
         ("search", "x", "--limit", "many"),
         ("search", "x", "--mode", "magic"),
         ("search", "x", "--min-importance", "11"),
-        ("search", "x", "--created-after", "yesterday"),
+        ("search", "x", "--created-after", "some day"),
         ("search", "x", "--kind", "Not A Slug"),
         ("search", "x", "--no-such-flag"),
         ("search", "(", "--raw"),

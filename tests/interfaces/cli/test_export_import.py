@@ -69,7 +69,7 @@ def test_as_json_the_answers_are_those_of_the_library(run: Run, report: str) -> 
         "left_out": {},
         "remarks": [],
     }
-    assert set(run("backup", "copy.db", "--json").json) == {"path", "size_bytes"}
+    assert set(run("backup", "copy.db", "--json").json) == {"path", "size_bytes", "kind"}
 
 
 def test_stdout_is_for_one_thing_only(run: Run, report: str) -> None:

@@ -76,4 +76,34 @@ def test_expand_gives_the_stretch_around_a_chunk(
 
 def test_expand_of_an_unknown_chunk_is_a_failure(run: Run, report: str) -> None:
     assert run("expand", f"{report}#99").code == 1
-    assert run("expand", report).code == 2
+    assert run("expand", "nonsense").code == 2
+    assert run("expand", report, "--json").json["chunk_id"] == f"{report}#0"
+
+
+def test_the_first_letters_of_an_id_are_enough_if_no_other_begins_so(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    first = library.save("The first text.").memory_id
+    assert run("get", first[:12]).out == "The first text."
+    assert run("expand", f"{first[:12]}#0", "--json").json["memory_id"] == first
+    second = library.save("The second text.").memory_id
+    both = next(n for n in range(4, 30) if first[: n + 1] != second[: n + 1])
+    ran = run("get", first[:both])
+    assert ran.code == 2
+    assert f"several memories have ids that begin with {first[:both]}" in ran.err
+    assert f"type more letters: {first}, {second}" in ran.err
+    assert run("get", "mem_0").code == 1, "too short to mean one memory"
+    assert run("--space", "other", "get", first[:12]).code == 1
+
+
+def test_every_command_takes_the_first_letters_of_an_id(
+    run: Run, library: byheart.MemoryStore
+) -> None:
+    saved = library.save("A text that goes through much.").memory_id
+    for command in ("pin", "unpin", "history", "forget", "restore"):
+        assert run(command, saved[:14]).code == 0, command
+    assert run("update", saved[:14], "--title", "New").code == 0
+    other = library.save("Another text, about something else.").memory_id
+    assert run("supersede", saved[:14], other).code == 0
+    assert library.get(saved).superseded_by == other
+    assert run("merge", other, saved[:14]).code == 0

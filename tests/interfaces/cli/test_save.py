@@ -58,7 +58,8 @@ def test_every_field_can_be_given(run: Run, library: byheart.MemoryStore) -> Non
     assert memory.entities == ("Anna",)
     assert memory.metadata == {"a": [1, None]}
     named = {param.name for param in save_command.params if param.name in memory.__slots__}
-    assert named == {*given, "tags", "entities", "metadata", "expires_at", "space"}
+    others = ("tags", "entities", "metadata", "created_at", "expires_at", "space")
+    assert named == {*given, *others, "valid_from", "valid_until"}
 
 
 def test_session_iter_may_be_written_with_a_v(run: Run, library: byheart.MemoryStore) -> None:
@@ -72,6 +73,14 @@ def test_expiry_is_a_number_of_days_or_a_moment(run: Run, library: byheart.Memor
     assert (kept.expires_at - kept.created_at).total_seconds() == pytest.approx(1.5 * 86400)
     kept = library.get(run("save", "two", "--expires-at", "2040-01-02T03:04:05Z").out.strip())
     assert to_wire(kept.expires_at) == "2040-01-02T03:04:05.000000Z"
+
+
+def test_a_dated_text_keeps_its_date(run: Run, library: byheart.MemoryStore) -> None:
+    dated = library.get(run("save", "one", "--created-at", "2024-05-06").out.strip())
+    assert to_wire(dated.created_at) == "2024-05-06T00:00:00.000000Z"
+    assert [each.memory_id for each in library.list(created_before="2025-01-01").memories] == [
+        dated.memory_id
+    ]
 
 
 @pytest.mark.parametrize("arguments", [(), ("-",)])

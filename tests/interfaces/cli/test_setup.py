@@ -526,3 +526,41 @@ def test_the_doctor_names_clients_whose_command_is_gone(
     run("setup", "cursor")
     run("setup", "claude-code", "--project")
     assert run("doctor").code == 0
+
+
+SECRET = "postgresql://ann:s3cret@db.example/team"
+
+
+@clients
+def test_no_output_of_setup_has_the_password_of_the_database(
+    run: Run, home: Path, client: str
+) -> None:
+    preview = run("setup", client, "--db", SECRET, "--dry-run")
+    added = run("setup", client, "--db", SECRET)
+    assert "the file now holds the database password" in added.out
+    assert "~/.pgpass" in added.out
+    assert SECRET in parsed(client, (home / USER_FILES[client]).read_text())["args"]
+    changed = run("setup", client, "--db", SECRET.replace("s3cret", "s3cret2"), "--dry-run")
+    assert "only the password in the address changes" in changed.out
+    as_json = run("setup", client, "--db", SECRET, "--json")
+    survey = run("setup", "--json")
+    undone = run("setup", client, "--undo", "--json")
+    for ran in (preview, added, changed, as_json, survey, undone):
+        assert ran.code == 0
+        assert "s3cret" not in ran.out + ran.err
+    assert "ann:***@db.example" in as_json.out + survey.out
+
+
+def test_hooks_hide_the_password_of_the_database(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BYHEART_DB_PATH", SECRET)
+    for flags in (["--dry-run"], [], ["--json"], ["--undo", "--dry-run"]):
+        ran = run("setup", "claude-code", "--hooks", *flags)
+        assert ran.code == 0
+        assert "s3cret" not in ran.out + ran.err
+
+
+def test_a_password_is_not_written_into_the_files_of_a_project(run: Run) -> None:
+    ran = run("setup", "cursor", "--project", "--db", SECRET)
+    assert ran.code == 2
+    assert "everyone who can read the files of the project" in ran.err
+    assert not Path(".cursor").exists()

@@ -259,7 +259,7 @@ def test_a_second_watch_says_that_it_stands_by(home: Path, run: Run, notes: Path
     run("index", "notes")
     with byheart.open() as store:
         number = store.workspaces.list()[0].workspace_no
-        assert transactions.claim(store._storage, number, "elsewhere/4711/1", 20)
+        assert transactions.claim(store._storage, "default", number, "elsewhere/4711/1", 20)
     watcher = start_program("watch", "notes", stderr=subprocess.PIPE, env=dict(os.environ))
     try:
         assert watcher.stderr is not None

@@ -279,7 +279,7 @@ def test_a_session_begins_with_what_is_pinned_and_what_the_last_ones_came_to(
     react("SessionEnd", transcript_path=str(transcript))
     answer = react("SessionStart", source="startup", session_id="next")
     assert answer is not None
-    assert answer.index("Answer in metric units") < answer.index(f'<summary session="{SESSION}"')
+    assert answer.index("Answer in metric units") < answer.index(f"<summary session={SESSION}")
     assert "Both tabs write the whole basket." in answer
     elsewhere = react("SessionStart", source="startup", session_id="x", cwd="/nowhere/other")
     assert elsewhere is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import mcp_types as types
 import pytest
 
 from byheart import unquote
+from byheart.errors import NotFound
 from byheart.interfaces.mcp.calling import call_tool
 from byheart.interfaces.mcp.prompts import fill
 from byheart.interfaces.mcp.resources import (
@@ -129,3 +131,25 @@ def test_a_secret_in_what_is_saved_is_told_in_text_and_structure(store: MemorySt
     assert "contains a probable secret (password), which is saved as given" in answer.text
     assert answer.structured["secrets_found"] == {"password": 1}
     assert "secret" not in text(store, "memory_save", content="The harbour opens at six.")
+
+
+def test_a_model_can_use_the_ids_of_a_prompt(store: MemoryStore) -> None:
+    store.save("The harbour opens at six.")
+    block = text(store, "memory_context", session_id="s1", query="when does the harbour open")
+    [name] = re.findall(r"<passage id=(\w{10}) ", block)
+    assert "opens at six" in text(store, "memory_get", memory_id=name)
+    text(store, "memory_update", memory_id=name, content="The harbour opens at seven.")
+    assert "opens at seven" in text(store, "memory_get", memory_id=f"{name}#0")
+    text(store, "memory_forget", memory_id=[name])
+    assert store.list().total == 0
+
+
+def test_a_short_id_leads_an_agent_of_a_session_to_no_other(store: MemoryStore) -> None:
+    theirs = store.save("The harbour opens at six.", session_id="s2").memory_id
+    ours = store.save("The harbour opens at nine.", session_id="s1").memory_id
+    grant = Grant("write", "default", "s1", "key")
+    found = call_tool(store, "memory_get", {"memory_id": ours[4:14]}, grant, 8_000)
+    assert "at nine" in found.text
+    for name in (theirs[4:14], theirs[:14], "mem_01"):
+        with pytest.raises(NotFound, match="in this session"):
+            call_tool(store, "memory_get", {"memory_id": name}, grant, 8_000)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import bpe_openai
+import pytest
 from jsonschema import Draft202012Validator
 
-from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.interfaces.mcp.definitions import make_definitions
 from byheart.interfaces.mcp.reference import tools_json
-from byheart.interfaces.mcp.tool_texts import INSTRUCTIONS, TOOLS, load_definitions
+from byheart.interfaces.mcp.tool_texts import FILES, TOOLS, ToolProfile, load_definitions
 from byheart.interfaces.operations import OPERATIONS
 from byheart.model.compat_names import COMPAT_NAMES
 from byheart.model.fields import FILTERS
@@ -20,21 +23,26 @@ LEFT_OUT = {
     "who": "the client's own name is written down",
     **{each.name: each.note for names in COMPAT_NAMES.values() for each in names},
     "fusion": "the default is the better one",
+    "preview": "for people who try other budgets",
     "include_task": "for hooks, which know the task; a model searches by task_code",
+    "trusted": "only the user reviews",
 }
 # What few calls need, in a list that every conversation pays for.
 LEFT_OUT_OF_FORGET = {name for name, (asked, _) in FILTERS.items() if asked.seldom}
 LEFT_OUT_OF_LOG = {"origin"}  # the role tells
+# Tools that name one memory, or list all of some state: no filter.
+UNFILTERED = {"memory_distrust", "memory_quarantine"}
 
 
-def test_the_file_is_what_the_verbs_say() -> None:
-    assert load_definitions() == json.loads(tools_json()), (
+@pytest.mark.parametrize("profile", FILES)
+def test_the_files_are_what_the_verbs_say(profile: ToolProfile) -> None:
+    assert load_definitions(profile) == json.loads(tools_json(profile)), (
         "run: python -m byheart.interfaces.mcp.reference"
     )
 
 
 def test_tools_offer_the_parameters_of_their_verbs_with_the_same_defaults() -> None:
-    for tool, definition in zip(TOOLS, make_definitions(), strict=True):
+    for tool, definition in zip(TOOLS, make_definitions("full"), strict=True):
         verb = OPERATIONS[tool.verb].parameters
         for name, schema in definition["inputSchema"]["properties"].items():
             if name not in tool.own:
@@ -44,14 +52,16 @@ def test_tools_offer_the_parameters_of_their_verbs_with_the_same_defaults() -> N
         missing = set(verb) - set(tool.parameters)
         allowed = set(LEFT_OUT) | (LEFT_OUT_OF_FORGET if tool.name == "memory_forget" else set())
         if tool.name == "memory_save":
-            allowed -= {"source"}
+            allowed -= {"source", "trusted"}
         if tool.name == "memory_log":
             allowed |= LEFT_OUT_OF_LOG
+        if tool.name in UNFILTERED:
+            allowed |= {*FILTERS, "dry_run"}
         assert missing <= allowed, (tool.name, missing - allowed)
 
 
 def test_every_property_says_what_it_is() -> None:
-    for definition in make_definitions():
+    for definition in make_definitions("full"):
         for name, schema in definition["inputSchema"]["properties"].items():
             assert schema.get("description"), (definition["name"], name)
         assert definition["inputSchema"]["additionalProperties"] is False
@@ -67,17 +77,42 @@ def test_descriptions_say_when_to_call_a_tool_and_when_not() -> None:
 
 
 def test_a_conversation_does_not_pay_much_for_the_tools() -> None:
+    definitions = load_definitions()
     shown = [
-        {key: each[key] for key in ("name", "description", "inputSchema")}
-        for each in load_definitions()
+        {key: each[key] for key in ("name", "description", "inputSchema")} for each in definitions
     ]
-    text = json.dumps(shown) + INSTRUCTIONS
-    assert len(EstimatedTokens().token_starts(text)) < 10_000
-    assert len(text) < 24_000
+    assert count_tokens(shown) <= 2_500, "names, descriptions and arguments"
+    assert count_tokens(definitions) <= 4_500, "with the answers"
+
+
+def count_tokens(value: object) -> int:
+    """Count the tokens of a language model: `o200k_base`, which comes with the package."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return len(bpe_openai.get_encoding("o200k_base").encode(text))
+
+
+def subschemas(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield schema
+    for each in schema.get("properties", {}).values():
+        yield from subschemas(each)
+    if "items" in schema:
+        yield from subschemas(schema["items"])
+
+
+def test_arguments_suit_clients_that_know_only_a_part_of_json_schema() -> None:
+    """OpenAI's strict mode refuses free objects; Gemini knows no alternatives and no patterns."""
+    for definition in load_definitions():
+        for each in subschemas(definition["inputSchema"]):
+            assert each.keys() <= {
+                *("type", "description", "enum", "items", "properties", "required")
+            }, definition["name"]
+            assert isinstance(each["type"], str)
+            assert each["type"] != "object" or "properties" in each
+            assert each["type"] != "array" or each["items"] == {"type": "string"}
 
 
 def test_a_client_that_checks_schemas_can_clear_a_field() -> None:
-    [update] = [each for each in load_definitions() if each["name"] == "memory_update"]
+    [update] = [each for each in load_definitions("full") if each["name"] == "memory_update"]
     schema = Draft202012Validator(update["inputSchema"])
     assert schema.is_valid({"memory_id": "mem_1", "title": None, "session_iter": None})
     assert not schema.is_valid({"memory_id": None})

@@ -11,17 +11,20 @@ import pytest
 from byheart.errors import ByheartError
 from byheart.interfaces.mcp.answer_text import write_text
 from byheart.interfaces.mcp.calling import call_tool
+from byheart.interfaces.mcp.definitions import describe_answer
 from byheart.interfaces.mcp.tool_texts import TOOLS, ToolText, load_definitions
 from byheart.interfaces.operations import Grant
 from byheart.store import MemoryStore
 from tests.fuzz.values import Schema, valid_values
 
 MEMORIES = 1_000
-DEFINITIONS = {each["name"]: each for each in load_definitions()}
+DEFINITIONS = {each["name"]: each for each in load_definitions("full")}
 # Arguments that are valid only with another, or only without the one that the tool is called with.
 WITH: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("memory_search", "raw"): {"mode": "fts", "query": "harbour OR pump"},
     ("memory_forget", "memory_id"): {},
+    ("memory_get", "history"): {},
+    ("memory_update", "superseded_by"): {},
 }
 # A tool that needs none of its arguments still needs something to go by.
 ALWAYS: Mapping[str, Mapping[str, Any]] = {
@@ -64,8 +67,8 @@ def calls(ids: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
         yield name, "", {**needed, **ALWAYS.get(name, {})}
         for argument, several in values.items():
             more = WITH.get((name, argument), ALWAYS.get(name, {}))
-            if argument == "expected_version":
-                more = {**more, "memory_id": ids[4]}  # still of the first version
+            if argument in ("expected_version", "superseded_by"):
+                more = {**more, "memory_id": ids[4]}  # another one, still of the first version
             yield from ((name, argument, {**needed, **more, argument: each}) for each in several)
 
 
@@ -105,7 +108,7 @@ def test_every_hit_of_a_large_store_can_be_explained(
 
 @pytest.mark.parametrize("tool", [tool for tool in TOOLS if tool.name not in ("search", "fetch")])
 def test_text_is_written_whichever_optional_fields_an_answer_lacks(tool: ToolText) -> None:
-    schema = DEFINITIONS[tool.name]["outputSchema"]
+    schema = describe_answer(tool)
     defined = schema.get("$defs", {})
     for number in itertools.count():
         left_out = _LeaveOut(number)

@@ -23,6 +23,7 @@ from mcp import Client, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
+from byheart.interfaces.mcp.tool_texts import TOOLS
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 from tests.forked_program import PROGRAM, start_script
@@ -127,7 +128,7 @@ def test_a_client_without_handshakes_is_served_too(served: Served) -> None:
             Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
         ):
             assert client.protocol_version == "2026-07-28"
-            assert len((await client.list_tools()).tools) == 12
+            assert len((await client.list_tools()).tools) == len(TOOLS)
 
     anyio.run(run)
 

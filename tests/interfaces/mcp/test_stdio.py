@@ -47,7 +47,7 @@ def test_every_tool_says_what_it_does_to_the_memory_and_what_it_answers(connect:
         async with connect() as session:
             tools = (await session.list_tools()).tools
         assert [each.name for each in tools] == [each.name for each in TOOLS]
-        assert len(tools) <= 12
+        assert len(tools) <= 15
         for tool in tools:
             assert tool.annotations
             assert tool.annotations.title
@@ -62,7 +62,10 @@ def test_every_tool_says_what_it_does_to_the_memory_and_what_it_answers(connect:
             Draft202012Validator.check_schema(tool.input_schema)
             Draft202012Validator.check_schema(tool.output_schema)
         read_only = {each.name for each in tools if each.annotations.read_only_hint}
-        assert not {"memory_save", "memory_update", "memory_forget", "memory_log"} & read_only
+        assert {each.name for each in tools} - read_only == {
+            *("memory_save", "memory_update", "memory_forget", "memory_log"),
+            *("memory_distrust", "memory_recall"),  # a recall counts accesses
+        }
         [forget] = [each for each in tools if each.annotations.destructive_hint]
         assert forget.name == "memory_forget"
 
@@ -93,6 +96,8 @@ def test_answers_are_as_their_schemas_say(connect: Connect) -> None:
                 ("memory_status", {}),
                 ("search", {"query": "release"}),
                 ("fetch", {"id": memory_id}),
+                ("memory_distrust", {"memory_id": memory_id, "reason": "a trial"}),
+                ("memory_quarantine", {}),
                 ("memory_forget", {"memory_id": memory_id}),
             ]
             assert {name for name, _ in calls} == set(schemas)
@@ -108,7 +113,7 @@ def test_answers_are_as_their_schemas_say(connect: Connect) -> None:
 BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("memory_search", {"query": "x", "limit": 0}, "from 1 to 1,000"),
     ("memory_search", {"quer": "x"}, "did you mean query?"),
-    ("memory_search", {}, "needs query"),
+    ("memory_recall", {}, "needs query"),
     ("memory_save", {"content": "  "}, "blank"),
     ("memory_save", {"content": 5}, "must be text"),
     ("memory_get", {"memory_id": "nope"}, "memory_search"),
@@ -333,7 +338,7 @@ def test_nothing_of_the_engine_is_loaded_before_it_is_needed() -> None:
         "from byheart.interfaces.mcp import stdio\n"
         "from byheart.interfaces.mcp.lazy_store import LazyStore\n"
         "from byheart.interfaces.mcp.server import make_server\n"
-        "make_server(LazyStore(None), None, None)\n"
+        "make_server(LazyStore(None), None, None, None)\n"
         "print(*(set(sys.modules) & {'numpy', 'apsw', 'onnxruntime', 'tokenizers', "
         "'markdown_it', 'byheart.store', 'byheart.model'}))\n"
     )

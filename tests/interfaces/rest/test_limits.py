@@ -133,7 +133,11 @@ def test_readiness_is_looked_at_once_a_second_however_many_ask(serve: Serve) -> 
         assert (await watch.look(tell=True))[0].status == "ready"
         now[0] = 1.0
         seen, status = await watch.look(tell=False)
-        assert (seen.status, seen.reason, status) == ("not ready", None, 503)
+        assert (seen.status, seen.reason, status) == (
+            "not ready",
+            "the store is closed",
+            503,
+        )
 
     anyio.run(look)
 

@@ -231,15 +231,16 @@ def test_it_tells_people_how_to_make_a_token_and_of_danger(tmp_path: Path) -> No
         text=True,
     )
     assert running.stderr is not None
-    said = [running.stderr.readline() for _ in range(4)]
+    said = [running.stderr.readline() for _ in range(5)]
     running.send_signal(signal.SIGTERM)
     assert running.wait(10) == 0
     running.stderr.close()
     assert said[0].startswith("Byheart listens on http://0.0.0.0:")
-    assert "/docs" in said[1]
-    assert "byheart token create" in said[2]
-    assert said[3].startswith("warning: ")
-    assert "TLS" in said[3]
+    assert "byheart open" in said[1]
+    assert "/docs" in said[2]
+    assert "byheart token create" in said[3]
+    assert said[4].startswith("warning: ")
+    assert "TLS" in said[4]
 
 
 def test_two_servers_of_one_store_see_each_others_saves(start: Start) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 
 from byheart.contracts import Candidate
@@ -64,7 +65,11 @@ class Materials:
     recent: Sequence[Memory]
     question_id: str | None
     candidates: Sequence[Candidate]
+    # The moment at which pinned memories have to be valid.
+    at: datetime
     identity: Sequence[IdentityFile] = ()
+    # Passages that probably have less to do with the question are left out.
+    least_confidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,11 @@ class Assembler:
 
     def _stable(self, request: ContextRequest, materials: Materials) -> _Stable:
         # The stable part depends on these values only.
-        given = (materials.identity, materials.summary, materials.pinned, request.max_tokens)
+        faults = tuple(_pin_fault(each, materials.at) for each in materials.pinned)
+        given = (
+            *(materials.identity, materials.summary, materials.pinned, request.max_tokens),
+            faults,
+        )
         last = self._last
         if last is None or last[0] != given:
             stable = _fill_stable(materials, request.max_tokens, self.measure)
@@ -157,7 +166,7 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     frame = measure.count(PREAMBLE)
     preamble = PREAMBLE if frame <= max_tokens else ""
     share = min(max_tokens - frame, int(max_tokens * STABLE_SHARE)) if preamble else 0
-    holds = [memory for memory in materials.pinned if memory.superseded_by is None]
+    holds = [each for each in materials.pinned if _pin_fault(each, materials.at) is None]
     identity = [identity_entry(file) for file in materials.identity if file.trouble is None]
     unreadable = tuple(
         entry.left_out("unreadable", f"{entry.item.path}: {file.trouble}")
@@ -169,10 +178,10 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
     # Among equally important pins the short ones come first, so that more of them fit.
     by_worth = sorted(holds, key=lambda memory: (-memory.importance, len(memory.content)))
     pinned = [pinned_entry(memory) for memory in by_worth]
-    superseded = tuple(
-        pinned_entry(memory).left_out("superseded", f"{memory.superseded_by} is valid instead")
+    faulty = tuple(
+        pinned_entry(memory).left_out(*fault)
         for memory in materials.pinned
-        if memory.superseded_by is not None
+        if (fault := _pin_fault(memory, materials.at)) is not None
     )
     room = share
     while True:
@@ -183,13 +192,24 @@ def _fill_stable(materials: Materials, max_tokens: int, measure: Measure) -> _St
         second = fill_evenly(pinned, left - first.tokens, measure)
         placed = sorted((*first.kept, *second.kept), key=_stable_order(materials))
         entries = [*files.kept, *placed]
-        left_out = (*unreadable, *files.left_out, *first.left_out, *second.left_out, *superseded)
+        left_out = (*unreadable, *files.left_out, *first.left_out, *second.left_out, *faulty)
         apart = measure.count(preamble) + files.tokens + first.tokens + second.tokens
         tokens = measure.count_joined(lambda: preamble + _written(entries), apart)  # noqa: B023
         excess = tokens - measure.count(preamble) - share
         if excess <= 0 or not entries:
             return _Stable(preamble, tuple(entries), left_out, tokens)
         room = max(0, room - excess)
+
+
+def _pin_fault(memory: Memory, at: datetime) -> tuple[LeftOutReason, str] | None:
+    """Return why a pinned memory does not belong into a prompt at a moment."""
+    if memory.superseded_by is not None:
+        return "superseded", f"{memory.superseded_by} is valid instead"
+    if memory.valid_until is not None and memory.valid_until <= at:
+        return "not valid", f"ended on {memory.valid_until:%Y-%m-%d}"
+    if memory.valid_from is not None and memory.valid_from > at:
+        return "not valid", f"begins on {memory.valid_from:%Y-%m-%d}"
+    return None if memory.trusted else ("untrusted", "waits for review")
 
 
 def _fill_rest(
@@ -209,6 +229,7 @@ def _fill_rest(
         _there(materials, stable, for_recent),
         [entry.text for entry in (*stable.entries, *for_recent.entries)],
         request.top_k,
+        materials.least_confidence,
     )
     passages = [passage_entry(passage) for passage in chosen.passages]
     retrieved = fill(passages, room - for_recent.tokens, measure)

@@ -18,6 +18,7 @@ PREAMBLE = (
 IDENTITY, SUMMARY, PINNED, PASSAGE, MESSAGE = TAGS = OUR_TAGS
 # The same entry is written again when it is counted, when it is shown, and in every turn.
 _REMEMBERED = 256
+_PLAIN = re.compile(r"[A-Za-z0-9](?:[\w.@#:/-]*[A-Za-z0-9])?", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -29,7 +30,7 @@ def quote(tag: str, text: str, attributes: tuple[tuple[str, str | None], ...]) -
     """
     body = broken(text)
     about = attributes if body == text else (*attributes, ("breaks", BREAK))
-    said = "".join(f' {name}="{_attribute(value)}"' for name, value in about if value)
+    said = "".join(f" {name}={_attribute(value)}" for name, value in about if value)
     return f"<{tag}{said}>\n{body}\n</{tag}>\n"
 
 
@@ -40,6 +41,10 @@ def broken(text: str) -> str:
 
 
 def _attribute(value: str) -> str:
+    """Write a value; quotes cost two tokens, so a plain name goes without."""
     visible = _CONTROL.sub(" ", value)
     marked = visible if value == BREAK else break_marks(visible)
-    return marked.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    if _PLAIN.fullmatch(marked):
+        return marked
+    escaped = marked.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+    return f'"{escaped}"'

@@ -40,7 +40,7 @@ _SENTENCE_END = re.compile(
     r"(?<![.!?…])[.!?…]++[\"'”’»)\]*_]*+(?=\s)\s*|[。！？]+[」』”）]*\s*|\n\s*"
 )
 # The citation of a passage: its id, and the brackets and labels around it.
-_ID = r"mem_[0-9a-z]{26}(?:@\d+)?(?:#\d+(?:-\d+)?)?"
+_ID = r"(?:mem_[0-9a-z]{26}|(?:mem_)?0[0-9a-z]{9})(?:@\d+)?(?:#\d+(?:-\d+)?)?"
 _CITATION = re.compile(
     r"[\[(【]?\s{0,2}(?:(?:id|source)\s{0,2}[:=]\s{0,2})?"
     rf"\"?{_ID}\"?\s{{0,2}}[\])】]?",
@@ -48,8 +48,10 @@ _CITATION = re.compile(
 )
 # Other programs use tags of these names too. Byheart's tags follow its preamble, or have an id in
 # Byheart's format.
-_OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=\"[^\"\n]*\"){{0,12}}>(?=\n)")
-_BEGINS = re.compile(rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"{_ID}\")")
+_OPENS = re.compile(rf"<({'|'.join(TAGS)})(?: [a-z]+=(?:\"[^\"\n]*\"|[^\s\"<>]+)){{0,12}}>(?=\n)")
+_BEGINS = re.compile(
+    rf"{re.escape(PREAMBLE.rstrip())}\s*|(?=<(?:{PASSAGE}|{PINNED}) id=\"?{_ID}[\s\">])"
+)
 
 
 class Span(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from byheart.conversation.prompt.delimiting import (
@@ -22,8 +23,13 @@ from byheart.model import (
     LeftOut,
     LeftOutReason,
     Memory,
+    Origin,
 )
+from byheart.model.fields import BY_NAME
+from byheart.model.ids import short_form
 
+# The origin of the words of each speaker whose turns are messages of their own in a prompt.
+SPEAKERS: Mapping[str, Origin] = {"user": "user", "assistant": "agent"}
 CUT_MARK = " […]"
 # Fewer tokens of a text say nothing.
 LEAST_TOKENS = 24
@@ -124,8 +130,8 @@ def pinned_entry(memory: Memory) -> Entry:
         PINNED,
         memory,
         {
-            "id": memory.memory_id,
-            "kind": memory.kind,
+            "id": short_form(memory.memory_id),
+            "kind": _kind(memory.kind),
             "origin": memory.origin,
             "title": memory.title,
             "date": f"{memory.created_at:%Y-%m-%d}",
@@ -135,8 +141,18 @@ def pinned_entry(memory: Memory) -> Entry:
 
 def message_entry(memory: Memory) -> Entry:
     """Make an entry of a turn."""
-    said = {"role": memory.role, "title": memory.title, "path": memory.path}
+    said = {
+        "role": memory.role,
+        "origin": None if speaks_for_itself(memory) else memory.origin,
+        "title": memory.title,
+        "path": memory.path,
+    }
     return _whole("recent", MESSAGE, memory, said)
+
+
+def speaks_for_itself(said: Memory | ContextItem) -> bool:
+    """Return whether a turn has the origin that its role claims; other roles claim none."""
+    return SPEAKERS.get(said.role or "", said.origin) == said.origin
 
 
 def passage_entry(passage: Passage) -> Entry:
@@ -144,10 +160,10 @@ def passage_entry(passage: Passage) -> Entry:
     first, last, memory = passage.chunks[0], passage.chunks[-1], passage.memory
     lines = f"{first.start_line}-{last.end_line}"
     attributes = {
-        "id": f"{passage.chunk_ids[0]}-{last.index}"
+        "id": f"{short_form(memory.text_id)}#{first.index}-{last.index}"
         if len(passage.chunks) > 1
-        else passage.chunk_ids[0],
-        "kind": memory.kind,
+        else short_form(passage.chunk_ids[0]),
+        "kind": _kind(memory.kind),
         "origin": memory.origin,
         "title": memory.title if memory.title != memory.path else None,
         "path": memory.path,
@@ -178,6 +194,11 @@ def passage_entry(passage: Passage) -> Entry:
         cut=False,
     )
     return Entry("retrieved", PASSAGE, tuple(attributes.items()), passage.text.strip("\r\n"), item)
+
+
+def _kind(kind: str) -> str | None:
+    """Name a kind, unless it is the usual one: every word of a tag costs tokens."""
+    return None if kind == BY_NAME["kind"].default else kind
 
 
 def _whole(part: ContextPart, tag: str, memory: Memory, attributes: dict[str, str | None]) -> Entry:

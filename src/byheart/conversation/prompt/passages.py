@@ -58,6 +58,7 @@ def choose(
     there: Mapping[str, LeftOutReason],
     texts: Sequence[str],
     top_k: int,
+    least_confidence: float = 0.0,
 ) -> Chosen:
     """Choose passages; `there` names memories already in the prompt, `texts` are their texts."""
     likeness = liken(candidates)
@@ -68,6 +69,9 @@ def choose(
         reason = there.get(candidate.found.memory.memory_id)
         if reason is not None:
             left_out.append(_left_out(candidate, reason, _TELLS[reason]))
+            continue
+        if candidate.confidence < least_confidence:
+            left_out.append(_left_out(candidate, "unrelated", _doubt(candidate)))
             continue
         # The same words under another title may get quite different vectors.
         alike = (o for o in able if likeness[at, o] >= SAME or contents[at] == contents[o])
@@ -85,6 +89,7 @@ def choose(
         if at not in chosen and candidates[at].score > least
     )
     ranked_as_high = [each for each in left_out if len(chosen) < top_k or (each.score or 0) > least]
+    ranked_as_high = _first_unrelated(ranked_as_high, top_k)
     passages = sorted(
         _join([candidates[at] for at in chosen]), key=lambda each: (-each.score, each.chunk_ids)
     )
@@ -154,6 +159,16 @@ def _join(chosen: Iterable[Candidate]) -> Iterator[Passage]:
             tuple(each.found.chunk for each in together),
             max(each.score for each in together),
         )
+
+
+def _first_unrelated(left_out: Sequence[LeftOut], top_k: int) -> list[LeftOut]:
+    """Keep the first unrelated chunks only: all other chunks of the store are unrelated too."""
+    unrelated = [each for each in left_out if each.reason == "unrelated"][:top_k]
+    return [each for each in left_out if each.reason != "unrelated" or each in unrelated]
+
+
+def _doubt(candidate: Candidate) -> str:
+    return f"has probably nothing to do with the question (confidence {candidate.confidence:.2f})"
 
 
 def _left_out(candidate: Candidate, reason: LeftOutReason, tells: str) -> LeftOut:

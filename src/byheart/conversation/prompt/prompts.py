@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from byheart.conversation.prompt.delimiting import broken
-from byheart.conversation.prompt.entries import Entry
+from byheart.conversation.prompt.entries import SPEAKERS, Entry, speaks_for_itself
 from byheart.model import AnthropicPrompt, PromptMessage, SystemBlock
 
-# Anybody who can log a turn can claim any role, so no turn may speak as the system.
-_SPEAKERS = ("user", "assistant")
 # A conversation must begin with the user. This text always fits into the budget, because it is
 # shorter than the tags of a message, which are counted but not written here.
 _LEFT_OUT = "(…)"
@@ -49,12 +47,16 @@ def _brought(retrieved: Iterable[Entry]) -> Iterator[PromptMessage]:
 
 
 def _said(recent: Iterable[Entry]) -> Iterator[PromptMessage]:
-    """Write turns of user and assistant as their own messages; quote others as the user's."""
+    """Write turns of user and assistant as their own messages; quote others as the user's.
+
+    Anybody who can log a turn can claim any role, so no turn may speak as the system, and a turn of
+    another origin than its role claims is quoted.
+    """
     for entry in recent:
         role = entry.item.role
         if not entry.text.strip():
             continue
-        if role in _SPEAKERS:
+        if role is not None and role in SPEAKERS and speaks_for_itself(entry.item):
             yield PromptMessage(role, broken(entry.text))
         else:
             yield PromptMessage("user", entry.written.rstrip())

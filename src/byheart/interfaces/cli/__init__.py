@@ -5,7 +5,7 @@ verb.py        shared parts of all verbs: --db, --space, --json, examples in the
 options.py     flags that several verbs share
 store.py       opening the store of a command
 save.py  search.py  recall.py  get.py  list.py  update.py  forget.py  turns.py  context.py
-sessions.py  entities.py  duplicates.py  export_import.py  workspaces.py  upkeep.py  api_keys.py …
+sessions.py  entities.py  duplicates.py  export_import.py  copy.py  workspaces.py  upkeep.py …
                one file per family of verbs; a verb is `<name>_command`
 batches.py     saving and logging large inputs
 hints.py       the operations of hints, spelled as commands

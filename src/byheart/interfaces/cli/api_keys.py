@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -12,15 +13,17 @@ from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
-from byheart.model import ACCESSES, ApiKey, CreatedApiKey
+from byheart.model import ACCESSES, VOICES, ApiKey, CreatedApiKey, KeyPurpose
 from byheart.system import clock
+
+_PURPOSES: Mapping[KeyPurpose, str] = {"key": "program", "login": "browser", "code": "login code"}
 
 
 @click.group("token", cls=VerbGroup, examples=("byheart token create laptop", "byheart token list"))
 def token_command() -> None:
-    """Create, list and revoke API keys for network access.
+    """Create, list and revoke API keys, and end logins of browsers.
 
-    A key gives access to one space only.
+    A key or login gives access to one space only. byheart open creates logins.
     """
 
 
@@ -30,6 +33,7 @@ def token_command() -> None:
         "byheart token create laptop",
         "byheart token create dashboard --access read --ttl-days 30",
         "byheart token create helper --session-id s1 --space work",
+        "byheart token create chat-app --voice user",
     ),
 )
 @click.argument("name")
@@ -39,6 +43,14 @@ def token_command() -> None:
     default="write",
     show_default=True,
     help="Whether the key may read only, or also write.",
+)
+@flag(
+    "--voice",
+    type=click.Choice(VOICES),
+    default="agent",
+    show_default=True,
+    help="Whose words it may save: also the user's, an agent's, or a stranger's, which wait for "
+    "review; a stranger changes nothing else.",
 )
 @flag("--session-id", "-s", metavar="ID", help="Restrict the key to this session.")
 @flag(
@@ -65,7 +77,7 @@ def create_token(invocation: Invocation, /, **given: Any) -> None:
 )
 @click.pass_obj
 def list_tokens(invocation: Invocation) -> None:
-    """List the API keys of all spaces, or of --space, oldest first."""
+    """List the API keys and logins of all spaces, or of --space, oldest first."""
     with open_store(invocation) as store:
         keys = store.api_keys.list(invocation.space)
     if invocation.json:
@@ -78,7 +90,9 @@ def list_tokens(invocation: Invocation) -> None:
     screen.table(
         (
             Column("NAME", style="name"),
+            Column("FOR"),
             Column("ACCESS"),
+            Column("VOICE"),
             Column("SPACE"),
             Column("SESSION"),
             Column("MADE"),
@@ -89,7 +103,9 @@ def list_tokens(invocation: Invocation) -> None:
         [
             (
                 key.name,
+                _PURPOSES[key.purpose],
                 key.access,
+                key.voice,
                 key.space,
                 key.session_id or "-",
                 screen.moment(key.created_at),
@@ -106,7 +122,7 @@ def list_tokens(invocation: Invocation) -> None:
 @click.argument("token", metavar="NAME_OR_ID")
 @click.pass_obj
 def revoke_token(invocation: Invocation, /, token: str) -> None:
-    """Revoke an API key by its name or id.
+    """Revoke an API key, or end a login, by its name or id.
 
     Every server refuses it at once. A leaked secret can be given instead of the name.
     """
@@ -131,7 +147,8 @@ def _show_created(screen: Screen, created: CreatedApiKey) -> None:
 def _bounds(key: ApiKey) -> str:
     session = f", session {key.session_id}" if key.session_id else ""
     until = f", until {key.expires_at.astimezone():%Y-%m-%d %H:%M}" if key.expires_at else ""
-    return f"may {key.access} in space {key.space}{session}{until}"
+    voice = f" as {key.voice}" if key.access == "write" else ""
+    return f"may {key.access}{voice} in space {key.space}{session}{until}"
 
 
 def _expiry(screen: Screen, key: ApiKey) -> str:

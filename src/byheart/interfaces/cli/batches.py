@@ -15,8 +15,10 @@ from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import count, open_screen, print_json, remark, warn
+from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation
 from byheart.model import SaveResult
+from byheart.settings import load_settings
 from byheart.system.file_opening import open_to_read
 from byheart.transfer.lines import parse_object
 
@@ -69,6 +71,10 @@ def warn_of_missing_vectors(invocation: Invocation, results: Sequence[SaveResult
     lacking = {result.memory_id: result for result in results if result.pending_vectors}
     if lacking:
         waiting = count(sum(result.pending_vectors for result in lacking.values()), "chunk")
+        if not load_settings(overrides(invocation)).embed_on_save:
+            found = "can be found by keyword only, until a worker makes the vectors"
+            remark(invocation, f"{waiting} {found}")
+            return
         reason = next((result.degraded for result in lacking.values() if result.degraded), None)
         warn(
             invocation,

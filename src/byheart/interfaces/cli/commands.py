@@ -26,58 +26,111 @@ class Entry(NamedTuple):
     purpose: str
 
 
-VERBS = {
-    "save": Entry("save", "Save a text: a fact, a note, a report, a file."),
-    "search": Entry("search", "Find the passages that answer a question, best first."),
-    "recall": Entry(
-        "recall", "Recall the most important memories for a question, within a token budget."
-    ),
-    "log": Entry("turns", "Record a turn of a session: a message, a tool's output, a file."),
-    "context": Entry("context", "Print the context for a session's prompt, within a token budget."),
-    "transcript": Entry("turns", "Print the turns of a session, in order."),
-    "summarize": Entry("turns", "Set the running summary of a session, or generate it."),
-    "pin": Entry("context", "Include a memory at the top of every context."),
-    "unpin": Entry("context", "Undo pin: include the memory only if it is relevant."),
-    "get": Entry("get", "Print a memory's text exactly as it was saved."),
-    "expand": Entry("get", "Print a chunk and its neighbours."),
-    "update": Entry("update", "Change the given fields of a memory."),
-    "supersede": Entry("update", "Mark a memory as replaced by another."),
-    "forget": Entry("forget", "Hide memories until they are restored, or erase them with --hard."),
-    "restore": Entry("update", "Restore a forgotten memory."),
-    "history": Entry("update", "Show all changes of a memory: who, when, from and to."),
-    "list": Entry("list", "List memories, latest first."),
-    "sessions": Entry("sessions", "List sessions, show their figures, forget or restore one."),
-    "resume": Entry("sessions", "Print what is needed to continue a session."),
-    "promote": Entry("sessions", "Copy a session's memories to the global ones."),
-    "entities": Entry(
-        "entities", "List, rename or merge the entities of memories, most used first."
-    ),
-    "dedupe": Entry("duplicates", "Propose merges of memories that are almost the same."),
-    "merge": Entry("duplicates", "Merge several memories into one."),
-    "index": Entry(
-        "workspaces", "Index the files of a folder as memories; again, only changed files."
-    ),
-    "watch": Entry("workspaces", "Index folders and keep them fresh until Ctrl-C."),
-    "status": Entry("upkeep", "Show the contents of the store, and what does not work now."),
-    "cleanup": Entry("forget", "Forget memories that were not used for long."),
-    "stats": Entry("stats", "Show usage figures: contents, search times, slow queries."),
-    "bench": Entry("bench", "Test whether the store finds its own passages, and how fast."),
-    "doctor": Entry(
-        "upkeep", "Check the store, its model and its settings; repair them with --fix."
-    ),
-    "export": Entry("export_import", "Write memories to a JSONL file, or to a folder of Markdown."),
-    "import": Entry("export_import", "Import an export, notes, or the memories of other programs."),
-    "backup": Entry("export_import", "Copy the whole store to one file, even while it is in use."),
-    "reembed": Entry("reembed", "Switch the store to the embedding model that the settings name."),
-    "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
-    "hook": Entry("hook", "Answer an agent's hooks: record its turns, and recall memories."),
-    "setup": Entry("setup", "Set up a client, such as Claude Code, to use Byheart over MCP."),
-    "serve": Entry("serve", "Serve REST over HTTP until Ctrl-C, and MCP at /mcp."),
-    "token": Entry("api_keys", "Create, list and revoke API keys for network access."),
-    "config": Entry("config", "Show and change settings."),
-    "model": Entry("model", "Show and download the embedding model."),
-    "completion": Entry("completion", "Print or install completion for your shell."),
+# The verbs by the task that they serve; the help lists them in this order.
+GROUPS: dict[str, dict[str, Entry]] = {
+    "Save and find": {
+        "save": Entry("save", "Save a text: a fact, a note, a report, a file."),
+        "search": Entry("search", "Find the passages that answer a question, best first."),
+        "recall": Entry(
+            "recall", "Recall the most important memories for a question, within a token budget."
+        ),
+        "list": Entry("list", "List memories, latest first."),
+        "get": Entry("get", "Print a memory's text exactly as it was saved."),
+        "expand": Entry("get", "Print a chunk and its neighbours."),
+        "brief": Entry("views", "List memories by id, without their texts, forgotten ones too."),
+        "chunks": Entry("views", "List the passages that a memory is divided into, in order."),
+        "render": Entry("views", "Print a memory as HTML that a page can show as it is."),
+        "similar": Entry("views", "Find the memories nearest to one in meaning, best first."),
+        "timeline": Entry("views", "Count memories by day and kind, and list sessions over time."),
+    },
+    "Change and forget": {
+        "update": Entry("update", "Change the given fields of a memory."),
+        "supersede": Entry("update", "Mark a memory as replaced by another."),
+        "history": Entry("update", "Show all changes of a memory: who, when, from and to."),
+        "versions": Entry("views", "Print the texts that a memory has had, the current one first."),
+        "forget": Entry(
+            "forget", "Hide memories until they are restored, or erase them with --hard."
+        ),
+        "restore": Entry("update", "Restore a forgotten memory."),
+        "pin": Entry("context", "Include a memory at the top of every context."),
+        "unpin": Entry("context", "Undo pin: include the memory only if it is relevant."),
+    },
+    "Conversations": {
+        "log": Entry("turns", "Record a turn of a session: a message, a tool's output, a file."),
+        "context": Entry(
+            "context", "Print the context for a session's prompt, within a token budget."
+        ),
+        "receipts": Entry("receipts", "List the receipts of contexts, the latest first."),
+        "receipt": Entry("receipts", "Show what went into a prompt, what did not, and why."),
+        "transcript": Entry("turns", "Print the turns of a session, in order."),
+        "summarize": Entry("turns", "Set the running summary of a session, or generate it."),
+        "sessions": Entry("sessions", "List sessions, show their figures, forget or restore one."),
+        "resume": Entry("sessions", "Print what is needed to continue a session."),
+        "promote": Entry("sessions", "Copy a session's memories to the global ones."),
+    },
+    "Files": {
+        "index": Entry(
+            "workspaces", "Index the files of a folder as memories; again, only changed files."
+        ),
+        "watch": Entry("workspaces", "Index folders and keep them fresh until Ctrl-C."),
+    },
+    "Review": {
+        "quarantine": Entry("review", "List memories that wait for review, longest waiting first."),
+        "trust": Entry("review", "Let untrusted memories enter prompts."),
+        "distrust": Entry("review", "Keep memories out of prompts until they are reviewed."),
+    },
+    "Tidy up": {
+        "dedupe": Entry("duplicates", "Propose merges of memories that are almost the same."),
+        "merge": Entry("duplicates", "Merge several memories into one."),
+        "entities": Entry(
+            "entities", "List, rename or merge the entities of memories, most used first."
+        ),
+        "cleanup": Entry("forget", "Forget memories that were not used for long."),
+    },
+    "Move and keep": {
+        "export": Entry(
+            "export_import", "Write memories to a JSONL file, or to a folder of Markdown."
+        ),
+        "import": Entry(
+            "export_import", "Import an export, notes, or the memories of other programs."
+        ),
+        "backup": Entry(
+            "export_import", "Copy the whole store to one file, even while it is in use."
+        ),
+        "copy": Entry(
+            "copy", "Copy a whole store to a new file, or to an empty PostgreSQL database."
+        ),
+        "reembed": Entry(
+            "reembed", "Switch the store to the embedding model that the settings name."
+        ),
+    },
+    "Clients and servers": {
+        "setup": Entry("setup", "Set up a client, such as Claude Code, to use Byheart over MCP."),
+        "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
+        "hook": Entry("hook", "Answer an agent's hooks: record its turns, and recall memories."),
+        "open": Entry("open_page", "Open the web page in your browser, logged in to --space."),
+        "serve": Entry(
+            "serve", "Serve the web page and REST over HTTP until Ctrl-C, and MCP at /mcp."
+        ),
+        "worker": Entry("worker", "Make the vectors of saved texts until Ctrl-C, in all spaces."),
+        "token": Entry("api_keys", "Create, list and revoke API keys, and end logins of browsers."),
+    },
+    "Look after the store": {
+        "status": Entry("upkeep", "Show the contents of the store, and what does not work now."),
+        "stats": Entry("stats", "Show usage figures: contents, search times, slow queries."),
+        "doctor": Entry(
+            "upkeep", "Check the store, its model and its settings; repair them with --fix."
+        ),
+        "bench": Entry("bench", "Test whether the store finds its own passages, and how fast."),
+    },
+    "Byheart itself": {
+        "config": Entry("config", "Show and change settings."),
+        "model": Entry("model", "Show and download the embedding model."),
+        "completion": Entry("completion", "Print or install completion for your shell."),
+        "version": Entry("version", "Print the version of Byheart and of the parts that it uses."),
+    },
 }
+VERBS = {name: entry for verbs in GROUPS.values() for name, entry in verbs.items()}
 
 # Words that users of other programs type.
 SYNONYMS = {
@@ -88,7 +141,7 @@ SYNONYMS = {
     **dict.fromkeys(("delete", "remove", "rm", "del"), "forget"),
     **dict.fromkeys(("edit", "change", "modify"), "update"),
     **dict.fromkeys(("undo", "undelete"), "restore"),
-    **dict.fromkeys(("versions", "blame"), "history"),
+    **dict.fromkeys(("blame", "changes"), "history"),
     **dict.fromkeys(("say", "append", "record"), "log"),
     **dict.fromkeys(("prompt", "assemble"), "context"),
     **dict.fromkeys(("continue", "pickup"), "resume"),
@@ -97,6 +150,9 @@ SYNONYMS = {
     **dict.fromkeys(("summary", "summarise"), "summarize"),
     **dict.fromkeys(("prune", "expire", "gc"), "cleanup"),
     "replace": "supersede",
+    **dict.fromkeys(("review", "untrusted", "pending"), "quarantine"),
+    **dict.fromkeys(("approve", "accept"), "trust"),
+    **dict.fromkeys(("reject", "suspect"), "distrust"),
     **dict.fromkeys(("duplicates", "dedup"), "dedupe"),
     **dict.fromkeys(("names", "topics"), "entities"),
     **dict.fromkeys(("settings", "set"), "config"),
@@ -104,13 +160,17 @@ SYNONYMS = {
     **dict.fromkeys(("check", "repair", "fix"), "doctor"),
     **dict.fromkeys(("dump", "obsidian"), "export"),
     **dict.fromkeys(("load", "ingest"), "import"),
-    **dict.fromkeys(("copy", "snapshot"), "backup"),
+    "snapshot": "backup",
+    **dict.fromkeys(("clone", "move", "transfer"), "copy"),
     **dict.fromkeys(("migrate", "rebuild-vectors"), "reembed"),
     **dict.fromkeys(("reindex", "scan", "crawl", "workspaces"), "index"),
     **dict.fromkeys(("install", "init", "register", "connect"), "setup"),
     **dict.fromkeys(("key", "tokens", "auth", "login"), "token"),
     **dict.fromkeys(("server", "http", "rest", "api", "start", "run"), "serve"),
+    **dict.fromkeys(("web", "browse", "browser", "ui", "page", "view", "dashboard"), "open"),
+    **dict.fromkeys(("embed", "embedder", "vectors", "workers"), "worker"),
     "info": "status",
+    "about": "version",
     **dict.fromkeys(("metrics", "statistics"), "stats"),
     "download": "model",
 }
@@ -120,7 +180,7 @@ class Byheart(VerbGroup):
     """Find and run the verb, and convert errors to exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Name the verbs, the most used first."""
+        """Name the verbs, group by group."""
         return list(VERBS)
 
     def get_command(
@@ -141,8 +201,12 @@ class Byheart(VerbGroup):
         formatter: click.HelpFormatter,
     ) -> None:
         """List the verbs from the table, without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.purpose) for name, entry in VERBS.items()])
+        widest = max(map(len, VERBS))
+        for heading, verbs in GROUPS.items():
+            with formatter.section(heading):
+                # Pad the names, so that the purposes of all groups begin in one column.
+                rows = [(name.ljust(widest), entry.purpose) for name, entry in verbs.items()]
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

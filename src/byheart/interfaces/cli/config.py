@@ -37,14 +37,17 @@ def config_command() -> None:
 @config_command.command("list", examples=("byheart config list", "byheart config list --json"))
 @click.pass_obj
 def list_settings(invocation: Invocation) -> None:
-    """List every setting with its value and source."""
+    """List every setting with its value and source.
+
+    The source is flag, environment, file or default; `--json` also names the variable or the path.
+    """
     rows = describe_settings(overrides(invocation))
     if invocation.json:
         print_json(rows)
         return
     open_screen().table(
-        (Column("KEY", style="name"), Column("VALUE"), Column("SOURCE", wide=True, style="dim")),
-        [(row.key, _shown(row.value), row.source) for row in rows],
+        (Column("KEY", style="name"), Column("SOURCE", style="dim"), Column("VALUE", wide=True)),
+        [(row.key, _kind_of(row.source), _shown(row.value)) for row in rows],
     )
     for name, nearest in unknown_variables().items():
         meant = f": did you mean {nearest}?" if nearest else ""
@@ -110,6 +113,11 @@ def show_path(invocation: Invocation) -> None:
 
 def _row(invocation: Invocation, key: str) -> SettingRow:
     return next(row for row in describe_settings(overrides(invocation)) if row.key == key)
+
+
+def _kind_of(source: str) -> str:
+    """Shorten a source to its kind: the path of the file would take the room of the value."""
+    return source.partition(" ")[0]
 
 
 def _shown(value: object) -> str:

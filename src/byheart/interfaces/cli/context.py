@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import flag, read_query, session_filters
+from byheart.interfaces.cli.options import flag, read_query, search_mode, session_filters
 from byheart.interfaces.cli.screen import (
     Part,
     count,
@@ -19,10 +19,10 @@ from byheart.interfaces.cli.screen import (
     qualify,
     remark,
 )
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.model import MODES, ContextAnswer, Memory
+from byheart.model import ContextAnswer, Memory
 
 _ASKED_NOTHING = (
     "nothing was asked, and this session has no turns, summary or pins yet: "
@@ -71,13 +71,8 @@ _FOUND_NOTHING = "nothing is known of this session yet: log turns, or save memor
     metavar="CODE",
     help="Also retrieve memories of any session with this task code.",
 )
-@flag(
-    *("--mode", "-m"),
-    type=click.Choice(MODES),
-    default="hybrid",
-    show_default=True,
-    help="Search by meaning and keyword, by meaning, or by keyword.",
-)
+@search_mode()
+@flag("--preview", is_flag=True, help="Leave no trace: count nothing as given, store no receipt.")
 @session_filters
 @click.pass_obj
 def context_command(
@@ -100,6 +95,9 @@ def context_command(
     print_text(answer.text)
     if not answer.receipt.items and not answer.receipt.left_out:
         remark(invocation, _FOUND_NOTHING if asked else _ASKED_NOTHING)
+    unrelated = sum(each.reason == "unrelated" for each in answer.receipt.left_out)
+    if unrelated and not any(each.part == "retrieved" for each in answer.receipt.items):
+        remark(invocation, f"nothing here seems to answer this: {unrelated} unrelated left out")
     if sys.stdout.isatty():
         _tell(invocation, answer)
 
@@ -128,7 +126,7 @@ def pin_command(invocation: Invocation, memory_id: str, who: str) -> None:
     A session's memory is included in that session only, a global one everywhere.
     """
     with open_store(invocation) as store:
-        memory = store.pin(memory_id, who)
+        memory = store.pin(whole_id(store, memory_id), who)
     _show(invocation, memory, "pinned")
 
 
@@ -139,7 +137,7 @@ def pin_command(invocation: Invocation, memory_id: str, who: str) -> None:
 def unpin_command(invocation: Invocation, memory_id: str, who: str) -> None:
     """Undo pin: include the memory only if it is relevant."""
     with open_store(invocation) as store:
-        memory = store.unpin(memory_id, who)
+        memory = store.unpin(whole_id(store, memory_id), who)
     _show(invocation, memory, "no longer pinned:")
 
 

@@ -17,7 +17,7 @@ from byheart.interfaces.cli.screen import (
     remark,
     warn,
 )
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Dedupe, MergeProposal
@@ -121,7 +121,8 @@ def merge_command(
     restore brings them back.
     """
     with open_store(invocation) as store:
-        merged = store.admin.merge(keep, others, reason=reason, who=who)
+        kept, *merging = (whole_id(store, each) for each in (keep, *others))
+        merged = store.admin.merge(kept, merging, reason=reason, who=who)
     if invocation.json:
         print_json(merged)
         return

@@ -10,53 +10,33 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from byheart.errors import (
-    ByheartError,
-    Conflict,
-    EmbedderUnavailable,
-    EmbeddingError,
-    InvalidInput,
-    ModelFilesError,
-    NotFound,
-    NotText,
-    QuerySyntaxError,
-    SettingsError,
-    StoreBusy,
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreTooNew,
-    StoreUnreachable,
-    TooManyChunks,
-    Unreadable,
-    VersionConflict,
-)
+from byheart import errors
+from byheart.errors import ByheartError
 from byheart.interfaces.cli.hints import for_terminal
 
 OK, FAILURE, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 EXIT_CODES: dict[type[ByheartError], int] = {
     ByheartError: FAILURE,
-    InvalidInput: USAGE,
-    QuerySyntaxError: USAGE,
-    SettingsError: USAGE,
-    TooManyChunks: USAGE,
-    NotFound: FAILURE,
-    Conflict: FAILURE,
-    VersionConflict: FAILURE,
-    Unreadable: FAILURE,
-    NotText: FAILURE,
-    EmbeddingError: FAILURE,
-    EmbedderUnavailable: FAILURE,
-    ModelFilesError: FAILURE,
-    StoreError: FAILURE,
-    StoreBusy: FAILURE,
-    StoreDamaged: FAILURE,
-    StoreFull: FAILURE,
-    StoreReadOnly: FAILURE,
-    StoreTooNew: FAILURE,
-    StoreUnreachable: FAILURE,
+    errors.InvalidInput: USAGE,
+    errors.QuerySyntaxError: USAGE,
+    errors.SettingsError: USAGE,
+    errors.TooManyChunks: USAGE,
+    errors.NotFound: FAILURE,
+    errors.Conflict: FAILURE,
+    errors.VersionConflict: FAILURE,
+    errors.Unreadable: FAILURE,
+    errors.NotText: FAILURE,
+    errors.EmbeddingError: FAILURE,
+    errors.EmbedderUnavailable: FAILURE,
+    errors.ModelFilesError: FAILURE,
+    errors.StoreError: FAILURE,
+    errors.StoreBusy: FAILURE,
+    errors.StoreDamaged: FAILURE,
+    errors.StoreFull: FAILURE,
+    errors.StoreReadOnly: FAILURE,
+    errors.StoreTooNew: FAILURE,
+    errors.StoreUnreachable: FAILURE,
 }
 
 

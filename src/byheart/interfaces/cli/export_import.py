@@ -27,7 +27,7 @@ from byheart.interfaces.cli.screen import (
     size,
     warn,
 )
-from byheart.interfaces.cli.store import check_store, open_store, settings_of
+from byheart.interfaces.cli.store import open_store, settings_of
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Exported, Imported, TransferProgress
 from byheart.model.checks import check_path
@@ -170,8 +170,10 @@ def import_command(invocation: Invocation, /, path_or_file: str, **given: Any) -
 
 @contextmanager
 def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemoryStore]:
+    from byheart.opening import store_exists  # imports numpy, which the help does not need
+
     settings = settings_of(invocation)
-    if given["dry_run"] and not Path(settings.db_path).exists():
+    if given["dry_run"] and not store_exists(settings):
         # A dry run writes nothing, not even an empty store.
         with tempfile.TemporaryDirectory() as folder:
             nowhere = replace(settings, db_path=str(Path(folder) / "memory.db"))
@@ -181,7 +183,6 @@ def _open(invocation: Invocation, given: Mapping[str, Any]) -> Iterator[MemorySt
         with open_embedding_store(invocation, create=True) as store:
             yield store
     else:
-        check_store(settings, create=True)
         with byheart.open(settings=settings) as store:
             yield store
 
@@ -250,11 +251,14 @@ def _show(invocation: Invocation, imported: Imported) -> None:
 def backup_command(invocation: Invocation, path: str, overwrite: bool) -> None:
     """Copy the whole store to one file, even while it is in use.
 
-    The copy is a complete store: open it with --db PATH, or put it in the store's place.
+    The copy is a complete store: open it with --db PATH, or put it in the store's place. A store on
+    PostgreSQL is exported: all spaces as JSONL with vectors, for import. API keys, workspaces and
+    usage counts are not in it; pg_dump copies everything.
     """
     with open_store(invocation) as store:
         backup = store.admin.backup(path, overwrite=overwrite)
     if invocation.json:
         print_json(backup)
     else:
-        open_screen().line(f"copied to {backup.path} ({size(backup.size_bytes)})")
+        how = "copied" if backup.kind == "store" else "exported all memories"
+        open_screen().line(f"{how} to {backup.path} ({size(backup.size_bytes)})")

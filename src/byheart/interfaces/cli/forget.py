@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from byheart.errors import NotFound
+from byheart.errors import Hint, NotFound
 from byheart.interfaces.cli.errors import FAILURE
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.options import flag, own_filters
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.update import reason, who
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Forgotten
@@ -38,7 +39,7 @@ yes = flag("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
     ),
 )
 @click.argument("memory_ids", metavar="[ID]...", nargs=-1)
-@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store; cannot be undone.")
 @flag("--dry-run", is_flag=True, help="Only count; change nothing.")
 @flag("--older-than", metavar="AGE", help="Only memories older than this: 12h, 30d, 2w, 6m, 1y.")
 @yes
@@ -65,10 +66,11 @@ def forget_command(
     import or index refuses it.
     """
     invocation: Invocation = ctx.obj
-    chosen = _given_filters(ctx, given)
+    chosen = given_filters(ctx, given)
     about = {"reason": reason, "hard": hard, "older_than": older_than, "who": who, **chosen}
     with open_store(invocation) as store:
         if memory_ids:
+            memory_ids = tuple(whole_id(store, each) for each in memory_ids)
             asked = hard and not yes and not dry_run and sys.stdin.isatty()
             if asked and not _confirmed(store, memory_ids, hard):
                 return
@@ -96,7 +98,7 @@ def forget_command(
     help="Only memories not changed or recalled for this many days.",
 )
 @flag("--dry-run", is_flag=True, help="Only count; change nothing.")
-@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store; cannot be undone.")
 @yes
 @flag("--who", metavar="NAME", default="cleanup", help="The author, for the history.")
 @own_filters
@@ -116,7 +118,7 @@ def cleanup_command(
     Expired memories are forgotten as well. The command counts first, and asks before it continues.
     """
     invocation: Invocation = ctx.obj
-    about = {"hard": hard, "who": who, **_given_filters(ctx, given)}
+    about = {"hard": hard, "who": who, **given_filters(ctx, given)}
     with open_store(invocation) as store:
         done = store.admin.cleanup(days_old, **about)
         if done.count and not dry_run:
@@ -126,7 +128,8 @@ def cleanup_command(
     show_end(ctx, done)
 
 
-def _given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+def given_filters(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """Return the filters that the user named, without defaults."""
     return {
         name: value
         for name, value in given.items()
@@ -163,7 +166,8 @@ def _confirmed(store: MemoryStore, memory_ids: Sequence[str], hard: bool) -> boo
 def show_end(ctx: click.Context, done: Forgotten) -> None:
     """Show the result; exit with a failure if anything that should be gone remains."""
     _show(ctx.obj, done)
-    if done.still_found or (done.removal and done.removal.traces):
+    removal = done.removal
+    if done.still_found or (removal and (removal.traces or removal.unfinished)):
         ctx.exit(FAILURE)
 
 
@@ -174,14 +178,20 @@ def _show(invocation: Invocation, done: Forgotten) -> None:
     screen = open_screen()
     would = "would forget" if done.dry_run else "forgot"
     screen.line(Part("✓", "good"), f"{would} {count(done.count, 'memory')}", _span(done))
-    for memory_id in done.memory_ids[:_SHOWN_IDS]:
-        screen.line(Part(memory_id, "name"), indent=1)
-    if done.count > _SHOWN_IDS:
-        screen.line(Part(f"and {done.count - _SHOWN_IDS:,} more", "dim"), indent=1)
+    show_ids(done.memory_ids)
     if done.expired:
         screen.line(Part(f"{done.expired:,} of them had expired", "dim"), indent=1)
     if done.removal is not None:
         _show_removal(done)
+
+
+def show_ids(memory_ids: Sequence[str]) -> None:
+    """List the first of some ids, and count the others."""
+    screen = open_screen()
+    for memory_id in memory_ids[:_SHOWN_IDS]:
+        screen.line(Part(memory_id, "name"), indent=1)
+    if len(memory_ids) > _SHOWN_IDS:
+        screen.line(Part(f"and {len(memory_ids) - _SHOWN_IDS:,} more", "dim"), indent=1)
 
 
 def _span(done: Forgotten) -> Part:
@@ -207,5 +217,10 @@ def _show_removal(done: Forgotten) -> None:
         for memory_id in done.still_found:
             screen.line(Part("✗", "bad"), f"a search still finds {memory_id}")
         return
-    looked = f"searched {count(len(removal.files_searched), 'file')} of the store for its text"
+    if removal.unfinished is not None:
+        screen.line(Part("✗", "bad"), for_terminal(Hint("not finished: ", removal.unfinished)))
+    places = "file" if removal.unproved is None else "place"
+    looked = f"searched {count(len(removal.files_searched), places)} of the store for its text"
     screen.line(Part("checked", "dim"), f"{looked} and asked for it in every mode: nothing found")
+    if removal.unproved is not None:
+        screen.line(Part("not proved", "dim"), for_terminal(removal.unproved))

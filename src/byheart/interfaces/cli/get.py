@@ -17,7 +17,7 @@ from byheart.interfaces.cli.screen import (
     print_text,
     size,
 )
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import ChunkWindow
 
@@ -53,10 +53,11 @@ def get_command(
 ) -> None:
     """Print a memory's text exactly as it was saved.
 
-    ID is the id of a memory or chunk; PATH is the path of an indexed file. With LINE, only the
-    passage around that line is printed.
+    ID is the id of a memory or chunk, or its first letters. PATH is the path of an indexed file;
+    with LINE, only the passage around that line is printed.
     """
     with open_store(invocation) as store:
+        memory_id = whole_id(store, memory_id)
         if output not in (None, "-"):
             written = store.write_to_file(memory_id, output, include_metadata, overwrite)
             if invocation.json:
@@ -96,7 +97,7 @@ def expand_command(invocation: Invocation, chunk_id: str, around: int) -> None:
     CHUNK_ID is a memory's id, # and a number, as search shows it; or PATH:LINE of a file.
     """
     with open_store(invocation) as store:
-        window = store.expand(chunk_id, around)
+        window = store.expand(whole_id(store, chunk_id), around)
     _show_window(invocation, window)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byheart.errors import Option, Step, spell_hint, spell_shell
+from byheart.errors import Option, Private, Step, spell_hint, spell_shell
 
 # Verbs whose command has another name.
 _COMMANDS = {
@@ -21,6 +21,8 @@ def for_terminal(text: str) -> str:
 
 def spell_command(step: Step) -> str:
     """Spell an operation as a command, and a parameter as an option."""
+    if isinstance(step, Private):
+        return step.text
     if isinstance(step, Option):
         return spell_shell("", (), {step.name: step.value}).removeprefix("byheart").strip()
     options = dict(step.options)

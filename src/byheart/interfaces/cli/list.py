@@ -8,7 +8,7 @@ import click
 
 from byheart.interfaces.cli.options import filters, flag, page
 from byheart.interfaces.cli.screen import Column, one_line, open_screen, point_on, print_json
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 
 
@@ -32,6 +32,7 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
     """
     with open_store(invocation) as store:
         found = store.list(**given)
+        names = shown_ids(store, [memory.memory_id for memory in found.memories])
     if invocation.json:
         print_json(found)
         return
@@ -50,7 +51,7 @@ def list_command(invocation: Invocation, /, **given: Any) -> None:
         ),
         [
             (
-                memory.memory_id,
+                names[memory.memory_id],
                 memory.kind,
                 memory.session_id or "-",
                 f"{memory.importance:.1f}",

@@ -37,6 +37,7 @@ def mcp_command(invocation: Invocation) -> None:
     leave_with_parent(lambda: os._exit(0))
     from byheart.interfaces.mcp.lazy_store import Opened
     from byheart.interfaces.mcp.stdio import serve_stdio
+    from byheart.interfaces.mcp.tool_texts import ToolProfile, tool_profile
 
     def open_store() -> Opened:
         import byheart
@@ -45,4 +46,10 @@ def mcp_command(invocation: Invocation) -> None:
         settings = settings_of(invocation)
         return Opened(byheart.open(settings=settings), settings)
 
-    serve_stdio(open_store)
+    def profile_of() -> ToolProfile:
+        from byheart.interfaces.cli.store import overrides
+        from byheart.settings import load_settings
+
+        return tool_profile(load_settings(overrides(invocation)))
+
+    serve_stdio(open_store, profile_of)

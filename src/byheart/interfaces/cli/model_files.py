@@ -12,7 +12,7 @@ from byheart.embedding.model_sources import ModelSources
 from byheart.errors import EmbeddingError
 from byheart.interfaces.cli.progress import Bar
 from byheart.interfaces.cli.screen import remark, size
-from byheart.interfaces.cli.store import check_store, settings_of
+from byheart.interfaces.cli.store import settings_of
 from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings
 
@@ -25,8 +25,7 @@ _IN_PROCESS = ("auto", "onnx")
 def open_embedding_store(invocation: Invocation, *, create: bool = False) -> MemoryStore:
     """Open the store for a command that needs vectors."""
     settings = settings_of(invocation)
-    check_store(settings, create=create)
-    store = byheart.open(settings=settings)
+    store = byheart.open(settings=settings, create=create)
     if not store.admin.uses_earlier_model():  # otherwise only reembed needs the configured model
         get_missing_model(invocation, settings)
     return store

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from byheart.interfaces.cli.verb import OPTIONS, Flag
+from byheart.model import MODES
 from byheart.model.compat_names import other_flags
 from byheart.model.field_types import Flag as Described
 from byheart.model.field_types import arrange
@@ -88,6 +89,7 @@ def described_flag(
         settings["is_flag"] = True
     elif described.takes == "either":
         names = [f"{long}/--no-{long.removeprefix('--')}"]
+        settings.setdefault("default", None)
     return flag(*names, metavar=described.metavar, **settings)
 
 
@@ -133,6 +135,17 @@ def page(limit: int) -> Decorator[Any]:
     )
 
 
+def search_mode(*other_names: str) -> Decorator[Any]:
+    """Add `--mode` to a verb that searches."""
+    return flag(
+        *("--mode", "-m", *other_names, "mode"),
+        type=click.Choice(MODES),
+        default="hybrid",
+        show_default=True,
+        help="Search by meaning and keyword, by meaning, or by keyword.",
+    )
+
+
 _FILTER_ORDER = arrange(tuple(FILTERS), {"origin": "include_global", "as_of": "include_expired"})
 
 # Filters for reading: a session also sees global memories.
@@ -141,5 +154,10 @@ filters = _filter_flags(())
 session_filters = _filter_flags(
     ("session_id",), include_global="Also what belongs to no session (the default)."
 )
+# Filters for reading untrusted memories.
+untrusted_filters = _filter_flags(("trusted",))
 # Filters for changes: a session's own memories, in their current version.
-own_filters = _filter_flags(("include_global", "as_of"), session_id="Only this session's own.")
+_OF_NOW = ("include_global", "as_of")
+own_filters = _filter_flags(_OF_NOW, session_id="Only this session's own.")
+# Filters for changes of trust.
+own_review_filters = _filter_flags((*_OF_NOW, "trusted"), session_id="Only this session's own.")

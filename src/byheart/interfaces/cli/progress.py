@@ -24,6 +24,11 @@ class Bar:
         """Return the elapsed time; never zero."""
         return max(time.monotonic() - self._started, 0.001)
 
+    @property
+    def is_shown(self) -> bool:
+        """Say whether the bar is visible."""
+        return self._shown is not None
+
     def __enter__(self) -> Bar:
         self._started = time.monotonic()
         self.open()

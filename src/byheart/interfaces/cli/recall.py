@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page, read_query
+from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
 from byheart.interfaces.cli.screen import (
     Column,
     Part,
@@ -18,10 +19,11 @@ from byheart.interfaces.cli.screen import (
     print_json,
     qualify,
     remark,
+    validity,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.cli.verdict import show_doubt
-from byheart.model import MODES, RecallAnswer, RecalledMemory, RecallExplanation
+from byheart.interfaces.cli.verdict import deny, explain_verdict
+from byheart.model import RecallAnswer, RecalledMemory, RecalledSummary, RecallExplanation
 
 _PARTS = ("relevance", "importance", "recency", "frequency", "score")
 
@@ -46,22 +48,17 @@ _PARTS = ("relevance", "importance", "recency", "frequency", "score")
     help="The token budget of the answer.",
 )
 @page(limit=20)
-@flag(
-    *("--mode", "-m"),
-    type=click.Choice(MODES),
-    default="hybrid",
-    show_default=True,
-    help="Search by meaning and keyword, by meaning, or by keyword.",
-)
+@search_mode()
 @flag("--explain", is_flag=True, help="Show the parts of each score.")
+@flag("--raw", is_flag=True, help="Read QUERY as FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
 @filters
 @click.pass_obj
 def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: Any) -> None:
     """Recall the most important memories for a question, within a token budget.
 
     QUERY is any text, joined by spaces; "-" reads it from stdin. Memories are ranked by relevance,
-    importance, recency and frequency of use. All matches are listed first; those that fit are then
-    shown in full, which counts as use.
+    importance, recency and frequency of use. As many as fit are shown in full; the others are
+    listed below them. A relevant memory that is shown in full counts as used.
     """
     with open_embedding_store(invocation) as store:
         answer = store.recall(read_query(query), **given)
@@ -79,28 +76,35 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
 
 def _show(answer: RecallAnswer, max_tokens: int) -> None:
     screen = open_screen()
-    if answer.index:
-        _show_index(screen, answer)
-    for memory in answer.details:
+    if answer.verdict == "none" and answer.index:
+        deny(screen, nearest=True)
+    why = {each.id: _parts(each) for each in answer.explanations or ()}
+    for number, memory in enumerate(answer.details):
+        if number:
+            screen.line("")
+        _show_memory(screen, memory, why.get(memory.id))
+    given = {each.id for each in answer.details}
+    listed = [each for each in answer.index if each.id not in given]
+    if listed:
         screen.line("")
-        _show_memory(screen, memory)
-    if answer.index or answer.details:
-        show_doubt(screen, answer)
-        screen.line("")
-    shown = f"{len(answer.index)} listed, {len(answer.details)} in full"
+        _show_others(screen, listed, why)
+    explain_verdict(screen, answer)
+    screen.line("")
+    shown = f"{len(given)} in full, {len(listed)} listed"
     tokens = f"{answer.tokens_used:,} of {count(max_tokens, 'token')}"
     screen.line(Part(f"{shown}, of {count(answer.total_count, 'memory')}; {tokens}", "dim"))
 
 
-def _show_index(screen: Screen, answer: RecallAnswer) -> None:
-    why = {each.id: _parts(each) for each in answer.explanations or ()}
+def _show_others(
+    screen: Screen, listed: Sequence[RecalledSummary], why: Mapping[str, list[str]]
+) -> None:
     screen.table(
         (
             Column("ID", style="dim"),
             *(Column(name.upper(), right=True) for name in (_PARTS if why else ())),
             Column("TEXT", wide=True, style="name"),
         ),
-        [(each.id, *why.get(each.id, ()), one_line(each.summary)) for each in answer.index],
+        [(each.id, *why.get(each.id, ()), one_line(each.summary)) for each in listed],
     )
 
 
@@ -108,18 +112,23 @@ def _parts(why: RecallExplanation) -> list[str]:
     return [f"{getattr(why, name):.3f}" for name in _PARTS]
 
 
-def _show_memory(screen: Screen, memory: RecalledMemory) -> None:
+def _show_memory(screen: Screen, memory: RecalledMemory, why: list[str] | None) -> None:
     screen.line(
         Part(one_line(memory.title or ""), "name"),
         memory.kind,
         f"session {memory.session_id}" if memory.session_id else "",
         f"importance {memory.importance:.1f}",
         Part(screen.moment(memory.created_at), "dim"),
-        Part(f"score {memory.score:.4f}", "dim"),
     )
     screen.passage(memory.content.strip("\n"))
     superseded = f"superseded by {memory.superseded_by}" if memory.superseded_by else ""
-    screen.line(Part(memory.id, "dim"), Part(superseded, "bad"), indent=1)
+    untrusted = "untrusted: waits for review" if memory.untrusted_at else ""
+    valid = validity(memory.valid_from, memory.valid_until)
+    marks = (Part(each, "bad") for each in (superseded, valid, untrusted))
+    screen.line(Part(memory.id, "dim"), *marks, indent=1)
+    if why is not None:
+        parts = ", ".join(f"{name} {each}" for name, each in zip(_PARTS, why, strict=True))
+        screen.line(Part(parts, "dim"), indent=1)
 
 
 def _point_on(invocation: Invocation, answer: RecallAnswer, offset: int, limit: int) -> None:

@@ -7,7 +7,7 @@ from inspect import cleandoc
 
 import click
 
-from byheart.interfaces.cli.commands import VERBS, byheart
+from byheart.interfaces.cli.commands import GROUPS, VERBS, byheart
 from byheart.interfaces.cli.errors import EXIT_CODES, FAILURE, INTERRUPTED, USAGE
 from byheart.interfaces.cli.verb import EVERYWHERE, Verb, VerbGroup, option_rows
 
@@ -25,6 +25,8 @@ command may be before the verb or after it.
 - Answers go to stdout; warnings, remarks and errors to stderr. An error has a hint that
   says what to do; with `--json` it is `{"error": …, "message": …, "hint": …}`.
 - Dates are ISO 8601, such as `2026-03-14` or `2026-03-14T09:30:00Z`; without an offset, UTC.
+  Filters also take words: `7d`, `2 weeks ago`, `yesterday`, `last March`, `2026-11`, or
+  `"this week Europe/Berlin"`. A period means its beginning.
 """
 
 
@@ -55,8 +57,10 @@ def _exit_codes() -> Iterator[str]:
 def _overview() -> Iterator[str]:
     yield "| verb | purpose |"
     yield "|---|---|"
-    for name, entry in VERBS.items():
-        yield f"| [`{name}`](#byheart-{name}) | {entry.purpose} |"
+    for heading, verbs in GROUPS.items():
+        yield f"| **{heading}** | |"
+        for name, entry in verbs.items():
+            yield f"| [`{name}`](#byheart-{name}) | {entry.purpose} |"
 
 
 def _command(command: click.Command, parent: click.Context, name: str) -> Iterator[str]:

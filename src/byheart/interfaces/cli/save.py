@@ -127,11 +127,17 @@ def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object)
 
 def _show_similar(invocation: Invocation, result: SaveResult) -> None:
     """Name near duplicates and suggest what to do, on stderr; stdout is for the id alone."""
+    opposed = [each.memory_id for each in result.conflicts]
+    for conflict in result.conflicts:
+        remark(invocation, f"contradicts {conflict.memory_id}: {one_line(conflict.said_before)}")
     for each in result.similar:
+        if each.memory_id in opposed:
+            continue
         summary = one_line(each.summary)
         remark(invocation, f"almost the same ({each.similarity:.2f}): {each.memory_id}  {summary}")
-    if result.similar:
-        old, new = result.similar[0].memory_id, result.memory_id
+    named = [*opposed, *(each.memory_id for each in result.similar)]
+    if named:
+        old, new = named[0], result.memory_id
         remark(invocation, f"if the new one replaces it: byheart supersede {old} {new}")
         remark(invocation, f"if it is not needed: byheart forget {new}")
 

@@ -16,6 +16,7 @@ import click
 from byheart.interfaces.cli.hints import for_terminal, spell_command
 from byheart.interfaces.cli.verb import Invocation
 from byheart.model import to_wire
+from byheart.system import clock
 
 Style = Literal["plain", "name", "dim", "good", "bad", "number"]
 INDENT = "   "
@@ -153,6 +154,19 @@ def qualify(invocation: Invocation, degraded: str | None, told: str | None) -> N
     warn(invocation, degraded)
     if told:
         remark(invocation, told)
+
+
+def validity(valid_from: datetime | None, valid_until: datetime | None) -> str:
+    """Say when a memory is true, if it has a beginning or an end."""
+    now = clock.now()
+    parts = []
+    if valid_from is not None:
+        begins = "not valid before" if valid_from > now else "valid from"
+        parts.append(f"{begins} {valid_from:%Y-%m-%d}")
+    if valid_until is not None:
+        ends = "ended on" if valid_until <= now else "valid until"
+        parts.append(f"{ends} {valid_until:%Y-%m-%d}")
+    return ", ".join(parts)
 
 
 def one_line(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page, read_query
+from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
 from byheart.interfaces.cli.screen import (
     MATCH,
     Part,
@@ -21,13 +21,13 @@ from byheart.interfaces.cli.screen import (
     qualify,
     remark,
     seen_from_here,
+    validity,
 )
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.cli.verdict import show_doubt
+from byheart.interfaces.cli.verdict import Near, deny, explain_verdict, offer_nearest
 from byheart.model import (
     FUSIONS,
     GRANULARITIES,
-    MODES,
     ChunkHit,
     Explanation,
     Hit,
@@ -52,13 +52,7 @@ from byheart.model.compat_names import other_flags
 )
 @click.argument("query", nargs=-1)
 @page(limit=10)
-@flag(
-    *("--mode", "-m", *other_flags("mode"), "mode"),
-    type=click.Choice(MODES),
-    default="hybrid",
-    show_default=True,
-    help="Search by meaning and keyword, by meaning, or by keyword.",
-)
+@search_mode(*other_flags("mode"))
 @flag(
     *("--granularity", "-g"),
     type=click.Choice(GRANULARITIES),
@@ -99,13 +93,27 @@ def search_command(
         return
     qualify(invocation, answer.degraded, answer.remark)
     screen = open_screen()
+    denied = answer.verdict == "none" and bool(answer.results)
+    if denied and not given["explain"]:
+        offer_nearest(screen, [_near(hit) for hit in answer.results if _is_relevant(hit)])
+        return
+    if denied:
+        deny(screen, nearest=True)
     for place, hit in enumerate(answer.results):
-        if place:
+        if place or denied:
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, full)
-    if answer.results:
-        show_doubt(screen, answer)
+    explain_verdict(screen, answer)
     _close(invocation, answer, given)
+
+
+def _near(hit: Hit) -> Near:
+    return Near(MATCH.sub(r"\1", hit.snippet), hit.memory_id)
+
+
+def _is_relevant(hit: Hit) -> bool:
+    """Return whether any retriever found the hit at all near."""
+    return hit.score > 0 and (hit.similarity is None or hit.similarity > 0)
 
 
 def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
@@ -125,6 +133,10 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
     screen.line(Part(_address(hit), "dim"), indent=1)
     if hit.damaged:
         screen.line(Part("damaged: this is not the text that was saved", "bad"), indent=1)
+    if hit.untrusted_at:
+        screen.line(Part("untrusted: waits for review", "bad"), indent=1)
+    if valid := validity(hit.valid_from, hit.valid_until):
+        screen.line(Part(valid, "bad"), indent=1)
     if hit.superseded_by:
         screen.line(Part(f"superseded by {hit.superseded_by}", "bad"), indent=1)
     if hit.replaced_at:
@@ -149,7 +161,8 @@ def _names(hit: Hit) -> tuple[str, str]:
 
 
 def _score(hit: Hit) -> str:
-    if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
+    """Format the score of an explained hit; without the explanation it would mean nothing."""
+    if hit.explanation is None:
         return ""
     return f"score {hit.score:.4f}"
 
@@ -161,10 +174,11 @@ def _text(hit: Hit) -> str:
 
 
 def _address(hit: Hit) -> str:
-    """Return the id to copy, the size of the hit, and its similarity to the query."""
+    """Return the id to copy, the size of the hit and, if explained, its similarity to the query."""
     if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
         return f"{hit.memory_id}  {count(hit.total_chunks, 'chunk')}"
-    near = "" if hit.similarity is None else f"  similarity {hit.similarity:.2f}"
+    explained = hit.explanation is not None and hit.similarity is not None
+    near = f"  similarity {hit.similarity:.2f}" if explained else ""
     if isinstance(hit, ChunkHit):
         return f"{hit.chunk_id}  {_lines(hit)}{near}"
     if isinstance(hit, SectionHit):

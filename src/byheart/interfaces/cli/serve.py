@@ -1,7 +1,8 @@
-"""Define `serve`, which gives programs access over HTTP."""
+"""Define `serve`, which gives people and programs access over HTTP."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -14,6 +15,8 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 
 if TYPE_CHECKING:  # keeps the server out of the import of the help
     from byheart.interfaces.rest import Listening
+    from byheart.settings import Settings
+    from byheart.store import MemoryStore
 
 
 @click.command(
@@ -43,14 +46,11 @@ if TYPE_CHECKING:  # keeps the server out of the import of the help
 def serve_command(
     invocation: Invocation, /, serve_host: str | None, serve_port: int | None, quiet: bool
 ) -> None:
-    """Serve REST over HTTP until Ctrl-C, and MCP at /mcp.
+    """Serve the web page and REST over HTTP until Ctrl-C, and MCP at /mcp.
 
-    The page /docs describes the REST API. Callers need an API key: byheart token create NAME.
-    Hosts, origins and limits are settings.
+    byheart open logs your browser in to the page. The page /docs describes the REST API; its
+    callers need an API key: byheart token create NAME. Hosts, origins and limits are settings.
     """
-    from byheart.interfaces.mcp.http import McpOverHttp
-    from byheart.interfaces.rest import Work, serve
-
     settings = settings_of(invocation, serve_host=serve_host, serve_port=serve_port)
 
     def tell(listening: Listening) -> None:
@@ -60,23 +60,44 @@ def serve_command(
             _show(listening)
 
     with byheart.open(settings=settings) as store:
-        work = Work(settings)
-        agents = McpOverHttp(store, settings, work)
+        serve_store(store, settings, tell, quiet=quiet)
+
+
+def serve_store(
+    store: MemoryStore, settings: Settings, tell: Callable[[Listening], None], *, quiet: bool
+) -> None:
+    """Serve a store with all interfaces, and announce where, until a signal says to stop."""
+    from byheart.interfaces.mcp.http import McpOverHttp
+    from byheart.interfaces.rest import Work, serve
+    from byheart.interfaces.web import Announcement, page_routes
+
+    work = Work(settings)
+    agents = McpOverHttp(store, settings, work)
+    announcement = Announcement(store.location)
+
+    def announce(listening: Listening) -> None:
+        announcement.publish(listening.page_url)
+        tell(listening)
+
+    try:
         serve(
             store,
             settings,
-            on_listening=tell,
-            mounts=[agents.route],
+            on_listening=announce,
+            mounts=[agents.route, *page_routes(store, work, announcement.key)],
             lifespan=agents.lifespan,
             work=work,
             quiet=quiet,
         )
+    finally:
+        announcement.withdraw()
 
 
 def _show(listening: Listening) -> None:
     url = click.style(listening.url, bold=True)
     click.echo(f"Byheart listens on {url} (stop it with Ctrl-C)", err=True)
-    click.echo(f"What it offers: {listening.url}/docs", err=True)
+    click.echo("Open the web page with: byheart open", err=True)
+    click.echo(f"The REST API: {listening.url}/docs", err=True)
     if not listening.tokens:
         click.echo("There is no API key yet. Create one with: byheart token create NAME", err=True)
     if listening.warning:

@@ -138,7 +138,7 @@ def _show_stats(stats: SessionStats) -> None:
     examples=("byheart sessions forget s1 --yes", "byheart sessions forget s1 --hard --yes"),
 )
 @click.argument("session_id")
-@flag("--hard", is_flag=True, help="Erase every trace from the store's files; cannot be undone.")
+@flag("--hard", is_flag=True, help="Erase every trace from the store; cannot be undone.")
 @flag("--dry-run", is_flag=True, help="Only count; change nothing.")
 @yes
 @reason

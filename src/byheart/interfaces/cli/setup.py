@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from byheart.errors import InvalidInput
 from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import overrides
@@ -23,10 +24,12 @@ from byheart.interfaces.setup.registration import (
     survey,
     unregister,
 )
+from byheart.model.address_secrets import has_secret
 from byheart.settings import SettingRow, Settings, describe_settings, load_settings
 
 # The settings that decide what a client sees, and the flags that pass them to the client.
 _DECISIVE = {"db_path": "--db", "space": "--space"}
+_KEEP_PASSWORD = "every user's own ~/.pgpass can hold it (see docs/postgres.md)"
 
 
 @click.command(
@@ -78,12 +81,23 @@ def setup_command(
         settings = load_settings(overrides(invocation))
         db = settings.db_path if "db_path" in around else invocation.db
         space = settings.space if "space" in around else invocation.space
+        with_password = db is not None and has_secret(db)
+        if project and with_password:
+            raise InvalidInput(
+                "everyone who can read the files of the project would see the database password",
+                f"leave it out of the address; {_KEEP_PASSWORD}",
+            )
         target = hooks_of_claude_code(_tools(settings)) if hooks else CLIENTS[client]
         verb = VERB if hooks else "mcp"
         launch = find_launch(see_running(), db, space, shared=project, verb=verb)
         remarks = list(map(_carried, around.values()))
         if project and around:
             remarks.append("this applies to everyone who shares the file")
+        if with_password:
+            remarks.append(
+                "the file now holds the database password, and lists of processes show it: better "
+                f"leave it out of the address; {_KEEP_PASSWORD}"
+            )
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
         done = register(target, machine, launch, project=project, dry_run=dry_run)

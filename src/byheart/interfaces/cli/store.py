@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import byheart
-from byheart.errors import StoreUnreachable
 from byheart.interfaces.cli.verb import Invocation
 from byheart.settings import Settings, load_settings
 
@@ -35,16 +33,17 @@ def settings_of(invocation: Invocation, **flags: object) -> Settings:
 
 
 def open_store(invocation: Invocation) -> MemoryStore:
-    """Open the store."""
-    settings = settings_of(invocation)
-    check_store(settings, create=False)
-    return byheart.open(settings=settings)
+    """Open the store; refuse a missing one, whose path may be mistyped."""
+    return byheart.open(settings=settings_of(invocation), create=False)
 
 
-def check_store(settings: Settings, *, create: bool) -> None:
-    """Raise if the store does not exist and must not be created: the path may be mistyped."""
-    if not create and "://" not in settings.db_path and not Path(settings.db_path).exists():
-        raise StoreUnreachable(
-            f"there is no store at {settings.db_path}",
-            "check the path, or make one with: byheart save TEXT",
-        )
+def whole_id(store: MemoryStore, name: str) -> str:
+    """Return the id of the memory that a user named by its first letters."""
+    return store.admin.complete_id(name)
+
+
+def shown_ids(store: MemoryStore, memory_ids: Sequence[str]) -> Mapping[str, str]:
+    """Shorten ids for people; programs that read a pipe get them whole."""
+    if not sys.stdout.isatty():
+        return {each: each for each in memory_ids}
+    return store.admin.short_ids(memory_ids)

@@ -10,15 +10,18 @@ import click
 
 from byheart.interfaces.cli.batches import warn_of_secrets
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import flag, name_list
-from byheart.interfaces.cli.save import fields, given_fields, read_content, read_file
+from byheart.interfaces.cli.options import field_flag, flag, name_list, together
+from byheart.interfaces.cli.save import ABOUT, given_fields, read_content, read_file
 from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, print_json, warn
-from byheart.interfaces.cli.store import open_store
+from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import HistoryEntry, to_wire
+from byheart.model.fields import BY_NAME, UPDATE_FIELDS
 from byheart.system import clock
 
 _SHOWN_CHARS = 200
+
+_fields = together(*(field_flag(name, ABOUT) for name in UPDATE_FIELDS if BY_NAME[name].flag))
 
 who = flag("--who", metavar="NAME", default="manual", help="The author, for the history.")
 reason = flag("--reason", metavar="TEXT", help="The reason, for the history.")
@@ -40,7 +43,7 @@ reason = flag("--reason", metavar="TEXT", help="The reason, for the history.")
 @name_list("--clear", help="Clear these fields; without ttl-days, the memory never expires.")
 @flag("--expected-version", type=int, metavar="N", help="Refuse the change if the version differs.")
 @who
-@fields
+@_fields
 @click.pass_obj
 def update_command(
     invocation: Invocation,
@@ -70,7 +73,7 @@ def update_command(
     elif file:
         changed["content"] = read_file(invocation, file)
     with open_embedding_store(invocation) as store:
-        result = store.update(memory_id, expected_version, who, **changed)
+        result = store.update(whole_id(store, memory_id), expected_version, who, **changed)
     warn_of_secrets(invocation, [result])
     if invocation.json:
         print_json(result)
@@ -93,7 +96,7 @@ def history_command(invocation: Invocation, memory_id: str) -> None:
     To read an earlier text: byheart get ID@VERSION.
     """
     with open_store(invocation) as store:
-        entries = store.history(memory_id)
+        entries = store.history(whole_id(store, memory_id))
     if invocation.json:
         print_json(entries)
         return
@@ -148,7 +151,8 @@ def supersede_command(
     if bool(by) == undo:
         raise click.UsageError("give the memory that is valid now, or --undo")
     with open_store(invocation) as store:
-        memory = store.supersede(memory_id, by, reason, who)
+        by = by and whole_id(store, by)
+        memory = store.supersede(whole_id(store, memory_id), by, reason, who)
     if invocation.json:
         print_json(memory)
         return
@@ -166,7 +170,7 @@ def restore_command(invocation: Invocation, memory_id: str, who: str) -> None:
     Memories erased with --hard cannot be restored.
     """
     with open_store(invocation) as store:
-        memory = store.restore(memory_id, who)
+        memory = store.restore(whole_id(store, memory_id), who)
     if memory.expires_at is not None and memory.expires_at <= clock.now():
         ended = f"{memory.expires_at:%Y-%m-%d}"
         message = f"it expired on {ended}; to find it: byheart update {memory_id} --clear ttl-days"

@@ -30,10 +30,13 @@ class Flag(click.Option):
         self.section = section
 
 
-class _Helpful:
-    """Format the help: options by section, then examples to copy."""
+class _Helpful(click.Command):
+    """Add the options of every verb, and format the help: options by section, then examples."""
 
-    examples: tuple[str, ...]
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.examples = tuple(examples)
+        self.params += everywhere()
 
     def get_help_option_names(
         self,
@@ -44,7 +47,7 @@ class _Helpful:
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, grouped by section."""
-        for section, rows in option_rows(self, ctx).items():  # type: ignore[arg-type]
+        for section, rows in option_rows(self, ctx).items():
             with formatter.section(section):
                 formatter.write_dl(rows)
         if isinstance(self, click.Group):
@@ -62,13 +65,8 @@ class _Helpful:
                     formatter.write(f"  {example}\n")
 
 
-class Verb(_Helpful, click.Command):
+class Verb(_Helpful):
     """Define a verb with examples and the options that every verb has."""
-
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.examples = tuple(examples)
-        self.params += everywhere()
 
     def get_short_help_str(self, limit: int = _LONGEST_SENTENCE) -> str:
         """Return the complete first sentence; lists wrap long lines."""
@@ -79,11 +77,6 @@ class VerbGroup(_Helpful, click.Group):
     """Define a group with its own verbs, such as `config`."""
 
     command_class = Verb
-
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **settings: Any) -> None:
-        super().__init__(*args, **settings)
-        self.examples = tuple(examples)
-        self.params += everywhere()
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
@@ -103,7 +96,7 @@ def everywhere() -> list[click.Parameter]:
         _shared(
             "--db",
             metavar="PATH_OR_URL",
-            help="The file of the store; by default that of the settings.",
+            help="The file or address of the store; by default that of the settings.",
         ),
         _shared(
             "--space", metavar="NAME", help="The space; memories of other spaces are invisible."

@@ -1,31 +1,53 @@
-"""Show a line under the hits if they may not be an answer."""
+"""Say on a terminal that nothing seems to answer a question; with --explain, give the reason."""
 
 from __future__ import annotations
 
-from byheart.interfaces.cli.screen import Part, Screen
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from byheart.interfaces.cli.screen import Part, Screen, one_line
 from byheart.model import RecallAnswer, SearchAnswer
 
-_WORDS = {
-    "none": "none of these may answer it",
-    "weak": "these may or may not answer it",
-    "answered": "answered",
-}
+# The number of unrelated texts to offer, and the length of each: enough to see what they are.
+MOST_NEAREST, NEAREST_CHARS = 3, 74
 
 
-def show_doubt(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
-    """Warn that the best hit may not be an answer; with `explain`, always give the reason."""
-    if answer.verdict == "answered" and answer.grounds is None:
+class Near(NamedTuple):
+    """Hold a text that is nearest to a question, and its id."""
+
+    text: str
+    name: str
+
+
+def deny(screen: Screen, *, nearest: bool) -> None:
+    """Say that no hit seems to be an answer; with `nearest`, hits follow all the same."""
+    screen.line(Part("nothing here seems to answer this", "bad"))
+    if nearest:
+        screen.line(Part("nearest, probably unrelated:", "dim"))
+
+
+def offer_nearest(screen: Screen, texts: Sequence[Near]) -> None:
+    """Offer texts that are probably unrelated, in place of an answer."""
+    deny(screen, nearest=bool(texts))
+    for near in texts[:MOST_NEAREST]:
+        text = one_line(near.text)
+        cut = text if len(text) <= NEAREST_CHARS else text[: NEAREST_CHARS - 1].rstrip() + "…"
+        screen.line(Part(cut, "dim"), indent=1)
+        screen.line(Part(near.name, "dim"), indent=1)
+
+
+def explain_verdict(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None:
+    """Give the verdict, its probability, and the figures behind it, where they were asked for."""
+    if answer.grounds is None:
         return
     screen.line("")
-    line = f"{_WORDS[answer.verdict]} (confidence {answer.confidence:.2f})"
-    screen.line(Part(line, "bad" if answer.verdict == "none" else "dim"))
-    if answer.grounds is not None:
-        figures = {
-            "coverage": answer.grounds.coverage,
-            "weight": answer.grounds.weight,
-            "similarity": answer.grounds.similarity,
-        }
-        known = [f"{name} {each:.2f}" for name, each in figures.items() if each is not None]
-        if answer.grounds.chunks is not None:
-            known.append(f"chosen from {answer.grounds.chunks:,}")
-        screen.line(Part(f"of the best hit: {', '.join(known)}", "dim"), indent=1)
+    screen.line(Part(f"verdict {answer.verdict}, confidence {answer.confidence:.2f}", "dim"))
+    figures = {
+        "coverage": answer.grounds.coverage,
+        "weight": answer.grounds.weight,
+        "similarity": answer.grounds.similarity,
+    }
+    known = [f"{name} {each:.2f}" for name, each in figures.items() if each is not None]
+    if answer.grounds.chunks is not None:
+        known.append(f"chosen from {answer.grounds.chunks:,}")
+    screen.line(Part(f"of the best hit: {', '.join(known)}", "dim"), indent=1)

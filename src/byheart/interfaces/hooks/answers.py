@@ -64,7 +64,7 @@ def _earlier_summaries(store: MemoryStore, event: Event) -> Iterator[Memory]:
             with contextlib.suppress(ByheartError):
                 store.sessions.summarize(session_id, who="byheart")
                 summary = summary_of(store, session_id)
-        if summary is not None:
+        if summary is not None and summary.trusted:
             yield summary
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from byheart.conversation.agent_events import CLAUDE_CODE, describe_call
-from byheart.conversation.capture import capture, capture_title, is_wanted
+from byheart.conversation.capture import capture, capture_title, is_trusted, is_wanted
 from byheart.errors import Conflict, EmbeddingError, NotFound
 from byheart.interfaces.hooks.events import output_text
 from byheart.interfaces.hooks.journal import note
@@ -36,6 +36,7 @@ def keep_output(situation: Situation) -> None:
             agent_id=CLAUDE_CODE,
             task_code=event.project,
             title=about,
+            trusted=is_trusted(tool, settings),
         )
 
 

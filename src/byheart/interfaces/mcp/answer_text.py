@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from byheart.conversation.prompt import break_marks
+from byheart.conversation.prompt.recalled import HEADING, write_detail, write_line
 from byheart.interfaces.mcp.tool_texts import ToolText
 
 Wire = dict[str, Any]
@@ -21,7 +22,7 @@ def write_text(tool: ToolText, given: Mapping[str, Any], answer: Wire) -> str:
     """Write an answer, with a note if it is degraded and the call that reads on if it was cut."""
     parts = [_WRITERS[tool.verb](answer)]
     if answer.get("has_more") and not answer.get("truncated"):
-        shown = len(answer.get("results") or answer.get("index") or ())
+        shown = len(answer.get("results") or answer.get("index") or answer.get("memories") or ())
         parts.append(f"There is more: ask again with offset={given.get('offset', 0) + shown}.")
     parts += [f"Note: {answer[name]}" for name in ("degraded", "remark") if answer.get(name)]
     if answer.get("truncated"):
@@ -46,6 +47,12 @@ def _saved(answer: Wire) -> str:
         kinds = ", ".join(answer["secrets_found"])
         done = "was replaced" if answer.get("secrets_redacted") else "is saved as given"
         lines.append(f"It contains a probable secret ({kinds}), which {done}.")
+    if answer.get("conflicts"):
+        lines.append("It contradicts what is saved; memory_update the old one if it is outdated:")
+        lines += [
+            f"- {each['memory_id']}: {break_marks(each['said_before'])}"
+            for each in answer["conflicts"]
+        ]
     if answer.get("similar"):
         lines.append("Almost the same is already saved:")
         lines += [
@@ -94,6 +101,12 @@ def _about(entry: Wire) -> list[str]:
         about.append(f"session {entry['session_id']}")
     if entry.get("damaged"):
         about.append("damaged: this is not the text that was saved")
+    if entry.get("untrusted_at"):
+        about.append("untrusted: nobody has reviewed it")
+    if entry.get("valid_from"):
+        about.append(f"valid from {entry['valid_from'][:10]}")
+    if entry.get("valid_until"):
+        about.append(f"valid until {entry['valid_until'][:10]}")
     if entry.get("superseded_by"):
         about.append(f"replaced by {entry['superseded_by']}")
     return about
@@ -118,22 +131,16 @@ def _recalled(answer: Wire) -> str:
         if matches:
             return f"{matches} memories match, but none fits in max_tokens: ask for more."
         return "Nothing to recall about that."
-    full = [
-        break_marks(
-            f"[{each['id']}] {each.get('title') or ''}\n({', '.join(_about(each))})\n"
-            f"{each['content'].strip()}".replace("] \n", "]\n")
-        )
-        for each in answer["details"]
-    ]
+    text = answer["text"] if "text" in answer else _recalled_again(answer)
+    return "\n\n".join([text.rstrip("\n"), *_doubt(answer)])
+
+
+def _recalled_again(answer: Wire) -> str:
+    """Write a recall that was cut."""
     given = {each["id"] for each in answer["details"]}
-    rest = [
-        f"- {each['id']}: {break_marks(each['summary'])}"
-        for each in answer["index"]
-        if each["id"] not in given
-    ]
-    if rest:
-        full.append("\n".join(["Also (read with memory_get):", *rest]))
-    return "\n\n".join([*full, *_doubt(answer)])
+    listed = [write_line(each) for each in answer["index"] if each["id"] not in given]
+    full = [write_detail(each) for each in answer["details"]]
+    return "".join([*full, *([HEADING, *listed] if listed else [])])
 
 
 def _read(answer: Wire) -> str:
@@ -158,7 +165,25 @@ def _forgotten(answer: Wire) -> str:
         )
     if answer.get("still_found"):
         return f"Forgot {memories} {kind}, but still found: {', '.join(answer['still_found'])}"
-    return f"Forgot {memories} {kind}."
+    removal = answer.get("removal") or {}
+    said = {"Not finished": removal.get("unfinished"), "Not proved": removal.get("unproved")}
+    told = [f" {name}: {text}." for name, text in said.items() if text]
+    return "".join([f"Forgot {memories} {kind}.", *told])
+
+
+def _waiting(answer: Wire) -> str:
+    if not answer["memories"]:
+        return "No memory waits for review."
+    listed = [
+        f"- {each['memory_id']} ({', '.join(_about(each))}): {each['summary']}"
+        for each in answer["memories"]
+    ]
+    return break_marks("\n".join([f"{answer['total']} wait for review:", *listed]))
+
+
+def _reviewed(answer: Wire) -> str:
+    named = ", ".join(answer["memory_ids"]) or "nothing new"
+    return f"It waits for the user's review: {named}."
 
 
 def _sessions(answer: Wire) -> str:
@@ -192,6 +217,8 @@ _WRITERS: Mapping[str, Callable[[Wire], str]] = {
     "forget": _forgotten,
     "context": lambda answer: answer["text"] or "There is nothing to show.",
     "log": _saved,
+    "quarantine": _waiting,
+    "distrust": _reviewed,
     "sessions": _sessions,
     "status": _status,
 }

@@ -20,12 +20,14 @@ _LISTS: Mapping[str, tuple[str, ...]] = {
     "search": ("results",),
     "recall": ("explanations", "details", "index"),
     "sessions": ("sessions",),
+    "get": ("history",),
+    "quarantine": ("memories",),
     "forget": ("memory_ids",),
-    "save": ("similar",),
-    "update": ("similar",),
-    "log": ("similar",),
+    "save": ("similar", "conflicts"),
+    "update": ("similar", "conflicts"),
+    "log": ("similar", "conflicts"),
 }
-_PAGED = ("search", "sessions")
+_PAGED = ("search", "sessions", "quarantine")
 # The main texts of answers; every other field is secondary.
 _MAIN = ("content", "section_content", "chunk_content", "text")
 # How long secondary fields may be if space is short: (characters of a text, entries of a list), in

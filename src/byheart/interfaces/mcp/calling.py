@@ -10,6 +10,7 @@ from typing import Any
 from byheart.errors import InvalidInput
 from byheart.interfaces.mcp.answer_text import write_text
 from byheart.interfaces.mcp.bounding import Bound
+from byheart.interfaces.mcp.folded_arguments import answer_otherwise, unfold
 from byheart.interfaces.mcp.hints import spell_tool
 from byheart.interfaces.mcp.reading_arguments import read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
@@ -17,12 +18,15 @@ from byheart.interfaces.mcp.tool_texts import BY_NAME, NULL_MEANS_CLEAR, ToolTex
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
 from byheart.model import usual_origin
 from byheart.model.checks import check_int, check_names
+from byheart.model.compat_names import COMPAT_FIELDS, COMPAT_NAMES
 from byheart.store import MemoryStore
 
 Wire = dict[str, Any]
 Text = str | None
 _LONGEST_TITLE = 100
-_INPUTS: Mapping[str, Wire] = {each["name"]: each["inputSchema"] for each in load_definitions()}
+_INPUTS: Mapping[str, Wire] = {
+    each["name"]: each["inputSchema"] for each in load_definitions("full")
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +42,17 @@ def call_tool(
 ) -> Answer:
     """Call a tool, and keep its answer within `max_tokens`."""
     tool = BY_NAME[name]
-    check_names(arguments, tool.parameters, f"argument of {name}")
+    others = _other_names(tool)
+    arguments = unfold(tool, arguments)
+    check_names(arguments, (*tool.parameters, *others), f"argument of {name}")
     schema = _INPUTS[name]
     given = {
         key: value
-        for key, value in read_arguments(arguments, schema["properties"]).items()
+        for key, value in read_arguments(arguments, schema["properties"] | others).items()
         if value is not None or tool.verb in NULL_MEANS_CLEAR
     }
+    if name == "memory_search" and not given.get("query"):
+        given.setdefault("granularity", "coarse")  # a listing
     for required in schema["required"]:
         # An API key that is bound to a session supplies the session_id.
         if required not in given and not (required == "session_id" and grant.session_id):
@@ -55,6 +63,10 @@ def call_tool(
             given[named] = memory_at(given[named])
     given |= _signed(tool.verb, given)
     bound = Bound(max_tokens)
+    if (otherwise := answer_otherwise(store, tool, given, grant)) is not None:
+        answer, text = otherwise
+        kept = bound.keep(tool, given, answer)
+        return Answer(kept, text if kept == answer else json.dumps(kept, ensure_ascii=False))
     if tool.verb == "context":
         # A context block must be assembled to fit, because it must not be cut. Half the bound
         # leaves room for the difference between its token counter and the bound's.
@@ -65,8 +77,32 @@ def call_tool(
         return _search(store, given, grant)
     if name == "fetch":
         return _fetch(store, given, grant, bound)
-    structured = bound.keep(tool, given, _perform(store, tool, given, grant))
-    return Answer(structured, write_text(tool, given, structured))
+    answer = _perform(store, tool, given, grant)
+    shown_only = {name: answer.pop(name) for name in tool.only_in_text}
+    structured = bound.keep(tool, given, answer)
+    if others.keys() & given.keys():
+        _name_as_asked(tool, given, structured)
+    whole = structured if structured.get("truncated") else structured | shown_only
+    return Answer(structured, write_text(tool, given, whole))
+
+
+def _other_names(tool: ToolText) -> Mapping[str, Wire]:
+    """Return the compatibility names that a tool takes beside those of its schema."""
+    parameters = OPERATIONS[tool.verb].parameters
+    return {
+        each.name: parameters[each.name].schema
+        for each in COMPAT_NAMES.get(tool.verb, ())
+        if each.name not in tool.parameters
+    }
+
+
+def _name_as_asked(tool: ToolText, given: Mapping[str, Any], answer: Wire) -> None:
+    """Add the fields that callers of other systems expect: `count`, and the mode as `source`."""
+    for name, means in COMPAT_FIELDS.get(tool.verb, {}).items():
+        answer[name] = answer[means]
+    if "source" in given:
+        for hit in answer["results"]:
+            hit["source"] = answer["mode"]
 
 
 def _signed(verb: str, given: Mapping[str, Any]) -> Wire:

@@ -6,7 +6,14 @@ import json
 import re
 from typing import Any
 
-from byheart.interfaces.mcp.tool_texts import NULL_MEANS_CLEAR, TOOLS, ToolText
+from byheart.interfaces.mcp.tool_texts import (
+    NULL_MEANS_CLEAR,
+    OTHER_ANSWERS,
+    PLAIN_NAMES,
+    TOOLS,
+    ToolProfile,
+    ToolText,
+)
 from byheart.interfaces.operations import OPERATIONS, Parameter
 from byheart.interfaces.operations.schemas import describe
 
@@ -39,18 +46,19 @@ _RESULTS: Schema = {
 }
 
 
-def make_definitions() -> list[Schema]:
+def make_definitions(profile: ToolProfile = "core") -> list[Schema]:
     """Describe every tool in the form that the protocol carries."""
-    return [_define(tool) for tool in TOOLS]
+    return [_define(tool, profile) for tool in TOOLS]
 
 
-def _define(tool: ToolText) -> Schema:
+def _define(tool: ToolText, profile: ToolProfile) -> Schema:
+    whole = profile == "full"
     return {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": _input(tool),
-        "outputSchema": _output(tool),
+        "inputSchema": _input(tool) if whole else _core_input(tool),
+        "outputSchema": _output(tool) if whole else _core_output(tool),
         "annotations": {
             "title": tool.title,
             "readOnlyHint": tool.reads_only,
@@ -80,6 +88,58 @@ def _input(tool: ToolText) -> Schema:
     }
 
 
+def _core_input(tool: ToolText) -> Schema:
+    """Describe the usual arguments: no limits, no alternatives, the filters as one object.
+
+    The server checks every value and explains what is wrong. Without alternatives, patterns and
+    free objects, the schemas suit the strict modes of OpenAI and Gemini too.
+    """
+    whole = _input(tool)
+    properties = whole["properties"]
+    shown = {name: _slim(name, properties[name]) for name in tool.core or properties}
+    if tool.core_filters:
+        shown["filters"] = {
+            "type": "object",
+            "description": "Only memories with all of these. Times in ISO 8601.",
+            "properties": {name: _slim(name, properties[name]) for name in tool.core_filters},
+        }
+    required = {"required": whole["required"]} if whole["required"] else {}
+    return {"type": "object", "properties": shown, **required}
+
+
+def _slim(name: str, schema: Schema) -> Schema:
+    """Keep the type, the choices and the first sentence about an argument."""
+    kinds = [each for each in schema.get("anyOf", [schema]) if each["type"] != "null"]
+    kind = kinds[-1]["type"]  # of one value or a list of values, the list can say both
+    if isinstance(kind, list):
+        kind = next(each for each in kind if each != "null")
+    if kind == "object":  # strict modes refuse a free object, and take a text of JSON
+        return {"type": "string", "description": "A JSON object."}
+    slim = {"type": kind}
+    if name not in PLAIN_NAMES:
+        slim["description"] = schema["description"].partition(". ")[0].removesuffix(".") + "."
+    if kind == "array":
+        slim["items"] = {"type": "string"}
+    if "enum" in schema:
+        slim["enum"] = schema["enum"]
+    return slim
+
+
+def _core_output(tool: ToolText) -> Schema:
+    """Name the fields of an answer with their types; a model reads the answer itself."""
+    properties = _output(tool)["properties"]
+    kinds = {name: _kind_only(each) for name, each in properties.items() if name not in _READ_ON}
+    return {"type": "object", "properties": kinds}
+
+
+def _kind_only(schema: Schema) -> Schema:
+    if "anyOf" in schema:
+        schema = next(each for each in schema["anyOf"] if each.get("type") != "null")
+    if "$ref" in schema:
+        return {"type": "object"}
+    return {"type": schema.get("type", "string")}  # choices are texts
+
+
 def _property(tool: ToolText, parameter: Parameter) -> Schema:
     default = {} if parameter.default is None else {"default": parameter.default}
     schema = {**parameter.schema, **default}
@@ -91,6 +151,12 @@ def _property(tool: ToolText, parameter: Parameter) -> Schema:
 
 
 def _output(tool: ToolText) -> Schema:
+    # An argument of some tools asks for the answer of another verb, which has other fields.
+    return describe_answer(tool) | ({"required": []} if tool.name in OTHER_ANSWERS else {})
+
+
+def describe_answer(tool: ToolText) -> Schema:
+    """Describe the answer of a tool's own verb."""
     if tool.name in ("search", "fetch"):
         return _RESULTS if tool.name == "search" else _DOCUMENT
     defined: dict[str, Schema] = {}
@@ -99,13 +165,18 @@ def _output(tool: ToolText) -> Schema:
         whole = defined.pop(result["$ref"].rpartition("/")[2])
     else:
         whole = {"properties": {tool.verb: result}, "required": [tool.verb]}
-    for name in tool.leaves_out:
+    for name in (*tool.leaves_out, *tool.only_in_text):
         del whole["properties"][name]
         whole["required"].remove(name)
     for name in OPERATIONS[tool.verb].withheld:  # API keys do not see them; the owner does
         whole["required"].remove(name)
     defined = _used(whole, defined)
     definitions = {name: _lean(each) for name, each in defined.items()}
+    if tool.verb == "search":
+        for hit in definitions.values():
+            # A caller that names the mode `source` gets the mode back in this field.
+            hit["properties"].pop("source", None)
+            hit["required"] = [name for name in hit["required"] if name != "source"]
     own = {"start_char": {"type": "integer"}} if tool.verb == "get" else {}
     return {
         "type": "object",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from byheart.errors import Option, Step
+from byheart.errors import Option, Private, Step
 from byheart.interfaces.mcp.tool_texts import TOOLS
 from byheart.interfaces.operations.hints import (
     describe_step,
@@ -18,6 +18,8 @@ _INSTEAD = {"list": 'memory_search with {"granularity": "coarse"}'}
 
 def spell_tool(step: Step) -> str:
     """Spell an operation as a tool with its arguments."""
+    if isinstance(step, Private):
+        return step.text
     if isinstance(step, Option):
         return write_option(step)
     given = name_arguments(step)
@@ -31,3 +33,8 @@ def spell_tool(step: Step) -> str:
     if step.verb in _INSTEAD:
         return _INSTEAD[step.verb]
     return f"{describe_step(step)}, which no tool offers: ask the user to run it"
+
+
+def spell_publicly(step: Step) -> str:
+    """Spell an operation for a caller over the network, who does not learn where the store is."""
+    return step.instead if isinstance(step, Private) else spell_tool(step)

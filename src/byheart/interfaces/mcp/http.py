@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from byheart.errors import ByheartError
 from byheart.interfaces.mcp.lazy_store import OpenStore
 from byheart.interfaces.mcp.server import make_server
+from byheart.interfaces.mcp.tool_texts import tool_profile
 from byheart.interfaces.operations import Grant
 from byheart.interfaces.rest.json_shape import MOST_VALUES_OF_CALL, JsonShape
 from byheart.interfaces.rest.limits import (
@@ -56,7 +57,9 @@ class McpOverHttp:
             except ClientDisconnect:
                 raise ClientGone("the client has hung up") from None
 
-        server = make_server(OpenStore(store, settings), _grant_of, run)
+        server = make_server(
+            OpenStore(store, settings), _grant_of, run, lambda: tool_profile(settings)
+        )
         self._sessions = StreamableHTTPSessionManager(
             server,
             # Requests share no state: nothing is lost when the server restarts, and no other API

@@ -40,6 +40,11 @@ class LazyStore:
         self._preparing = threading.Event()
         self._closed = threading.Event()
 
+    @property
+    def opened(self) -> Opened | None:
+        """Return the store if it is open already."""
+        return self._opened
+
     def get(self) -> Opened:
         """Return the store, and open it if needed; after a failure, the next call tries again."""
         with self._lock:
@@ -48,7 +53,8 @@ class LazyStore:
                 store, settings = self._opened
                 idle_seconds = settings.unload_after_seconds
                 _in_background(unload_when_idle, store, idle_seconds, self._closed)
-                _in_background(make_missing_vectors, store, self._closed)
+                if settings.embed_on_save:
+                    _in_background(make_missing_vectors, store, self._closed)
                 keep_workspaces(store, settings, self._closed)
             return self._opened
 

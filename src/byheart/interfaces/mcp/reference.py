@@ -1,4 +1,4 @@
-"""Write `tools.json`: `python -m byheart.interfaces.mcp.reference`."""
+"""Write the files of the tools' definitions: `python -m byheart.interfaces.mcp.reference`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 from byheart.interfaces.mcp.definitions import make_definitions
+from byheart.interfaces.mcp.tool_texts import FILES, ToolProfile
 
 
-def tools_json() -> str:
+def tools_json(profile: ToolProfile = "core") -> str:
     """Return the definitions of all tools as text."""
-    return json.dumps(make_definitions(), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(make_definitions(profile), ensure_ascii=False, indent=1) + "\n"
 
 
 if __name__ == "__main__":
-    Path(__file__).with_name("tools.json").write_text(tools_json(), encoding="utf-8")
+    for each, name in FILES.items():
+        Path(__file__).with_name(name).write_text(tools_json(each), encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -12,10 +12,10 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
-from byheart.errors import ByheartError, spell_hint
+from byheart.errors import ByheartError, StoreError, spell_hint
 from byheart.interfaces.mcp import prompts
 from byheart.interfaces.mcp.lazy_store import LazyStore
-from byheart.interfaces.mcp.tool_texts import BY_NAME, INSTRUCTIONS, load_definitions
+from byheart.interfaces.mcp.tool_texts import BY_NAME, INSTRUCTIONS, ToolProfile, load_definitions
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -41,9 +41,14 @@ class Run(Protocol):
         """Run a task in a thread; raise a `ByheartError` if no thread can take it."""
 
 
-def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
-    """Make a server for a store; `grant_of` returns what the caller of a request may do."""
-    handlers = _Handlers(store, grant_of, run)
+def make_server(
+    store: LazyStore, grant_of: GrantOf, run: Run, profile_of: Callable[[], ToolProfile]
+) -> Server[Any]:
+    """Make a server for a store; `grant_of` returns what the caller of a request may do.
+
+    `profile_of` is asked when a client lists the tools: reading the settings takes time.
+    """
+    handlers = _Handlers(store, grant_of, run, profile_of)
     return Server(
         "byheart",
         version=version("byheart"),
@@ -62,11 +67,21 @@ def make_server(store: LazyStore, grant_of: GrantOf, run: Run) -> Server[Any]:
 class _Handlers:
     """Answer each kind of request; the first request that needs the engine imports it."""
 
-    def __init__(self, store: LazyStore, grant_of: GrantOf, run: Run) -> None:
+    def __init__(
+        self, store: LazyStore, grant_of: GrantOf, run: Run, profile_of: Callable[[], ToolProfile]
+    ) -> None:
         self._store = store
         self._grant_of = grant_of
         self._run = run
-        self._tools = [types.Tool.model_validate(each) for each in load_definitions()]
+        self._profile_of = profile_of
+
+    @cached_property
+    def _tools(self) -> list[types.Tool]:
+        try:
+            profile = self._profile_of()
+        except ByheartError:  # invalid settings: the first call of a tool reports them
+            profile = "core"
+        return [types.Tool.model_validate(each) for each in load_definitions(profile)]
 
     async def list_tools(self, _context: Context, _params: object) -> types.ListToolsResult:
         """List the tools, and open the store: a client that lists tools will call one."""
@@ -86,7 +101,7 @@ class _Handlers:
         try:
             return await self._run(lane, partial(self._call, context, params), context)
         except ByheartError as error:
-            return _failure(_told(error))
+            return _failure(self._told(error, context))
 
     def _call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         name, arguments = params.name, params.arguments or {}
@@ -97,7 +112,7 @@ class _Handlers:
             grant = self._grant_of(context)
             answer = call_tool(store, name, arguments, grant, settings.mcp_max_tokens)
         except ByheartError as error:
-            return _failure(_told(error))
+            return _failure(self._told(error, context))
         except Exception as error:  # noqa: BLE001 (the outermost layer)
             _log.exception("%s failed", name)
             return _failure(f"something unexpected went wrong: {type(error).__name__}: {error}")
@@ -182,17 +197,20 @@ class _Handlers:
         try:
             return await self._run("read", run, context)
         except ByheartError as error:
-            raise MCPError(types.INVALID_PARAMS, _told(error)) from None
+            raise MCPError(types.INVALID_PARAMS, self._told(error, context)) from None
+
+    def _told(self, error: ByheartError, context: Context) -> str:
+        """Describe an error with its hint; name tools for what it proposes."""
+        # Imported here, because it imports the engine, and most sessions have no error.
+        from byheart.interfaces.mcp.hints import spell_publicly, spell_tool
+
+        is_owner = self._grant_of(context).space is None
+        if isinstance(error, StoreError) and not is_owner:
+            _log.error("%s: %s", type(error).__name__, error)
+        spelling = spell_tool if is_owner else spell_publicly
+        message, hint = (spell_hint(text, spelling) for text in (error.message, error.hint))
+        return f"{message}\nHint: {hint}" if hint else message
 
 
 def _failure(text: str) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
-
-
-def _told(error: ByheartError) -> str:
-    """Describe an error with its hint; name tools for what it proposes."""
-    # Imported here, because it imports the engine, and most sessions have no error.
-    from byheart.interfaces.mcp.hints import spell_tool
-
-    message, hint = (spell_hint(text, spell_tool) for text in (error.message, error.hint))
-    return f"{message}\nHint: {hint}" if hint else message

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -19,6 +20,7 @@ from byheart.interfaces.mcp.server import make_server
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from byheart.interfaces.mcp.tool_texts import ToolProfile
     from byheart.interfaces.operations import Grant
     from byheart.model import Access
 
@@ -31,7 +33,7 @@ _CLOSING_SECONDS = 0.7
 _log = logging.getLogger(__name__)
 
 
-def serve_stdio(open_store: Callable[[], Opened]) -> None:
+def serve_stdio(open_store: Callable[[], Opened], profile_of: Callable[[], ToolProfile]) -> None:
     """Serve until the client closes stdin or ends, then exit at once."""
     store = LazyStore(open_store)
     # Ctrl-C exits at once: a cancelled server would still wait for a line from the client, or for
@@ -39,15 +41,15 @@ def serve_stdio(open_store: Callable[[], Opened]) -> None:
     signal.signal(signal.SIGINT, lambda *_: _leave(store, 0))
     code = 0
     try:
-        anyio.run(_serve, store)
+        anyio.run(_serve, store, profile_of)
     except Exception:  # noqa: BLE001 (the outermost layer)
         _log.exception("the server failed")
         code = 1
     _leave(store, code)
 
 
-async def _serve(store: LazyStore) -> None:
-    server = make_server(store, _owner, _Threads().run)
+async def _serve(store: LazyStore, profile_of: Callable[[], ToolProfile]) -> None:
+    server = make_server(store, partial(_owner, store), _Threads().run, profile_of)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
@@ -69,12 +71,17 @@ class _Threads:
         )
 
 
-def _owner(context: Any) -> Grant:
-    """Allow the user's own client everything; the history shows the client's name."""
+def _owner(store: LazyStore, context: Any) -> Grant:
+    """Allow the user's own client everything but to speak for the user, as the settings say.
+
+    The history shows the client's name.
+    """
     from byheart.interfaces.operations import Grant
 
     client = context.session.client_params
-    return Grant(who=client.client_info.name[:200] if client and client.client_info.name else None)
+    name = client.client_info.name[:200] if client and client.client_info.name else None
+    opened = store.opened  # a store that cannot be opened grants nothing to save
+    return Grant(who=name, voice="agent" if opened is None else opened.settings.mcp_voice)
 
 
 def _leave(store: LazyStore, code: int) -> None:

@@ -1,6 +1,6 @@
 """Define the operations that MCP and REST offer, who may call them, and in which form."""
 
-from byheart.interfaces.operations.grants import Forbidden, Grant
+from byheart.interfaces.operations.grants import LOGIN, Forbidden, Grant
 from byheart.interfaces.operations.table import (
     OPERATIONS,
     Operation,
@@ -12,6 +12,7 @@ from byheart.interfaces.operations.table import (
 )
 
 __all__ = [
+    "LOGIN",
     "OPERATIONS",
     "Forbidden",
     "Grant",

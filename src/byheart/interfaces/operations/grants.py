@@ -10,31 +10,35 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from byheart.errors import ByheartError, Do, Hint, NotFound, Placeholder
-from byheart.model import Access, HistoryEntry
+from byheart.errors import Do, Hint, InvalidInput, NotFound, Placeholder
+from byheart.interfaces.operations.voices import Forbidden as Forbidden
+from byheart.interfaces.operations.voices import attribute
+from byheart.memory.references import may_be_short
+from byheart.model import Access, HistoryEntry, Voice
 from byheart.model.checks import check_ids
 from byheart.store import MemoryStore
 
 if TYPE_CHECKING:  # at run time, the table imports this module
     from byheart.interfaces.operations.table import Operation
 
-# How an operation is confined to a session: by a filter, by checking the memory that is named, or
-# not at all, because the operation is about the whole space.
-Reach = Literal["filter", "memory", "space"]
-
-
-class Forbidden(ByheartError):
-    """Refuse a call that the caller's API key does not allow."""
+# How an operation is confined to a session: by a filter, by checking the memory that is named, by
+# both, or not at all, because the operation is about the whole space.
+Reach = Literal["filter", "memory", "both", "space"]
+# The name of a browser's login in messages.
+LOGIN = "login"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Describe what a caller may do, and in which space and session."""
+    """Describe what a caller may do, in which space and session, and in whose name."""
 
     access: Access = "write"
     space: str | None = None
     session_id: str | None = None
     who: str | None = None
+    # How a message names what the caller showed to be let in.
+    shown: str = "API key"
+    voice: Voice = "user"
 
     def narrow(
         self, operation: Operation, given: dict[str, Any], store: MemoryStore
@@ -42,16 +46,11 @@ class Grant:
         """Confine a call to the grant's space and session, or refuse it."""
         verb, reach, needs = operation.name, operation.reach, operation.needed_for(given)
         if needs == "write" and self.access != "write":
-            raise Forbidden(
-                f"this API key may read only, and {verb} writes",
-                Hint(
-                    "use an API key made with: ",
-                    Do("api_keys.create", Placeholder("NAME"), access="write"),
-                ),
-            )
-        narrowed = dict(given)
+            raise Forbidden(f"this {self.shown} may read only, and {verb} writes", self._writable())
+        narrowed = attribute(operation, given, self.voice) if needs == "write" else dict(given)
         if self.space is not None:
-            narrowed["space"] = _only("space", given.get("space"), self.space)
+            narrowed["space"] = self._only("space", given.get("space"), self.space)
+        self._complete_ids(narrowed, store)
         if self.session_id is None:
             return narrowed
         if reach == "space":
@@ -68,8 +67,9 @@ class Grant:
             )
         # `memory_id` and filters are mutually exclusive, so a call with ids gets no session filter;
         # `_check_memories` checks the ids.
-        if reach == "filter" and not given.get("memory_id"):
-            narrowed["session_id"] = _only("session_id", given.get("session_id"), self.session_id)
+        if reach == "both" or (reach == "filter" and not given.get("memory_id")):
+            asked = given.get("session_id")
+            narrowed["session_id"] = self._only("session_id", asked, self.session_id)
             if needs == "write" and "include_global" in operation.parameters:
                 narrowed["include_global"] = False  # global memories are read-only here
         allowed = (self.session_id, None) if needs == "read" else (self.session_id,)
@@ -83,8 +83,42 @@ class Grant:
                 "leave session_id out, or use an API key without a session",
             )
         if reach == "memory":
-            _only("session_id", given.get("session_id"), self.session_id)
+            self._only("session_id", given.get("session_id"), self.session_id)
         return narrowed
+
+    def _writable(self) -> str:
+        if self.shown == LOGIN:
+            return "log in again, this time for writing"
+        made = Do("api_keys.create", Placeholder("NAME"), access="write")
+        return Hint("use an API key made with: ", made)
+
+    def _only(self, name: str, asked: object, allowed: str) -> str:
+        if asked is not None and asked != allowed:
+            raise Forbidden(
+                f"this {self.shown} is bound to the {name} {allowed!r}, not {asked!r}",
+                f"leave {name} out, or use an API key of that {name}",
+            )
+        return allowed
+
+    def _complete_ids(self, given: dict[str, Any], store: MemoryStore) -> None:
+        """Complete ids that a prompt or a person shortened."""
+        space = given.get("space")
+        for name in _NAMES_OF_MEMORIES:
+            said = given.get(name)
+            if isinstance(said, str):
+                given[name] = self._whole_id(said, store, space)
+            elif isinstance(said, list):
+                given[name] = [self._whole_id(each, store, space) for each in said]
+
+    def _whole_id(self, name: Any, store: MemoryStore, space: str | None) -> Any:
+        if not isinstance(name, str) or not may_be_short(name):
+            return name
+        try:
+            return store.admin.complete_id(name, space)
+        except InvalidInput:
+            if self.session_id is None:
+                raise
+            return name  # the error names memories, which may be of other sessions
 
     def visible(self, history: Sequence[HistoryEntry]) -> tuple[HistoryEntry, ...]:
         """Leave out the history of a memory from before it moved here from another session."""
@@ -123,13 +157,7 @@ def _check_memories(
 
 
 def _not_in_session(memory_id: str) -> NotFound:
-    return NotFound(f"there is no memory {memory_id!r} in this session")
-
-
-def _only(name: str, asked: object, allowed: str) -> str:
-    if asked is not None and asked != allowed:
-        raise Forbidden(
-            f"this API key is bound to the {name} {allowed!r}, not {asked!r}",
-            f"leave {name} out, or use an API key of that {name}",
-        )
-    return allowed
+    return NotFound(
+        f"there is no memory {memory_id!r} in this session",
+        "check the id: only memories of this session can be reached",
+    )

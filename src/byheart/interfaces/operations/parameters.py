@@ -16,11 +16,15 @@ _FILTERING_VERBS = (
     "search",
     "recall",
     "list",
+    "quarantine",
+    "trust",
+    "distrust",
     "forget",
     "cleanup",
     "dedupe",
     "context",
     "transcript",
+    "timeline",
 )
 
 
@@ -81,6 +85,13 @@ _OF_VERBS: Mapping[str, Schema] = {
     "into": schema.label("The name that stays."),
     "recent": schema.whole("The number of recent turns to include.", 0, check.LARGEST_LIMIT),
     "top_k": schema.whole("The largest number of passages to retrieve.", 0, LARGEST_TOP_K),
+    "preview": schema.flag("Leave no trace: nothing counts as given, no receipt is stored."),
+    "receipt_id": schema.label("The id of a receipt, as `context` and `receipts` give it."),
+    "utc_offset_minutes": schema.whole(
+        "The minutes that local time is ahead of UTC: days begin at local midnight.",
+        -check.LARGEST_UTC_OFFSET_MINUTES,
+        check.LARGEST_UTC_OFFSET_MINUTES,
+    ),
     "latest": schema.flag("Return the last turns, in order."),
     "text": schema.text("The summary; generated from the turns if not given.", minLength=1),
 }
@@ -115,8 +126,13 @@ SPECIAL: Mapping[tuple[str, str], Schema] = {
     ("log", "content"): schema.text("The text, kept exactly as it is; it may be empty."),
     **{
         (verb, "memory_id"): schema.one_or_more("The id of a memory, or several.", _ID)
-        for verb in ("forget", "promote")
+        for verb in ("forget", "promote", "brief", "trust", "distrust")
     },
+    ("receipts", "memory_id"): schema.label("Only receipts of contexts that this memory is in."),
+    ("receipts", "session_id"): schema.label("Only receipts of this session."),
+    ("receipt", "session_id"): schema.label("Only if it is a receipt of this session."),
+    ("similar", "threshold"): schema.number("The least cosine of two memories.", 0, 1),
+    ("similar", "session_id"): schema.label("Only memories that this session can see."),
     ("promote", "kind"): _OWN_FILTERS["kind"],
     ("get", "memory_id"): schema.place("An id from an answer, or the path of a file."),
     ("expand", "chunk_id"): schema.place(

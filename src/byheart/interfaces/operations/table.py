@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 from byheart.errors import ByheartError, Hint, InvalidInput, Spelling
 from byheart.interfaces.operations.grants import Grant, Reach
 from byheart.interfaces.operations.parameters import PARAMETERS, SPECIAL, Schema
-from byheart.model import Access, to_wire
+from byheart.model import Access, Voice, to_wire
 from byheart.model.checks import check_label, check_names
 from byheart.model.field_types import Verb
 from byheart.model.fields import FIELDS, FILTERS
@@ -47,6 +47,8 @@ class Operation:
     several: str | None = None
     # Whether a memory may be named by the path of its file.
     by_path: bool = False
+    # The least voice of a caller that writes.
+    voice: Voice = "agent"
     # Fields of the answer that are about the whole store: no API key sees them.
     withheld: tuple[str, ...] = ()
 
@@ -119,24 +121,36 @@ _FILTER_DEFAULTS = {name: asked.default for name, (asked, _) in FILTERS.items()}
 OPERATIONS: Mapping[str, Operation] = {
     each.name: each
     for each in (
-        Operation("save", "write", "filter", several="save_many"),
+        Operation("save", "write", "filter", several="save_many", voice="stranger"),
         Operation("search", "read", "filter"),
         Operation("recall", "read", "filter"),
         Operation("get", "read", "memory", by_path=True),
         Operation("expand", "read", "memory", by_path=True),
         Operation("history", "read", "memory"),
         Operation("list", "read", "filter"),
+        Operation("brief", "read", "memory", "views.brief"),
+        Operation("chunks", "read", "memory", "views.chunks", by_path=True),
+        Operation("render", "read", "memory", "views.render", by_path=True),
+        Operation("similar", "read", "both", "views.similar"),
+        # A memory may have had its earlier texts in another session.
+        Operation("versions", "read", "space", "views.versions"),
+        Operation("timeline", "read", "filter", "views.timeline"),
         Operation("update", "write", "memory"),
         Operation("supersede", "write", "memory"),
         Operation("forget", "write", "filter"),
         Operation("restore", "write", "memory"),
+        Operation("quarantine", "read", "filter", "review.quarantine"),
+        Operation("trust", "write", "filter", "review.trust", voice="user"),
+        Operation("distrust", "write", "filter", "review.distrust"),
         Operation("merge", "write", "memory", "admin.merge"),
         Operation("cleanup", "write", "filter", "admin.cleanup"),
         Operation("dedupe", "read", "filter", "admin.dedupe", writes_if="apply"),
-        Operation("log", "write", "filter", several="log_many"),
+        Operation("log", "write", "filter", several="log_many", voice="stranger"),
         Operation("transcript", "read", "filter", "sessions.transcript"),
         Operation("summarize", "write", "filter", "sessions.summarize"),
         Operation("context", "read", "filter"),
+        Operation("receipts", "read", "both", "receipts.list"),
+        Operation("receipt", "read", "both", "receipts.get"),
         Operation("pin", "write", "memory"),
         Operation("unpin", "write", "memory"),
         Operation("sessions", "read", "space", "sessions.list"),

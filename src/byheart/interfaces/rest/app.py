@@ -11,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
@@ -106,16 +106,12 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
     def docs(_: Request) -> Response:
         return HTMLResponse(_page(), headers={"Content-Security-Policy": PAGE_POLICY})
 
-    async def front(_: Request) -> Response:
-        return RedirectResponse("/docs")
-
     return [
         Route("/health", live),
         Route("/health/ready", ready),
         Route("/metrics", figures),
         Route("/openapi.json", openapi),
         Route("/docs", docs),
-        Route("/", front),
     ]
 
 

@@ -13,7 +13,10 @@ from typing import Any
 
 from byheart.interfaces.rest.openapi import describe_api
 
-PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 Schema = dict[str, Any]
 _MEMORY_ID = "mem_01m7gvv9y8mrpfn4em86c8tmz6"
 _IN_PATH = {"memory_id": _MEMORY_ID, "keep": _MEMORY_ID, "chunk_id": f"{_MEMORY_ID}%230"} | {

@@ -68,7 +68,7 @@ def _check_relative(output_path: object) -> PurePosixPath:
     if not isinstance(output_path, str) or not output_path.strip():
         raise InvalidInput("output_path must be text that names a file", "give notes/today.md")
     if not output_path.isprintable():
-        raise InvalidInput("output_path has a control character")
+        raise InvalidInput("output_path has a control character", "use visible characters only")
     path = PurePosixPath(output_path)
     windows = PureWindowsPath(output_path)
     if path.is_absolute() or windows.drive or windows.root or "\\" in output_path:
@@ -78,7 +78,9 @@ def _check_relative(output_path: object) -> PurePosixPath:
     try:
         longest = max(len(part.encode()) for part in path.parts)
     except (UnicodeEncodeError, ValueError):  # a lone surrogate; no part at all, as in "."
-        raise InvalidInput(f"output_path {output_path!r} names no file") from None
+        raise InvalidInput(
+            f"output_path {output_path!r} names no file", "give notes/today.md"
+        ) from None
     if longest > _LONGEST_NAME_BYTES or len(output_path) > LONGEST_OUTPUT_PATH:
         raise InvalidInput("output_path is too long", "shorten it")
     return path

@@ -1,4 +1,4 @@
-"""Control access: check Host and Origin against DNS rebinding, turn an API key into a grant."""
+"""Control access: check Host and Origin against DNS rebinding, turn a key or login into a grant."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from byheart.errors import StoreError
-from byheart.interfaces.operations import Grant
+from byheart.interfaces.operations import LOGIN, Grant
 from byheart.interfaces.rest.limits import Rate, too_often
-from byheart.interfaces.rest.problems import Problem, problem_of
+from byheart.interfaces.rest.login_cookies import read_cookie, refuse_foreign
+from byheart.interfaces.rest.problems import Problem, log_failure, problem_of
+from byheart.model import ApiKey
 from byheart.settings import Settings
 from byheart.store import MemoryStore
 
@@ -19,7 +21,14 @@ from byheart.store import MemoryStore
 OPEN_PATHS = ("/health", "/health/ready")
 # Descriptions, the same for every caller. A browser should be able to show them, but it cannot send
 # an API key with an address. They need no key if only this machine can reach the server.
-DESCRIPTIONS = ("/", "/docs", "/openapi.json")
+DESCRIPTIONS = ("/docs", "/openapi.json")
+# The web page answers these paths itself: without a login, it shows how to log in.
+PAGE_PATHS, PAGE_FOLDERS = ("/", "/login/server"), ("/ui/", "/web/")
+LOGIN_PATH = "/login"
+# Programs use this path; a browser has no business there.
+_WITHOUT_LOGINS = ("/mcp",)
+# The name in the history of memories for changes that were made on the page.
+_WHO_ON_PAGE = "web"
 ANY_HOST = "*"
 
 
@@ -83,9 +92,9 @@ class AddressGuard:
 
 
 class ApiKeyGuard:
-    """Admit requests with an API key, and put the key's grant into `scope["state"]["grant"]`.
+    """Admit requests with an API key or a login; put its grant into `scope["state"]["grant"]`.
 
-    Requests without a valid key are counted by the address they come from.
+    Requests with neither are counted by the address they come from.
     """
 
     def __init__(
@@ -103,12 +112,13 @@ class ApiKeyGuard:
             return
         headers = Headers(scope=scope)
         try:
-            grant = self._grant(headers.get("authorization", ""), scope)
+            grant = self._grant_if_needed(headers, scope)
             if grant is None:
                 self._count_stranger(scope)
                 if not self._open(scope, headers):
-                    raise _unknown("authorization" in headers)
+                    raise _unknown(headers)
         except StoreError as error:
+            log_failure(error, scope)
             await problem_of(error).send(scope, receive, send)
         except Problem as problem:
             await problem.send(scope, receive, send)
@@ -116,15 +126,37 @@ class ApiKeyGuard:
             scope["state"]["grant"] = grant
             await self._app(scope, receive, send)
 
-    def _grant(self, authorization: str, scope: Scope) -> Grant | None:
+    def _grant_if_needed(self, headers: Headers, scope: Scope) -> Grant | None:
+        try:
+            return self._grant(headers, scope)
+        except StoreError:
+            if scope["path"] not in OPEN_PATHS:
+                raise
+            return None  # health is asked for when the store does not answer
+
+    def _grant(self, headers: Headers, scope: Scope) -> Grant | None:
         # This runs in the event loop: the check takes less time than waking up a thread.
-        scheme, _, secret = authorization.partition(" ")
+        if "authorization" not in headers:
+            return self._grant_of_login(headers, scope)
+        scheme, _, secret = headers["authorization"].partition(" ")
         token = self._store.api_keys.check(secret.strip()) if scheme.lower() == "bearer" else None
         if token is None:
             return None
-        scope["state"]["token"] = token.token_id
-        scope["state"]["who"] = token.name
-        return Grant(token.access, token.space, token.session_id, token.name)
+        _identify(scope, token)
+        return Grant(token.access, token.space, token.session_id, token.name, voice=token.voice)
+
+    def _grant_of_login(self, headers: Headers, scope: Scope) -> Grant | None:
+        secret = read_cookie(headers)
+        if secret is None or scope["path"] in _WITHOUT_LOGINS:
+            return None
+        login = self._store.logins.check(secret)
+        if login is None:
+            return None
+        if not _is_page(scope):  # the files of the page contain no memories
+            refuse_foreign(scope["method"], headers)
+        _identify(scope, login)
+        scope["state"]["login"] = login
+        return Grant(login.access, login.space, login.session_id, _WHO_ON_PAGE, LOGIN, login.voice)
 
     def _count_stranger(self, scope: Scope) -> None:
         address = scope["client"][0] if scope.get("client") else ""
@@ -133,14 +165,35 @@ class ApiKeyGuard:
             raise too_often("this address, without an API key,", wait)
 
     def _open(self, scope: Scope, headers: Headers) -> bool:
+        path: str = scope["path"]
         if scope["method"] not in ("GET", "HEAD"):
-            return False
-        path = scope["path"]
+            return scope["method"] == "POST" and path == LOGIN_PATH
+        if _is_page(scope):
+            return True
         here = self._on_loopback and is_loopback(host_of(headers.get("host", "")))
         return path in OPEN_PATHS or (here and path in DESCRIPTIONS)
 
 
-def _unknown(given: bool) -> Problem:
+def _is_page(scope: Scope) -> bool:
+    path: str = scope["path"]
+    is_page = path in PAGE_PATHS or path.startswith(PAGE_FOLDERS)
+    return is_page and scope["method"] in ("GET", "HEAD")
+
+
+def _identify(scope: Scope, key: ApiKey) -> None:
+    scope["state"]["token"] = key.token_id
+    scope["state"]["who"] = key.name
+
+
+def _unknown(headers: Headers) -> Problem:
+    given = "authorization" in headers
+    if not given and read_cookie(headers) is not None:
+        return Problem(
+            401,
+            "this login has expired, or it was ended",
+            "log in again: the page of this server says how",
+            {"WWW-Authenticate": 'Bearer realm="byheart"'},
+        )
     reason = "this API key is unknown, revoked or expired" if given else "there is no API key"
     error = ' error="invalid_token"' if given else ""
     return Problem(

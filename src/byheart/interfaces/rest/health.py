@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.to_thread
 
-from byheart.errors import ByheartError
+from byheart.errors import ByheartError, spell_hint
+from byheart.interfaces.rest.hints import spell_request
 from byheart.store import MemoryStore
 
-_READY = "ready"
+_READY, _NOT_READY = "ready", "not ready"
 _REMEMBERED_SECONDS = 1.0
 
 
@@ -25,7 +26,7 @@ class Health:
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """Whether the store answers, and whether all of it does; reasons are for those with a token."""
+    """Whether the store answers, and whether all of it does, with the reason."""
 
     status: str
     degraded: bool
@@ -47,7 +48,11 @@ class Watch:
         self._seen: tuple[float, Readiness] | None = None
 
     async def look(self, *, tell: bool) -> tuple[Readiness, int]:
-        """Return the readiness, with its reason if `tell` is set, and the status to answer with."""
+        """Return the readiness, and the status to answer with.
+
+        The reason of a degraded answer is for callers that `tell` is set for. Everybody may know
+        why the store does not answer: that text names neither the store nor its contents.
+        """
         found = self._remembered()
         if found is None:
             async with self._looking:  # callers that waited for the lock find the result remembered
@@ -56,8 +61,9 @@ class Watch:
                     now = self._clock()
                     found = await anyio.to_thread.run_sync(self._ask, limiter=self._thread)
                     self._seen = (now, found)
-        status = 200 if found.status == _READY else 503
-        return (found if tell else replace(found, reason=None)), status
+        if found.status == _NOT_READY:
+            return found, 503
+        return (found if tell else replace(found, reason=None)), 200
 
     def _remembered(self) -> Readiness | None:
         if self._seen is None or self._clock() - self._seen[0] >= _REMEMBERED_SECONDS:
@@ -68,5 +74,5 @@ class Watch:
         try:
             degraded = self._store.status().degraded
         except ByheartError as error:
-            return Readiness("not ready", True, error.message)
+            return Readiness(_NOT_READY, True, spell_hint(error.message, spell_request))
         return Readiness(_READY, degraded is not None, degraded)

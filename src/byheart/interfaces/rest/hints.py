@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from byheart.errors import Option, Step
+from byheart.errors import Option, Private, Step
 from byheart.interfaces.operations.hints import (
     describe_step,
     find_operation,
@@ -16,7 +16,12 @@ from byheart.interfaces.rest.routes import ROUTES
 
 
 def spell_request(step: Step) -> str:
-    """Spell an operation as a method and a path, with its parameters."""
+    """Spell an operation as a method and a path, with its parameters.
+
+    Private texts are left out: a caller over the network does not learn where the store is.
+    """
+    if isinstance(step, Private):
+        return step.instead
     if isinstance(step, Option):
         return write_option(step)
     given = name_arguments(step)

@@ -21,8 +21,15 @@ REQUEST_ID = "X-Request-Id"
 _SANE = re.compile(r"[A-Za-z0-9._:-]{1,100}")
 # The status that proxies log when the client disconnects before it is answered.
 CLIENT_GONE = 499
-# Answers contain private memories: no cache may keep a copy, and no browser may guess their type.
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+# Answers contain private memories: no cache may keep a copy, no browser may guess their type, and
+# no other page may show or embed them. A page of this server sets a policy of its own.
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
 _log = logging.getLogger(__name__)
 
 

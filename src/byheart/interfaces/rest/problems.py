@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from http import HTTPStatus
 
@@ -11,64 +12,44 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from byheart.errors import (
-    ByheartError,
-    Conflict,
-    EmbedderUnavailable,
-    EmbeddingError,
-    InvalidInput,
-    ModelFilesError,
-    NotFound,
-    NotText,
-    QuerySyntaxError,
-    SettingsError,
-    StoreBusy,
-    StoreDamaged,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    StoreTooNew,
-    StoreUnreachable,
-    TooManyChunks,
-    Unreadable,
-    VersionConflict,
-    spell_hint,
-)
+from byheart import errors
+from byheart.errors import ByheartError, spell_hint
 from byheart.interfaces.operations import Forbidden
 from byheart.interfaces.rest.hints import spell_request
 from byheart.interfaces.rest.work import Overloaded
 
+_log = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 STATUSES: Mapping[type[ByheartError], int] = {
     ByheartError: 500,
-    InvalidInput: 422,
-    QuerySyntaxError: 422,
-    SettingsError: 500,
-    TooManyChunks: 422,
-    NotFound: 404,
-    Conflict: 409,
-    VersionConflict: 409,
-    Unreadable: 500,
-    NotText: 500,
-    EmbeddingError: 503,
-    EmbedderUnavailable: 503,
-    ModelFilesError: 503,
-    StoreError: 500,
-    StoreBusy: 503,
-    StoreDamaged: 500,
-    StoreFull: 507,
-    StoreReadOnly: 503,
-    StoreTooNew: 500,
-    StoreUnreachable: 503,
+    errors.InvalidInput: 422,
+    errors.QuerySyntaxError: 422,
+    errors.SettingsError: 500,
+    errors.TooManyChunks: 422,
+    errors.NotFound: 404,
+    errors.Conflict: 409,
+    errors.VersionConflict: 409,
+    errors.Unreadable: 500,
+    errors.NotText: 500,
+    errors.EmbeddingError: 503,
+    errors.EmbedderUnavailable: 503,
+    errors.ModelFilesError: 503,
+    errors.StoreError: 500,
+    errors.StoreBusy: 503,
+    errors.StoreDamaged: 500,
+    errors.StoreFull: 507,
+    errors.StoreReadOnly: 503,
+    errors.StoreTooNew: 500,
+    errors.StoreUnreachable: 503,
     Forbidden: 403,
     Overloaded: 503,
 }
 # Temporary errors, with the seconds to wait before the next request.
 _RETRY_SECONDS: Mapping[type[ByheartError], int] = {
-    StoreBusy: 1,
+    errors.StoreBusy: 1,
     Overloaded: 1,
-    EmbedderUnavailable: 60,
+    errors.EmbedderUnavailable: 60,
 }
 _HINTS = {
     404: "GET /openapi.json lists every path",
@@ -133,8 +114,15 @@ def problem_of(error: ByheartError) -> Problem:
         spell_hint(error.message, spell_request),
         spell_hint(error.hint, spell_request),
         {} if wait is None else {"Retry-After": str(wait)},
-        error.position if isinstance(error, QuerySyntaxError) else None,
+        error.position if isinstance(error, errors.QuerySyntaxError) else None,
     )
+
+
+def log_failure(error: ByheartError, scope: Scope) -> None:
+    """Log a failure of the store with its details, which the caller does not get."""
+    if isinstance(error, errors.StoreError):
+        request_id = scope.get("state", {}).get("request_id", "")
+        _log.error("%s: %s: %s", request_id, type(error).__name__, error)
 
 
 def unexpected(error: Exception) -> Problem:
@@ -158,6 +146,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
         problem = Problem(error.status_code, detail, hint, dict(error.headers or {}))
     elif isinstance(error, ByheartError):
         problem = problem_of(error)
+        log_failure(error, request.scope)
     elif isinstance(error, Problem):
         problem = error
     else:

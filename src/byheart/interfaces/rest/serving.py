@@ -55,6 +55,12 @@ class Listening:
     tokens: int
     warning: str | None
 
+    @property
+    def page_url(self) -> str:
+        """Give an address that a browser on this machine can open."""
+        anywhere = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}.get(self.host)
+        return self.url if anywhere is None else f"http://{anywhere}:{self.port}"
+
 
 def serve(
     store: MemoryStore,
@@ -229,9 +235,8 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
             f"{host} can be reached from other machines, and tokens and memories go over the "
             "network unencrypted: put a proxy with TLS in front, or listen on 127.0.0.1"
         )
-    return Listening(
-        f"http://{shown}:{port}", host, port, os.getpid(), len(store.api_keys.list()), warning
-    )
+    keys = [each for each in store.api_keys.list() if each.purpose == "key"]
+    return Listening(f"http://{shown}:{port}", host, port, os.getpid(), len(keys), warning)
 
 
 @contextlib.contextmanager
@@ -242,9 +247,13 @@ def _looking_after(store: MemoryStore, settings: Settings) -> Iterator[None]:
     def look_after() -> None:
         prepare(lambda: store)
         keep_workspaces(store, settings, ended)
-        threading.Thread(
-            target=make_missing_vectors, args=(store, ended), name="byheart-vectors", daemon=True
-        ).start()
+        if settings.embed_on_save:
+            threading.Thread(
+                target=make_missing_vectors,
+                args=(store, ended),
+                name="byheart-vectors",
+                daemon=True,
+            ).start()
         unload_when_idle(store, settings.unload_after_seconds, ended)
 
     threading.Thread(target=look_after, name="byheart-prepare", daemon=True).start()

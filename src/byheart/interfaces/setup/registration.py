@@ -24,6 +24,7 @@ from byheart.interfaces.setup.hooks import USUAL_TOOLS, hooks_of_claude_code, is
 from byheart.interfaces.setup.launching import NAME, Launch, exists
 from byheart.interfaces.setup.servers import Entry, Misshapen, Unsafe
 from byheart.model import Finding
+from byheart.model.address_secrets import hide_secrets, hide_secrets_in
 
 # The client that can call Byheart by itself, through hooks.
 _CALLING = "claude-code"
@@ -39,7 +40,7 @@ class Registration:
     """Describe how a client's configuration changed, or would change with `dry_run`.
 
     `command` is the command that the client starts from now on; if the entry was removed, it is the
-    command that the client started before.
+    command that the client started before. Passwords are hidden here and in `diff`.
     """
 
     client: str
@@ -153,7 +154,8 @@ def _look(client: Client, path: Path) -> _Held:
         return _Held()
     command = _command(entry)
     gone = bool(command) and not exists(command[0])
-    return _Held(entry, command, f"{command[0]} is not there any more" if gone else None)
+    shown = tuple(map(hide_secrets, command))
+    return _Held(entry, shown, f"{command[0]} is not there any more" if gone else None)
 
 
 def examine(machine: Machine) -> Iterator[Finding]:
@@ -196,7 +198,7 @@ def _adding(client: Client, path: Path, entry: Entry, launch: Launch) -> _Change
     except (Unsafe, ValueError) as error:
         raise ByheartError(
             f"{path} is written in a way that cannot be edited safely; it was left as it is",
-            client.servers.advise(before or "", entry),
+            hide_secrets_in(client.servers.advise(before or "", entry)),
         ) from error
     return _Change("added" if held is None else "updated", before, after, command)
 
@@ -268,7 +270,7 @@ def _carry_out(
         path=str(path),
         action=change.action,
         dry_run=dry_run,
-        command=change.command,
+        command=tuple(map(hide_secrets, change.command)),
         diff=_diff(path, change),
         backup=None if backup is None else str(backup),
         then=client.then,
@@ -284,7 +286,11 @@ def _write(path: Path, change: _Change, *, shared: bool) -> Path | None:
 
 
 def _diff(path: Path, change: _Change) -> str:
-    before, after = (change.before or "").splitlines(), (change.after or "").splitlines()
+    before, after = (
+        hide_secrets_in(text or "").splitlines() for text in (change.before, change.after)
+    )
+    if before == after and change.before != change.after:
+        return f"--- {path}\n+++ {path}\nonly the password in the address changes"
     _shorten_alike(before, after)
     # The diff shows one line of context: the text nearby may be the key of another server.
     lines = difflib.unified_diff(before, after, str(path), str(path), n=1, lineterm="")

@@ -13,13 +13,15 @@ from byheart.model.times import to_micros
 from byheart.storage.sql import writing
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.model_rows import NAME_IN_USE
 from byheart.storage.sql.rows import columns_of, life_of
 
+SPACE_OF = "SELECT space FROM memories WHERE memory_id = ?"
 _HAS_PLACE = """
     SELECT 1 FROM memories
     WHERE space = ? AND session_id = ? AND replaced_at IS NULL AND turn_no = ?"""
 _LOST_LINKS = """
-    SELECT memory_no, superseded_by FROM memories m WHERE superseded_by IS NOT NULL
+    SELECT memory_no, superseded_by FROM memories m WHERE space = ? AND superseded_by IS NOT NULL
         AND NOT EXISTS (SELECT 1 FROM memories t
             WHERE t.memory_id = m.superseded_by AND t.space = m.space)"""
 
@@ -37,8 +39,8 @@ class SqlArchiveRows:
         self._connection = connection
 
     def space_of(self, memory_id: str) -> str | None:
-        """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
-        return space_of(self._connection, memory_id)
+        """Name the space that uses an id; `None` if no space of this transaction does."""
+        return self._connection.get(SPACE_OF, (memory_id,))  # type: ignore[no-any-return]
 
     def has_place(self, space: str, session_id: str, turn_no: int) -> bool:
         """Say whether a memory of a session has this place."""
@@ -53,7 +55,7 @@ class SqlArchiveRows:
             writing.insert_words(connection, chunk_no, chunk, memory.title, memory.summary)
             embedded = self._insert_vectors(chunk_no, vectors)
             if not embedded and chunk.chunk_type not in UNEMBEDDED:
-                connection.run("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+                connection.run("INSERT INTO pending_vectors (chunk_no) VALUES (?)", (chunk_no,))
         writing.insert_labels(connection, memory_no, memory)
         record_change(connection, [memory_no])
         return memory_no
@@ -71,8 +73,7 @@ class SqlArchiveRows:
     @cached_property
     def _models(self) -> dict[str, _KnownModel]:
         rows = self._connection.each(
-            "SELECT name, model_no, dimensions, "
-            "name IS (SELECT value FROM store WHERE key = 'model') FROM models"
+            f"SELECT name, model_no, dimensions, name = {NAME_IN_USE} FROM models"
         )
         return {name: _KnownModel(*rest) for name, *rest in rows}
 
@@ -84,16 +85,9 @@ class SqlArchiveRows:
             ((memory_no, *_history_columns(entry)) for entry in entries),
         )
 
-    def lost_links(self) -> list[LostLink]:
+    def lost_links(self, space: str) -> list[LostLink]:
         """List the memories that are superseded by an id which their space does not have."""
-        return [LostLink(*row) for row in self._connection.all(_LOST_LINKS)]
-
-
-def space_of(connection: Connection, memory_id: str) -> str | None:
-    """Name the space that uses an id, for a hidden memory too; `None` if the id is free."""
-    return connection.get(  # type: ignore[no-any-return]
-        "SELECT space FROM memories WHERE memory_id = ?", (memory_id,)
-    )
+        return [LostLink(*row) for row in self._connection.all(_LOST_LINKS, (space,))]
 
 
 def _fits(windows: Sequence[Window], dimensions: int) -> bool:

@@ -6,14 +6,18 @@ All rows are read and written by the statements of this folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from byheart.contracts import IndexLookup, Ledger, Remove
+from byheart.contracts import IndexLookup, IndexShelf, Ledger, Remove
+from byheart.errors import StoreReadOnly
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
 from byheart.storage.sql.connection import Connection, Database
+
+# Gives the index of a space, or of the whole store.
+IndexOf = Callable[[str | None], Index]
 
 
 class Backend(Database, Protocol):
@@ -34,9 +38,29 @@ class Backend(Database, Protocol):
         """Give the ledger for counts; `None` where nothing can be written."""
         ...
 
+    def index_scope(self, space: str | None) -> str | None:
+        """Name the space whose index finds the memories of a space; `None` is the whole store's."""
+        ...
+
+    def index_scopes(self) -> list[str | None]:
+        """List all scopes that have an index."""
+        ...
+
+    def index_path(self, scope: str | None) -> Path:
+        """Name the file that the index of a scope is published to."""
+        ...
+
+    def index_shelf(self, scope: str | None) -> IndexShelf | None:
+        """Give the place in the database for a copy of that file; `None` where it has none."""
+        ...
+
     @property
-    def index_path(self) -> Path:
-        """Name the file that the index is published to."""
+    def copy_mark(self) -> str | None:
+        """Give the mark of a copy that the database had when it was opened."""
+        ...
+
+    def refuse_writes(self, error: StoreReadOnly) -> None:
+        """Have every attempt to write raise this error from now on."""
         ...
 
     def trouble(self) -> str | None:
@@ -55,11 +79,11 @@ class Backend(Database, Protocol):
         """Give the sizes of the files."""
         ...
 
-    def back_up(self, path: Path) -> None:
-        """Copy the database to a file as it is at this moment."""
+    def back_up(self, path: Path) -> bool:
+        """Copy the database to a file as it is at this moment; return false if it is no file."""
         ...
 
-    def examine(self, index: Index, *, quick: bool, fix: bool) -> list[Finding]:
+    def examine(self, index_of: IndexOf, *, quick: bool, fix: bool) -> list[Finding]:
         """Check the database and all derived data; with `fix`, repair what can be derived.
 
         `quick` checks only the data that searches use.
@@ -76,6 +100,14 @@ class Backend(Database, Protocol):
 
     def erase(self, index: Index, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories with every trace of them, and search for remaining traces."""
+        ...
+
+    def claim(self, limit: int, seconds: float, without: Sequence[int]) -> list[int]:
+        """Claim chunks that wait for vectors for some seconds, and give their numbers."""
+        ...
+
+    def hold(self, chunk_nos: Sequence[int], seconds: float) -> None:
+        """Have claims of this process end so many seconds from now; 0 releases the chunks."""
         ...
 
     def close(self) -> None:

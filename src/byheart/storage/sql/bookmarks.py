@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from byheart.contracts import one_transaction
 from byheart.model.times import now_micros
 from byheart.storage.sql.connection import Connection, Database
 
@@ -22,22 +23,25 @@ class SqlBookmarks:
 
     def find(self, path: str, space: str) -> str | None:
         """Give the bookmark of a file, or `None`."""
-        with self._database.reading() as connection:
+        with self._database.reading(space) as connection:
             return connection.get(  # type: ignore[no-any-return]
                 "SELECT mark FROM bookmarks WHERE space = ? AND path = ?", (space, path)
             )
 
+    @one_transaction
     def put(self, path: str, space: str, mark: str) -> None:
-        """Set the bookmark of a file; remove bookmarks that have not been used for long."""
+        """Set the bookmark of a file; remove those of its space that were long unused."""
         now = now_micros()
-        with self._database.writing() as connection:
+        with self._database.writing(space) as connection:
             connection.run(
                 "INSERT INTO bookmarks (space, path, mark, put_at) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (space, path) DO UPDATE SET mark = excluded.mark, "
                 "put_at = excluded.put_at",
                 (space, path, mark, now),
             )
-            connection.run("DELETE FROM bookmarks WHERE put_at < ?", (now - _KEPT_MICROS,))
+            connection.run(
+                "DELETE FROM bookmarks WHERE space = ? AND put_at < ?", (space, now - _KEPT_MICROS)
+            )
 
 
 def remove(connection: Connection, space: str) -> None:

@@ -11,9 +11,10 @@ from byheart.storage.sql.connection import Connection
 def record_switch(connection: Connection) -> None:
     """Make every process read all vectors again, because the model was switched.
 
-    The log records a switch under the number 0, which no memory has.
+    Each log records a switch under the number 0, which no memory has.
     """
-    record_change(connection, [0])
+    for _ in connection.logs():
+        record_change(connection, [0])
 
 
 def record_change(connection: Connection, memory_nos: Sequence[int]) -> None:

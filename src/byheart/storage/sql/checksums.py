@@ -29,12 +29,18 @@ def hash_of(content: str) -> str:
 def texts(connection: Connection) -> Iterator[tuple[int, bool, list[tuple[int, bytes]]]]:
     """Give the number of every memory, whether its text has its hash, and its chunks by number.
 
-    Chunks are read as bytes: a damaged one may not be valid UTF-8.
+    SQLite gives chunks as bytes: a damaged one may not be valid UTF-8.
     """
-    rows: Any = connection.each(_TEXTS)
-    for (memory_no, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
-        chunks = [(number, content) for _, _, number, content in parts if number is not None]
-        digest = sha256()
-        for _, content in chunks:
-            digest.update(content)
-        yield memory_no, digest.digest() == content_hash, chunks
+    for _ in connection.parts():
+        rows: Any = connection.stream(_TEXTS)
+        for (memory_no, content_hash), parts in groupby(rows, key=itemgetter(0, 1)):
+            chunks = [(number, _bytes(text)) for _, _, number, text in parts if number is not None]
+            digest = sha256()
+            for _, content in chunks:
+                digest.update(content)
+            yield memory_no, digest.digest() == content_hash, chunks
+
+
+def _bytes(content: str | bytes) -> bytes:
+    # PostgreSQL gives text: it holds no text that is not valid UTF-8.
+    return content.encode() if isinstance(content, str) else content

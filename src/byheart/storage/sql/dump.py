@@ -14,6 +14,7 @@ from byheart.contracts import (
     EntityRecord,
     MemoryRecord,
     Model,
+    Models,
     Record,
     StoredText,
     TombstoneRecord,
@@ -22,10 +23,11 @@ from byheart.contracts import (
 from byheart.model import HistoryEntry
 from byheart.model.times import from_micros
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import CHUNK, MEMORY, to_chunk, to_memory
 
 _TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, {MEMORY} FROM memories m"
-_CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (?1 IS NULL OR m.space = ?1) ORDER BY memory_no"
+_CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL) ORDER BY memory_no"
 _EARLIER = f"{_TEXT} WHERE m.version_of = ? AND m.space = ? ORDER BY m.version"
 _CHUNKS = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index"
 _VECTORS = """
@@ -37,11 +39,11 @@ _HISTORY = """
     WHERE memory_no = ? ORDER BY history_no"""
 _ENTITIES = """
     SELECT space, name, (SELECT json_group_array(name) FROM
-        (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key))
-    FROM entities e WHERE ?1 IS NULL OR space = ?1 ORDER BY entity_no"""
+        (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key) AS spelled)
+    FROM entities e WHERE space = ?1 OR ?1 IS NULL ORDER BY entity_no"""
 _TOMBSTONES = """
     SELECT space, lower(hex(content_hash)), at FROM tombstones
-    WHERE ?1 IS NULL OR space = ?1 ORDER BY space, content_hash"""
+    WHERE space = ?1 OR ?1 IS NULL ORDER BY space, content_hash"""
 
 
 class SqlDump:
@@ -52,18 +54,19 @@ class SqlDump:
         self._space = space
         self._vectors = vectors
 
-    @cached_property
+    @property
     def models(self) -> Sequence[Model]:
         """List the models in the order in which the store met them."""
-        rows = self._connection.each("SELECT name, dimensions FROM models ORDER BY model_no")
-        return [Model(*row) for row in rows]
+        return [known.model for known in self._known.known]
 
-    @cached_property
+    @property
     def model(self) -> str | None:
         """Name the model that the store searches with."""
-        return self._connection.get(  # type: ignore[no-any-return]
-            "SELECT value FROM store WHERE key = 'model'"
-        )
+        return self._known.active
+
+    @cached_property
+    def _known(self) -> Models:
+        return SqlModelRows(self._connection).read()
 
     @cached_property
     def memory_count(self) -> int:
@@ -71,7 +74,7 @@ class SqlDump:
         return int(
             self._connection.get(
                 "SELECT count(*) FROM memories "
-                "WHERE version_of IS NULL AND (?1 IS NULL OR space = ?1)",
+                "WHERE version_of IS NULL AND (space = ?1 OR ?1 IS NULL)",
                 (self._space,),
             )
         )
@@ -89,7 +92,7 @@ class SqlDump:
             yield EntityRecord(str(space), str(name), tuple(json.loads(str(aliases))))
 
     def _memories(self) -> Iterator[MemoryRecord]:
-        rows: Any = self._connection.each(_CURRENT, (self._space,))
+        rows: Any = self._connection.stream(_CURRENT, (self._space,))
         for row in rows:
             text = self._text(row)
             memory = text.memory

@@ -6,7 +6,6 @@ kept in the store and not in the process: one process may ask and another may lo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -19,6 +18,8 @@ from byheart.storage.sql.connection import Connection
 MOST_REMEMBERED, _MOST_OF_ONE = 96, 16
 # The oldest passages are removed only when this many more are stored, not with every note.
 _SLACK = 32
+# The number of passages per statement: databases limit the values of one.
+_MOST_AT_A_TIME = 1000
 
 
 class _Emitted(NamedTuple):
@@ -42,17 +43,9 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
     }
     # Date new notes after the earlier ones of their session, even if the clock was set back.
     dated = [(*key, max(at, held[key.space, key.session_id][1] + 1)) for key, at in waiting.items()]
-    # One statement, because a search waits for it.
-    connection.run(
-        "INSERT INTO emitted (space, session_id, chunk_no, at) "
-        "SELECT m.space, value ->> 1, chunk_no, value ->> 4 FROM json_each(?) "
-        "CROSS JOIN memories m ON m.memory_id = value ->> 2 AND +m.space = value ->> 0 "
-        "CROSS JOIN chunks c ON c.memory_no = m.memory_no AND chunk_index BETWEEN "
-        f"ifnull(value ->> 3, 0) AND ifnull(value ->> 3, {_MOST_OF_ONE - 1}) "
-        f"WHERE chunk_type <> '{ECHO}' "
-        "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
-        (json.dumps(dated),),
-    )
+    # Usually one statement, because a search waits for it.
+    for at in range(0, len(dated), _MOST_AT_A_TIME):
+        _insert(connection, dated[at : at + _MOST_AT_A_TIME])
     for place, (before, _) in held.items():
         added = sum(
             1 if key.chunk_index is not None else _MOST_OF_ONE
@@ -61,11 +54,30 @@ def write(connection: Connection, notes: Sequence[Emission]) -> None:
         )
         if before + added > MOST_REMEMBERED + _SLACK:
             connection.run(
-                "DELETE FROM emitted WHERE space = ?1 AND session_id = ?2 AND chunk_no NOT IN "
+                # A note may add less: a passage that is recorded already, or a short memory.
+                "DELETE FROM emitted WHERE space = ?1 AND session_id = ?2 AND (SELECT count(*) "
+                "FROM emitted WHERE space = ?1 AND session_id = ?2) > ?4 AND chunk_no NOT IN "
                 "(SELECT chunk_no FROM emitted WHERE space = ?1 AND session_id = ?2 "
                 "ORDER BY at DESC, chunk_no LIMIT ?3)",
-                (*place, MOST_REMEMBERED),
+                (*place, MOST_REMEMBERED, MOST_REMEMBERED + _SLACK),
             )
+
+
+def _insert(connection: Connection, dated: Sequence[tuple[object, ...]]) -> None:
+    noted = ", ".join(["(?, ?, ?, ?, ?)"] * len(dated))
+    connection.run(
+        f"WITH noted (space, session_id, text_id, chunk_index, at) AS (VALUES {noted}) "
+        "INSERT INTO emitted (space, session_id, chunk_no, at) "
+        # A passage may be noted twice: alone, and with the whole memory.
+        "SELECT m.space, n.session_id, chunk_no, max(CAST(n.at AS BIGINT)) FROM noted n "
+        "CROSS JOIN memories m ON m.memory_id = n.text_id AND m.space || '' = n.space "
+        "CROSS JOIN chunks c ON c.memory_no = m.memory_no AND c.chunk_index BETWEEN "
+        "ifnull(CAST(n.chunk_index AS BIGINT), 0) "
+        f"AND ifnull(CAST(n.chunk_index AS BIGINT), {_MOST_OF_ONE - 1}) "
+        f"WHERE chunk_type <> '{ECHO}' GROUP BY m.space, n.session_id, chunk_no "
+        "ON CONFLICT (space, session_id, chunk_no) DO UPDATE SET at = excluded.at",
+        [value for row in dated for value in row],
+    )
 
 
 def _read(note: Emission) -> tuple[_Emitted, int]:

@@ -17,7 +17,7 @@ from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
 
 _ALIASES = """(SELECT json_group_array(name) FROM
-    (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key))"""
+    (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key) AS spelled)"""
 _BEGINS = """(substr(e.key, 1, length(?)) = ? OR EXISTS (
     SELECT 1 FROM entity_aliases a
     WHERE a.entity_no = e.entity_no AND substr(a.key, 1, length(?)) = ?))"""
@@ -37,7 +37,7 @@ def list_entities(
         f"SELECT e.name, count(*) AS memories, min(m.created_at), max(m.updated_at), {_ALIASES}, "
         "count(*) OVER () FROM entities e CROSS JOIN memory_entities me USING (entity_no) "
         f"CROSS JOIN memories m USING (memory_no) WHERE e.space = ? AND {live} {begins} "
-        "GROUP BY e.entity_no ORDER BY memories DESC, e.key LIMIT ? OFFSET ?",
+        "GROUP BY e.entity_no, e.name, e.key ORDER BY memories DESC, e.key LIMIT ? OFFSET ?",
         [space, *values, limit, offset],
     )
     if rows or not offset:
@@ -64,7 +64,7 @@ class SqlEntityRows:
 
     def add(self, name: str, space: str) -> EntityRow:
         """Find an entity by any of its spellings, or add it without memories."""
-        number = writing.entity_no(self._connection, space, name)
+        [number] = writing.entity_numbers(self._connection, space, [name])
         row = self._connection.get(
             f"SELECT name, {_ALIASES} FROM entities e WHERE entity_no = ?", (number,)
         )
@@ -87,8 +87,9 @@ class SqlEntityRows:
     def absorb(self, entity_no: int, into: int) -> None:
         """Give the memories of one entity to another, and remove the entity with its aliases."""
         self._connection.run(
-            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) "
-            "SELECT ?, memory_no FROM memory_entities WHERE entity_no = ?",
+            "INSERT INTO memory_entities (entity_no, memory_no) "
+            "SELECT CAST(? AS BIGINT), memory_no FROM memory_entities WHERE entity_no = ? "
+            "ON CONFLICT DO NOTHING",
             (into, entity_no),
         )
         self._connection.run("DELETE FROM entities WHERE entity_no = ?", (entity_no,))
@@ -109,7 +110,7 @@ class SqlEntityRows:
                 "SELECT e.name, count(m.memory_no), min(m.created_at), max(m.updated_at), "
                 f"{_ALIASES} FROM entities e LEFT JOIN memory_entities me USING (entity_no) "
                 f"LEFT JOIN memories m ON m.memory_no = me.memory_no AND {live} "
-                "WHERE e.entity_no = ?",
+                "WHERE e.entity_no = ? GROUP BY e.entity_no, e.name",
                 [*values, entity_no],
             )
         )

@@ -53,6 +53,10 @@ def _subtags(column: str, given: Any, _where: Filter) -> _Part:
     return f"({column} = ? OR {column} >= ? AND {column} < ?)", [given, f"{given}-", f"{given}."]
 
 
+def _unset(column: str, given: object, _where: Filter) -> _Part:
+    return f"{column} IS {'' if given else 'NOT '}NULL", []
+
+
 def _compared_by(sign: str) -> _Writer:
     def write(column: str, given: object, _where: Filter) -> _Part:
         value = to_micros(given) if isinstance(given, datetime) else given
@@ -68,6 +72,7 @@ _WRITERS: Mapping[str, _Writer] = {
     "any_of": _any_of,
     "subtags": _subtags,
     "session": _session,
+    "unset": _unset,
 }
 # The space comes first: most indexes of the database begin with it.
 _COMPARED = [
@@ -75,6 +80,14 @@ _COMPARED = [
     for name, (asked, field) in sorted(FILTERS.items(), key=lambda item: not item[1][0].always)
     if asked.operator in _WRITERS
 ]
+
+
+# Another memory superseded it; or it ended, or has not begun, at the moment in question.
+_OUTDATED = (
+    "(m.superseded_at IS NOT NULL AND m.superseded_at <= ? OR "
+    "m.valid_until IS NOT NULL AND m.valid_until <= ? OR "
+    "m.valid_from IS NOT NULL AND m.valid_from > ?)"
+)
 
 
 def _times(where: Filter, now: int) -> list[_Part]:
@@ -88,8 +101,7 @@ def _times(where: Filter, now: int) -> list[_Part]:
     else:
         parts.append(("m.replaced_at IS NULL", []))
     if where.superseded is not None:
-        superseded = "m.superseded_at IS NOT NULL AND m.superseded_at <= ?"
-        parts.append((superseded if where.superseded else f"NOT ({superseded})", [now]))
+        parts.append((_OUTDATED if where.superseded else f"NOT {_OUTDATED}", [now] * 3))
     if not where.include_expired:
         parts.append(("(m.expires_at IS NULL OR m.expires_at > ?)", [now]))
     return parts
@@ -112,7 +124,7 @@ def _tagged(given: Sequence[str], where: Filter) -> _Query:
 
 def _under_path(given: str, where: Filter) -> _Query:
     patterns = _path_patterns(given)
-    globs = " OR ".join(["path GLOB ?"] * len(patterns))
+    globs = " OR ".join(["glob(?, path)"] * len(patterns))
     query = f"SELECT memory_no FROM memories WHERE space = ? AND ({globs})"
     return query, (where.space, *patterns)
 

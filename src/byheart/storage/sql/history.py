@@ -37,7 +37,7 @@ def row_of(connection: Connection, memory_id: str, space: str, version: int) -> 
     """Name the row with the text of a version; give an id that no row has if there is none."""
     found = connection.get(
         # A plain `space` would make SQLite scan the whole space.
-        "SELECT memory_id FROM memories WHERE +space = ?1 "
+        "SELECT memory_id FROM memories WHERE space || '' = ?1 "
         "AND (memory_id = ?2 OR version_of = ?2) AND version >= ?3 "
         # Earlier texts of files are not kept: a later text must not be returned instead.
         f"AND (version = ?3 OR kind != '{FILE_KIND}' OR role IS NOT NULL OR client_id IS NULL) "

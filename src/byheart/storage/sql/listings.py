@@ -14,6 +14,7 @@ _ORDERS = {
     "said": "m.turn_no, m.memory_no",
     "said last": "m.turn_no DESC, m.memory_no DESC",
     "pinned": "m.pinned_at, m.memory_id",
+    "waiting": "m.untrusted_at, m.memory_no",
 }
 
 
@@ -50,6 +51,6 @@ def source(listing: Listing, now: int) -> tuple[str, list[object]]:
         clause += " AND (m.task_code = ? OR m.task_code IS NULL)"
         values.append(listing.task_code)
     if listing.untouched_since is not None:
-        clause += " AND max(m.updated_at, ifnull(m.accessed_at, 0)) < ?"
-        values.append(to_micros(listing.untouched_since))
+        clause += " AND m.updated_at < ? AND ifnull(m.accessed_at, 0) < ?"
+        values += [to_micros(listing.untouched_since)] * 2
     return f"FROM {table} WHERE {clause}", values

@@ -9,9 +9,9 @@ from typing import Any
 
 from byheart.contracts import (
     DedupKey,
-    Held,
     Inserted,
     MemoryChange,
+    MemoryState,
     Model,
     NewText,
     Places,
@@ -24,7 +24,14 @@ from byheart.storage.sql import writing
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.model_rows import number_in_use
-from byheart.storage.sql.rows import CHUNK, MEMORY, encode_fields, to_chunk, to_memory
+from byheart.storage.sql.rows import (
+    CHUNK,
+    IS_NO_SUMMARY,
+    MEMORY,
+    encode_fields,
+    to_chunk,
+    to_memory,
+)
 
 _HELD = """
     SELECT m.memory_no, m.memory_id, m.space, m.session_id, m.kind, lower(hex(m.content_hash)),
@@ -32,7 +39,8 @@ _HELD = """
         m.forgotten_at, CASE WHEN m.forgotten_at IS NOT NULL THEN (
             SELECT who FROM history h WHERE h.memory_no = m.memory_no AND operation = 'forget'
             ORDER BY history_no DESC LIMIT 1) END,
-        m.superseded_by, m.superseded_at, m.pinned_at, m.accessed_at, m.access_count, m.turn_no,
+        m.superseded_by, m.superseded_at, m.pinned_at, m.untrusted_at, m.valid_from,
+        m.valid_until, m.accessed_at, m.access_count, m.turn_no,
         (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
         (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
          WHERE c.memory_no = m.memory_no)
@@ -40,9 +48,6 @@ _HELD = """
 _SAME_TEXT = """
     WHERE space = ? AND ifnull(session_id, '') = ? AND kind = ? AND content_hash = ?
         AND forgotten_at IS NULL AND replaced_at IS NULL AND role IS NULL AND client_id IS NULL"""
-# A client id names the same memory even if that memory is hidden or has expired.
-_SAME_CLIENT_ID = """
-    WHERE space = ? AND session_id IS ? AND client_id = ? AND version_of IS NULL"""
 _HIDDEN_LAST = """
     WHERE m.space = ?1 AND m.session_id = ?2 AND m.version_of IS NULL AND m.forgotten_at = (
         SELECT forgotten_at FROM memories JOIN history USING (memory_no)
@@ -69,25 +74,25 @@ class SqlMemoryRows:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._numbers: dict[Model, int] = {}
 
-    def find(self, key: DedupKey) -> Held | None:
+    def find(self, key: DedupKey) -> MemoryState | None:
         """Find the visible memory that holds a text, expired or not."""
         condition, values = _same(key)
         row = self._connection.get(_HELD + condition, values)
         return None if row is None else _to_held(row)
 
-    def named(self, space: str, session_id: str | None, client_id: str) -> list[Held]:
+    def named(self, space: str, session_id: str | None, client_id: str) -> list[MemoryState]:
         """Give all memories with a client id, hidden or not, oldest first."""
-        values = (space, session_id, client_id)
-        rows = self._connection.all(_HELD + _SAME_CLIENT_ID + " ORDER BY memory_no", values)
+        condition, values = _same_client_id(space, session_id, client_id)
+        rows = self._connection.all(f"{_HELD} {condition} ORDER BY memory_no", values)
         return [_to_held(row) for row in rows]
 
-    def held(self, memory_ids: Iterable[str], space: str) -> list[Held]:
+    def held(self, memory_ids: Iterable[str], space: str) -> list[MemoryState]:
         """Give memories, hidden or not, in the order asked; leave out unknown ids."""
         condition = " WHERE memory_id = ? AND space = ? AND version_of IS NULL"
-        rows = (
-            self._connection.get(_HELD + condition, (memory_id, space)) for memory_id in memory_ids
-        )
+        values = ((memory_id, space) for memory_id in memory_ids)
+        rows = self._connection.get_many(_HELD + condition, values)
         return [_to_held(row) for row in rows if row is not None]
 
     def texts(self, memory_id: str, space: str) -> list[TextRow]:
@@ -99,14 +104,14 @@ class SqlMemoryRows:
         earlier = self._connection.all(f"{_TEXT} WHERE version_of = ? AND space = ?", key)
         return [TextRow(*row) for row in (*present, *earlier)]
 
-    def superseded_by(self, memory_id: str, space: str) -> list[Held]:
+    def superseded_by(self, memory_id: str, space: str) -> list[MemoryState]:
         """Give the memories that one memory supersedes."""
         condition = " WHERE superseded_by = ? AND space = ? AND version_of IS NULL"
         return [
             _to_held(row) for row in self._connection.all(_HELD + condition, (memory_id, space))
         ]
 
-    def hidden_last(self, session_id: str, space: str) -> list[Held]:
+    def hidden_last(self, session_id: str, space: str) -> list[MemoryState]:
         """Give the memories of a session that were hidden last, all at one moment."""
         return [
             _to_held(row) for row in self._connection.all(_HELD + _HIDDEN_LAST, (space, session_id))
@@ -128,7 +133,7 @@ class SqlMemoryRows:
         # SQLite read and sort the whole session. The running summary is left out: it is made
         # automatically, at a time that is unrelated to the turns.
         before = get(
-            f"SELECT turn_no {_SESSION} AND +created_at <= ? AND client_id IS NOT '' "
+            f"SELECT turn_no {_SESSION} AND created_at + 0 <= ? AND {IS_NO_SUMMARY} "
             "ORDER BY turn_no DESC LIMIT 1",
             (*session, to_micros(at)),
         )
@@ -150,10 +155,30 @@ class SqlMemoryRows:
         )
         record_change(self._connection, [row[0] for row in rows])
 
+    def announce_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
+        """Ask ahead for what `insert` has to know about a memory of so many chunks."""
+        connection = self._connection
+        connection.expect_chunks(chunks)
+        connection.announce(
+            lambda: self._number_of(model),
+            lambda: writing.entity_numbers(connection, memory.space, memory.entities),
+        )
+
     def insert(self, text: NewText, model: Model | None) -> Inserted:
         """Insert a text with its chunks, keywords, vectors, tags and entities."""
-        model_no = number_in_use(self._connection, model)
+        model_no = self._number_of(model)
         return writing.insert_text(self._connection, text, model_no)
+
+    def _number_of(self, model: Model | None) -> int | None:
+        """Give the number of a model if it is the one in use; look it up once."""
+        if model is None:
+            return None
+        known = self._numbers.get(model)
+        if known is None:
+            known = number_in_use(self._connection, model)
+            if known is not None:  # a model that comes into use stays in use in this transaction
+                self._numbers[model] = known
+        return known
 
     def change(self, changes: Sequence[MemoryChange]) -> None:
         """Set fields, replace labels and add events."""
@@ -210,7 +235,7 @@ class SqlMemoryRows:
     ) -> None:
         """Write the chunks of a memory again, under its title and summary, which have changed."""
         connection = self._connection
-        model_no = number_in_use(connection, model)
+        model_no = self._number_of(model)
         rows = connection.all(
             f"SELECT {CHUNK}, ifnull(c.checksum, -1) FROM chunks c WHERE memory_no = ? "
             "ORDER BY chunk_index",
@@ -246,18 +271,27 @@ class SqlMemoryRows:
 def _same(key: DedupKey) -> tuple[str, tuple[object, ...]]:
     if key.client_id is not None:
         # Without a session, a hidden memory may have the client id of a visible one.
-        first = " ORDER BY forgotten_at IS NOT NULL, memory_no LIMIT 1"
-        return _SAME_CLIENT_ID + first, (key.space, key.session_id, key.client_id)
+        condition, values = _same_client_id(key.space, key.session_id, key.client_id)
+        return f" {condition} ORDER BY forgotten_at IS NOT NULL, memory_no LIMIT 1", values
     values = (key.space, key.session_id or "", key.kind, bytes.fromhex(key.content_hash))
     # The same words said twice are two turns.
-    return _SAME_TEXT + (" AND 0" if key.is_turn else ""), values
+    return _SAME_TEXT + (" AND 1 = 0" if key.is_turn else ""), values
 
 
-def _to_held(row: Any) -> Held:
+def _same_client_id(
+    space: str, session_id: str | None, client_id: str
+) -> tuple[str, tuple[object, ...]]:
+    """Give the condition for a client id: it names a memory even if that is hidden or expired."""
+    session = "session_id IS NULL" if session_id is None else "session_id = ?"
+    values = (space, client_id) if session_id is None else (space, client_id, session_id)
+    return f"WHERE space = ? AND client_id = ? AND version_of IS NULL AND {session}", values
+
+
+def _to_held(row: Any) -> MemoryState:
     number, memory_id, space, session_id, kind, content_hash, is_turn, client_id = row[:8]
     version, created, since, expires, forgotten, hidden_by = row[8:14]
-    superseded_by, superseded, pinned, accessed, *rest = row[14:]
-    return Held(
+    superseded_by, superseded, pinned, untrusted, begins, ends, accessed, *rest = row[14:]
+    return MemoryState(
         number,
         memory_id,
         DedupKey(space, session_id, kind, content_hash, bool(is_turn), client_id),
@@ -270,6 +304,9 @@ def _to_held(row: Any) -> Held:
         superseded_by,
         _moment(superseded),
         _moment(pinned),
+        _moment(untrusted),
+        _moment(begins),
+        _moment(ends),
         _moment(accessed),
         *rest,
     )

@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from byheart.contracts import (
     DedupKey,
     FoundChunk,
-    Held,
     Listing,
+    MemoryState,
     SaidTurn,
     Section,
-    Standing,
     TextKey,
     TextState,
+    TextSummary,
 )
 from byheart.index.candidates import ArraySearch
 from byheart.model import (
@@ -33,25 +33,23 @@ from byheart.model.damage import DamagedRow
 from byheart.model.ids import parse_text_id
 from byheart.model.times import from_micros, now_micros, to_micros
 from byheart.storage.sql import emissions, entities, listings, sessions
-from byheart.storage.sql.api_keys import SqlApiKeyRows
-from byheart.storage.sql.archive_rows import space_of
+from byheart.storage.sql.archive_rows import SPACE_OF
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.dump import SqlDump
-from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.history import history as read_history
 from byheart.storage.sql.history import row_of
 from byheart.storage.sql.memory_rows import SqlMemoryRows
-from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import (
     FOUND,
     MEMORY,
     headings_json,
+    text_list,
     to_found_chunk,
     to_headings,
     to_memory,
 )
+from byheart.storage.sql.shared_rows import SharedRows
 from byheart.storage.sql.tombstones import SqlTombstoneRows
-from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
 
 _Row = TypeVar("_Row")
 
@@ -63,14 +61,14 @@ def _all_of(found: list[_Row], wanted: Sequence[int]) -> list[_Row]:
     return found
 
 
-class SqlReader:
+class SqlReader(SharedRows):
     """Read a consistent view of the store, for as long as its transaction lasts.
 
     `attach` gives the index at the moment of the transaction, to be asked at the given time.
     """
 
     def __init__(self, connection: Connection, attach: Callable[[int], ArraySearch]) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._attach = attach
         self._now = now_micros()
 
@@ -78,11 +76,6 @@ class SqlReader:
     def index(self) -> ArraySearch:
         """Update the index to the moment of this transaction, and return it."""
         return self._attach(self._now)
-
-    @cached_property
-    def workspaces(self) -> SqlWorkspaceRows:
-        """Give the workspaces and their files."""
-        return SqlWorkspaceRows(self._connection)
 
     def entities(
         self, space: str, prefix: str | None, limit: int, offset: int
@@ -93,8 +86,8 @@ class SqlReader:
     def headings(self, chunk_nos: Sequence[int]) -> list[tuple[Heading, ...]]:
         """Name the headings above each chunk."""
         rows = self._connection.each(
-            "SELECT headings FROM json_each(?) wanted CROSS JOIN chunks ON chunk_no = value "
-            "ORDER BY wanted.key",
+            "SELECT headings FROM json_each(?) wanted "
+            "CROSS JOIN chunks ON chunk_no = CAST(value AS BIGINT) ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
         )
         return _all_of([to_headings(row[0]) for row in rows], chunk_nos)
@@ -102,7 +95,8 @@ class SqlReader:
     def chunks(self, chunk_nos: Sequence[int]) -> list[FoundChunk]:
         """Fetch chunks with their memories' fields, in the order asked."""
         rows = self._connection.each(
-            f"SELECT {FOUND} FROM json_each(?) wanted CROSS JOIN chunks c ON c.chunk_no = value "
+            f"SELECT {FOUND} FROM json_each(?) wanted CROSS JOIN chunks c "
+            "ON c.chunk_no = CAST(value AS BIGINT) "
             "CROSS JOIN memories m USING (memory_no) ORDER BY wanted.key",
             (json.dumps(list(chunk_nos)),),
         )
@@ -133,9 +127,10 @@ class SqlReader:
         )
         return [to_found_chunk(row) for row in rows]
 
-    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, Held]:
+    def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, MemoryState]:
         """Find the memories that already hold texts, expired or not."""
         rows = SqlMemoryRows(self._connection)
+        self.announce(*(partial(rows.find, key) for key in keys))
         found = {key: rows.find(key) for key in keys}
         return {key: held for key, held in found.items() if held is not None}
 
@@ -145,7 +140,9 @@ class SqlReader:
 
     def taken(self, memory_ids: Iterable[str]) -> set[str]:
         """Find which ids are in use, in any space, hidden or not."""
-        return {each for each in memory_ids if space_of(self._connection, each) is not None}
+        asked = list(memory_ids)
+        found = self._connection.get_many(SPACE_OF, ((each,) for each in asked))
+        return {each for each, space in zip(asked, found, strict=True) if space is not None}
 
     def dump(self, space: str | None, *, vectors: bool) -> SqlDump:
         """Give the whole contents of one space, or of all spaces; read while this view is open."""
@@ -187,7 +184,7 @@ class SqlReader:
         rows = self._connection.each(
             "SELECT memory_id, memory_no, created_at, session_id, forgotten_at, version_of IS NULL "
             "FROM json_each(?) CROSS JOIN memories ON memory_id = value WHERE space = ?",
-            (json.dumps(list(names)), space),
+            (text_list(names), space),
         )
         return {
             names[name]: TextState(
@@ -199,6 +196,19 @@ class SqlReader:
             )
             for name, number, created, session_id, forgotten, current in rows
         }
+
+    def ids_beginning(
+        self, beginnings: Sequence[str], space: str, limit: int
+    ) -> dict[str, list[str]]:
+        """Name the memories whose ids begin so, forgotten or not: at most `limit` for each."""
+        # U+10FFFF follows every other character, so the range is a look-up in the index of ids.
+        rows = self._connection.each(
+            "SELECT value, (SELECT json_group_array(memory_id) FROM (SELECT memory_id FROM "
+            "memories WHERE memory_id >= value AND memory_id < value || ?2 AND space = ?3 "
+            "AND version_of IS NULL ORDER BY memory_id LIMIT ?4) AS found) FROM json_each(?1)",
+            (text_list(beginnings), "\U0010ffff", space, limit),
+        )
+        return {beginning: json.loads(found or "[]") for beginning, found in rows}
 
     def at_path(self, path: str, space: str) -> str | None:
         """Name the memory that a path belongs to, the latest if there are several."""
@@ -218,11 +228,13 @@ class SqlReader:
         rows: Any = self._connection.each(
             "SELECT m.path, m.memory_id FROM workspace_files f JOIN workspaces w USING "
             "(workspace_no) CROSS JOIN memories m ON m.memory_id = f.memory_id "
-            "WHERE w.space = ?1 AND substr(w.root || '/' || f.path, -length(?2)) = ?2 "
+            "WHERE w.space = ?1 AND m.space = ?1 AND substr(w.root || '/' || f.path, "
+            "length(w.root || '/' || f.path) - length(?2) + 1) = ?2 "
             "AND gone_at IS NULL AND m.forgotten_at IS NULL AND m.version_of IS NULL "
-            "AND (?3 IS NULL OR EXISTS (SELECT 1 FROM json_each(?3) WHERE value IS m.session_id)) "
+            "AND (EXISTS (SELECT 1 FROM json_each(CAST(?3 AS TEXT)) "
+            "WHERE value IS NOT DISTINCT FROM m.session_id) OR ?3 IS NULL) "
             "LIMIT ?4",
-            (space, f"/{ending}", None if sessions is None else json.dumps(list(sessions)), limit),
+            (space, f"/{ending}", None if sessions is None else text_list(sessions), limit),
         )
         return dict(rows)
 
@@ -231,30 +243,29 @@ class SqlReader:
         memory_id, version = parse_text_id(name)
         return name if version is None else row_of(self._connection, memory_id, space, version)
 
-    def token_counts(self, text_ids: Sequence[str]) -> dict[str, int]:
+    def token_counts(self, text_ids: Sequence[str], space: str) -> dict[str, int]:
         """Give the numbers of tokens in texts of memories, as counted when they were saved."""
         rows: Any = self._connection.each(
             "SELECT memory_id, (SELECT sum(token_count) FROM chunks c "
             "WHERE c.memory_no = m.memory_no) FROM json_each(?) "
-            "CROSS JOIN memories m ON memory_id = value",
-            (json.dumps(list(text_ids)),),
+            "CROSS JOIN memories m ON memory_id = value WHERE m.space = ?",
+            (text_list(text_ids), space),
         )
         return dict(rows)
 
-    def standings(self, memory_nos: Sequence[int]) -> list[Standing]:
-        """Fetch the fields that recall weighs, in the order asked."""
+    def summaries(self, memory_nos: Sequence[int]) -> list[TextSummary]:
+        """Name texts and sum them up, in the order asked."""
+        if not memory_nos:
+            return []
         rows = self._connection.each(
-            "SELECT ifnull(version_of, memory_id), memory_id, summary, importance, "
-            "ifnull(accessed_at, updated_at), access_count, role IS NOT NULL "
-            "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = value "
+            "SELECT ifnull(version_of, memory_id), memory_id, summary, role IS NOT NULL "
+            "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = CAST(value AS BIGINT) "
             "ORDER BY wanted.key",
             (json.dumps(list(memory_nos)),),
         )
         found = [
-            Standing(
-                memory_id, text_id, summary, importance, from_micros(used), accesses, bool(turn)
-            )
-            for memory_id, text_id, summary, importance, used, accesses, turn in rows
+            TextSummary(memory_id, text_id, summary, bool(turn))
+            for memory_id, text_id, summary, turn in rows
         ]
         return _all_of(found, memory_nos)
 
@@ -289,26 +300,20 @@ class SqlReader:
         """List the valid copies that memories were promoted to: each copy and its source."""
         return sessions.copies_of(self._connection, memory_ids, space, self._now)
 
-    @cached_property
-    def expiry(self) -> SqlExpiryRows:
-        """Give the memories that may be erased."""
-        return SqlExpiryRows(self._connection)
+    def count_spaces(self) -> int:
+        """Count the spaces of the store that have a visible memory."""
+        return int(
+            self._connection.get(
+                "SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL"
+            )
+        )
 
-    @cached_property
-    def api_keys(self) -> SqlApiKeyRows:
-        """Give the API keys."""
-        return SqlApiKeyRows(self._connection)
-
-    @cached_property
-    def models(self) -> SqlModelRows:
-        """Give the models, and the chunks that lack vectors."""
-        return SqlModelRows(self._connection)
-
-    def count_scopes(self, space: str) -> tuple[int, int]:
-        """Count the spaces of the store, and the sessions of one of them."""
-        return self._connection.get(  # type: ignore[no-any-return]
-            "SELECT (SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL), "
-            "(SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
-            "AND forgotten_at IS NULL AND replaced_at IS NULL)",
-            (space,),
+    def count_sessions(self, space: str) -> int:
+        """Count the sessions of a space."""
+        return int(
+            self._connection.get(
+                "SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
+                "AND forgotten_at IS NULL AND replaced_at IS NULL",
+                (space,),
+            )
         )

@@ -13,17 +13,19 @@ from byheart.model import UNEMBEDDED, Chunk, Heading, Memory, MemoryFields
 from byheart.model.damage import DamagedRow
 from byheart.model.field_types import Codec
 from byheart.model.fields import BY_NAME, FIELDS
+from byheart.model.memories import RUNNING_SUMMARY_ID
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sql.checksums import checksum_of, hash_of
 
-_TAGS = "(SELECT json_group_array(tag) FROM tags t WHERE t.memory_no = m.memory_no)"
+_TAGS = """(SELECT json_group_array(tag) FROM
+    (SELECT tag FROM tags t WHERE t.memory_no = m.memory_no ORDER BY tag) AS own)"""
 _ENTITIES = """(SELECT json_group_array(name) FROM
     (SELECT e.name FROM memory_entities me JOIN entities e USING (entity_no)
-     WHERE me.memory_no = m.memory_no ORDER BY e.entity_no))"""
+     WHERE me.memory_no = m.memory_no ORDER BY e.entity_no) AS named)"""
 _CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
 # A turn may be empty: then it has no chunks.
-CONTENT = """ifnull((SELECT group_concat(content, '') FROM
-    (SELECT content FROM chunks p WHERE p.memory_no = m.memory_no ORDER BY chunk_index)), '')"""
+CONTENT = """ifnull((SELECT string_agg(content, '') FROM (SELECT content FROM chunks p
+    WHERE p.memory_no = m.memory_no ORDER BY chunk_index) AS parts), '')"""
 
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
@@ -31,6 +33,11 @@ CHUNK = """
 
 # The types of chunks that need no vectors, as a list for `IN`.
 UNEMBEDDED_TYPES = "(" + ", ".join(f"'{each}'" for each in UNEMBEDDED) + ")"
+
+# Conditions on a row of `memories`, to be written behind `m.` or alone: it is the running summary
+# of its session, or it is not.
+IS_SUMMARY = f"client_id IS NOT DISTINCT FROM '{RUNNING_SUMMARY_ID}'"
+IS_NO_SUMMARY = f"client_id IS DISTINCT FROM '{RUNNING_SUMMARY_ID}'"
 
 
 # --- What a memory's fields are in SQL ------------------------------------------------------------
@@ -174,6 +181,18 @@ def life_of(text: StoredText) -> dict[str, Any]:
 # --- Reading ------------------------------------------------------------------------------------
 
 
+def select_fields(names: Sequence[str]) -> str:
+    """Write the columns of some fields of a row `m` of `memories`."""
+    return _columns(names)
+
+
+def read_fields(names: Sequence[str], row: Any) -> list[Any]:
+    """Read a row of `select_fields`."""
+    values: Any = list(row)
+    _decode(values, _decoders(names))
+    return values  # type: ignore[no-any-return]
+
+
 def to_memory(row: Any) -> Memory:
     """Read a row of `MEMORY`: its columns stand in the order of the noun's fields."""
     values: Any = list(row)
@@ -203,6 +222,11 @@ def to_found_chunk(row: Any) -> FoundChunk:
     _decode(values, _FOUND_DECODERS)
     values.append(checksum_of(row[2]) != row[-1])
     return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*values))
+
+
+def text_list(texts: Iterable[str | None]) -> str:
+    """Write texts as a list for `json_each`, in the characters that stored texts have."""
+    return json.dumps(list(texts), ensure_ascii=False)
 
 
 def headings_json(headings: Iterable[Heading]) -> str:

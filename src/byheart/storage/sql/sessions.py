@@ -12,18 +12,18 @@ from byheart.model.times import from_micros
 from byheart.storage.sql import listings
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
-from byheart.storage.sql.rows import UNEMBEDDED_TYPES
+from byheart.storage.sql.rows import IS_NO_SUMMARY, IS_SUMMARY, UNEMBEDDED_TYPES, text_list
 
 # The running summary belongs to the session: it counts as work of the last speaker.
 _AGENT = (
-    "CASE WHEN m.client_id = '' THEN (SELECT o.agent_id FROM memories o WHERE o.space = m.space "
-    "AND o.session_id = m.session_id AND o.client_id IS NOT '' ORDER BY o.turn_no DESC LIMIT 1) "
+    f"CASE WHEN m.{IS_SUMMARY} THEN (SELECT o.agent_id FROM memories o WHERE o.space = m.space "
+    f"AND o.session_id = m.session_id AND o.{IS_NO_SUMMARY} ORDER BY o.turn_no DESC LIMIT 1) "
     "ELSE m.agent_id END"
 )
 # A turn counts as activity when it was said, not when it was imported. A summary does not count,
 # because it is made automatically.
 _LATEST = (
-    "ifnull(max(CASE WHEN m.client_id = '' THEN NULL WHEN m.role IS NULL THEN m.updated_at "
+    f"ifnull(max(CASE WHEN m.{IS_SUMMARY} THEN NULL WHEN m.role IS NULL THEN m.updated_at "
     "ELSE m.created_at END), max(m.updated_at))"
 )
 _CHARS = "(SELECT max(end_char) FROM chunks c WHERE c.memory_no = m.memory_no)"
@@ -46,11 +46,11 @@ def list_sessions(
         "GROUP BY session_id, agent"
     )
     if agent_id is not None:
-        grouped += " HAVING agent = ?"
+        grouped = f"SELECT * FROM ({grouped}) AS counted WHERE agent = ?"
         values.append(agent_id)
-    total = connection.get(f"SELECT count(*) FROM ({grouped})", values)
+    total = connection.get(f"SELECT count(*) FROM ({grouped}) AS counted", values)
     rows: Any = connection.each(
-        f"{grouped} ORDER BY latest DESC, session_id, agent LIMIT ? OFFSET ?",
+        f"{grouped} ORDER BY latest DESC, session_id, agent NULLS FIRST LIMIT ? OFFSET ?",
         [*values, limit, offset],
     )
     return [_to_session(row) for row in rows], total
@@ -111,9 +111,10 @@ def copies_of(
     """Find the global copies of memories by the source recorded in the copies' metadata."""
     clause, values = where_clause(Filter(space=space, superseded=False), now)
     rows: Any = connection.each(
-        "SELECT m.memory_id, m.metadata ->> 'promoted_from' AS original FROM memories m "
-        f"WHERE {clause} AND m.session_id IS NULL AND original IN (SELECT value FROM json_each(?))",
-        [*values, json.dumps(list(memory_ids))],
+        "SELECT m.memory_id, json_extract(m.metadata, '$.promoted_from') FROM memories m "
+        f"WHERE {clause} AND m.session_id IS NULL "
+        "AND json_extract(m.metadata, '$.promoted_from') IN (SELECT value FROM json_each(?))",
+        [*values, text_list(memory_ids)],
     )
     return list(rows)
 
@@ -124,12 +125,14 @@ def salient_turns(
     """Pick the first turn and the most important turns, in order."""
     source, values = listings.source(Listing(where, roles=roles), now)
     rows: list[Any] = connection.all(
-        "SELECT role, summary FROM (SELECT role, summary, row_number() "
+        "SELECT role, summary, text FROM (SELECT role, summary, (SELECT content FROM chunks c "
+        f"WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN {UNEMBEDDED_TYPES} "
+        "ORDER BY c.chunk_no LIMIT 1) AS text, row_number() "
         "OVER (ORDER BY turn_no, memory_no) AS place, row_number() "
         "OVER (ORDER BY importance DESC, turn_no, memory_no) AS rank "
         f"{source} AND EXISTS (SELECT 1 FROM chunks c "
-        f"WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN {UNEMBEDDED_TYPES})) "
+        f"WHERE c.memory_no = m.memory_no AND c.chunk_type NOT IN {UNEMBEDDED_TYPES})) AS ranked "
         "WHERE place = 1 OR rank <= ? ORDER BY place",
         [*values, limit],
     )
-    return [SaidTurn(role, summary) for role, summary in rows]
+    return [SaidTurn(role, summary, text or "") for role, summary, text in rows]

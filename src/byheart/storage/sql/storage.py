@@ -8,19 +8,40 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from byheart.contracts import Ledger, Note, Reader, Remove, Writer
+from byheart.contracts import (
+    CopyMark,
+    Expecting,
+    Ledger,
+    Note,
+    PendingChunk,
+    Reader,
+    Remove,
+    Writer,
+)
+from byheart.errors import (
+    Hint,
+    Placeholder,
+    Private,
+    StoreError,
+    StoreReadOnly,
+    name_store,
+    spell_shell,
+)
 from byheart.index.candidates import ArraySearch
 from byheart.index.index import Index
+from byheart.index.pool import IndexPool
 from byheart.model import Finding, Inventory, Removal, Status
 from byheart.storage.sql.backend import Backend
 from byheart.storage.sql.bookmarks import SqlBookmarks
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.index_source import SqlIndexedDatabase, SqlIndexSource
+from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.notes import Notes
 from byheart.storage.sql.reading import SqlReader
 from byheart.storage.sql.writer import SqlWriter
 
 _MOST_ATTEMPTS = 50
+INDEX_MEMORY_BYTES = 1 << 30
 
 
 class AheadOfSnapshot(Exception):
@@ -30,10 +51,22 @@ class AheadOfSnapshot(Exception):
 class SqlStorage:
     """Keep memories in a database that many processes may have open."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        index_memory_bytes: int = INDEX_MEMORY_BYTES,
+        *,
+        for_copy: bool = False,
+    ) -> None:
         self._backend = backend
-        self._index = Index(backend.index_path, SqlIndexedDatabase(backend))
+        # A process that copies to this store may write to it, others only when the copy is done.
+        self._unfinished = None if for_copy else _unfinished(backend)
+        if self._unfinished is not None:
+            backend.refuse_writes(self._unfinished)
+        self._indexes = IndexPool(self._make_index, index_memory_bytes)
         self.bookmarks = SqlBookmarks(backend)
+        # The scopes that this process has written to since it last searched there.
+        self._written: set[str | None] = set()
         self._notes = Notes(backend)
 
     @property
@@ -46,27 +79,45 @@ class SqlStorage:
         """Say whether the store takes writes."""
         return self._backend.writable
 
+    @property
+    def is_remote(self) -> bool:
+        """Say whether every question to the store is a round trip over a network."""
+        return self._backend.is_remote
+
     def trouble(self) -> str | None:
-        """Report that committed changes are missing from the store, if they are."""
+        """Report that memories are missing from the store, if they are."""
+        if self._unfinished is not None:
+            return Hint(self._unfinished.message, ": ", self._unfinished.hint)
         return self._backend.trouble()
 
     @contextmanager
-    def reading(self) -> Iterator[Reader]:
-        """Open a consistent view of everything committed so far, by any process."""
-        with self._backend.reading() as connection:
-            yield self._reader(connection)
+    def reading(self, space: str | None = None) -> Iterator[Reader]:
+        """Open a consistent view of a space, or of the whole store, by any process."""
+        self._notes.settle_counts()
+        with self._backend.reading(space) as connection:
+            yield self._reader(connection, space)
 
     @contextmanager
-    def searching(self) -> Iterator[Reader]:
+    def searching(self, space: str, expecting: Expecting | None = None) -> Iterator[Reader]:
         """Open a consistent view with the index at the same moment, for ranking and counting."""
-        with self._attached() as reader:
+        self._notes.settle_counts()
+        with self._attached(space, expecting) as reader:
             yield reader
-        if self._index.unpublished():
-            self._index.publish_in_background()
+        index = self._index(space)
+        if index.unpublished():
+            index.publish_in_background()
 
-    def _reader(self, connection: Connection) -> SqlReader:
+    def _index(self, space: str | None) -> Index:
+        return self._indexes.of(self._backend.index_scope(space))
+
+    def _make_index(self, scope: str | None) -> Index:
+        backend = self._backend
+        database = SqlIndexedDatabase(backend, scope)
+        return Index(backend.index_path(scope), database, backend.index_shelf(scope))
+
+    def _reader(self, connection: Connection, space: str | None) -> SqlReader:
         def attach(now: int) -> ArraySearch:
-            view = self._index.view(SqlIndexSource(connection))
+            view = self._index(space).view(SqlIndexSource(connection))
             if view is None:
                 raise AheadOfSnapshot
             return ArraySearch(view, self._backend.lookup(connection), now)
@@ -74,11 +125,16 @@ class SqlStorage:
         return SqlReader(connection, attach)
 
     @contextmanager
-    def _attached(self) -> Iterator[SqlReader]:
+    def _attached(
+        self, space: str | None, expecting: Expecting | None = None
+    ) -> Iterator[SqlReader]:
         with contextlib.ExitStack() as stack:
             for attempt in itertools.count():
-                connection = stack.enter_context(self._backend.reading())
-                reader = self._reader(connection)
+                connection = stack.enter_context(self._backend.reading(space))
+                reader = self._reader(connection, space)
+                self._announce(connection, reader, space)
+                if expecting is not None:
+                    expecting(reader)
                 try:
                     _ = reader.index
                     break
@@ -87,18 +143,40 @@ class SqlStorage:
                     stack.close()
                     if attempt == _MOST_ATTEMPTS:
                         # Perhaps an older file replaced the store: discard the index.
-                        self._index.start_anew()
+                        self._index(space).start_anew()
             yield reader
 
+    def _announce(self, connection: Connection, reader: SqlReader, space: str | None) -> None:
+        """Ask at once for everything that a search asks for anyway."""
+        source, scope = SqlIndexSource(connection), self._backend.index_scope(space)
+        connection.announce(source.last_change, reader.models.read)
+        if scope in self._written:
+            self._written.discard(scope)
+            self._index(space).announce(source)
+
     @contextmanager
-    def writing(self) -> Iterator[Writer]:
-        """Open one transaction that reads and writes: all of it is done, or nothing."""
-        with self._backend.writing() as connection:
+    def writing(self, space: str | None) -> Iterator[Writer]:
+        """Open one transaction that reads and writes a space: all of it is done, or nothing."""
+        self._notes.settle_counts()
+        with self._backend.writing(space) as connection:
             yield SqlWriter(connection)
+        self._written.add(self._backend.index_scope(space))
+
+    def claim(self, limit: int, seconds: float, without: Sequence[int] = ()) -> list[PendingChunk]:
+        """Claim chunks of all spaces that wait for vectors, oldest first, for some seconds."""
+        numbers = self._backend.claim(limit, seconds, without)
+        if not numbers:
+            return []
+        with self._backend.reading(None) as connection:
+            return SqlModelRows(connection).waiting(numbers)
+
+    def hold(self, chunk_nos: Sequence[int], seconds: float) -> None:
+        """Have claims of this process end so many seconds from now; 0 releases the chunks."""
+        self._backend.hold(chunk_nos, seconds)
 
     def erase(self, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories with every trace of them, and search for remaining traces."""
-        return self._backend.erase(self._index, memory_ids, space, remove)
+        return self._backend.erase(self._index(space), memory_ids, space, remove)
 
     def note(self, notes: Sequence[Note]) -> None:
         """Record minor events, now or a little later; never wait, and never fail."""
@@ -106,14 +184,16 @@ class SqlStorage:
 
     def settle(self) -> None:
         """Make recorded notes visible to readers, unless another process is writing now."""
-        self._notes.add(())
+        self._notes.settle()
 
     def status(self, space: str) -> Status:
         """Describe the store."""
-        with self._attached() as reader:
+        with self._attached(space) as reader:
             state = reader.index.state(space)
             _, vectors = reader.index.inventory(space)
-            spaces, sessions = reader.count_scopes(space)
+            sessions = reader.count_sessions(space)
+        with self._backend.reading(None) as connection:
+            spaces = self._reader(connection, None).count_spaces()
         sizes = self._backend.sizes()
         return Status(
             store=self.location,
@@ -129,13 +209,13 @@ class SqlStorage:
             degraded=None,
         )
 
-    def back_up(self, path: Path) -> None:
+    def back_up(self, path: Path) -> bool:
         """Copy the store to a file as it is at this moment; other processes can keep using it."""
-        self._backend.back_up(path)
+        return self._backend.back_up(path)
 
     def inventory(self, space: str) -> Inventory:
         """Count the contents of a space by kind, and the sizes of the store's files."""
-        with self._attached() as reader:
+        with self._attached(space) as reader:
             state = reader.index.state(space)
             kinds, vectors = reader.index.inventory(space)
         return Inventory(state, kinds, vectors, self._backend.sizes())
@@ -147,14 +227,20 @@ class SqlStorage:
 
     def report_work(self, to: Callable[[str, float], None]) -> None:
         """Report work on the index to a callback when it is done."""
-        self._index.on_work = to
+        self._indexes.on_work = to
 
-    def refresh(self) -> None:
-        """Update the index, and write its file if the file has fallen behind far enough."""
-        with self._attached():
-            pass
-        if self._index.unpublished():
-            self._publish()
+    def refresh(self, *spaces: str) -> None:
+        """Update the indexes of spaces, or all loaded ones; write each file that is far behind."""
+        # Spaces may share an index.
+        scopes = dict.fromkeys(map(self._backend.index_scope, spaces))
+        for scope in scopes or self._loaded():
+            with self._attached(scope):
+                pass
+            if self._index(scope).unpublished():
+                self._publish(scope)
+
+    def _loaded(self) -> list[str | None]:
+        return self._indexes.keys() or self._backend.index_scopes()
 
     def inspect(self) -> list[Finding]:
         """Check the data that searches use, in little time; change nothing."""
@@ -162,32 +248,51 @@ class SqlStorage:
 
     def examine(self, fix: bool = False) -> list[Finding]:
         """Check the store and all derived data; with `fix`, repair what can be derived."""
-        return self._backend.examine(self._index, quick=False, fix=fix)
+        findings = self._backend.examine(self._index, quick=False, fix=fix)
+        if self._unfinished is None:
+            return findings
+        message, hint = self._unfinished.message, self._unfinished.hint
+        return [Finding("copy", False, message, hint), *findings]
 
     def rebuild(self) -> None:
         """Rebuild all derived data from text, metadata and vectors."""
         self._backend.rebuild()
-        self._index.discard()
-        self._update_index()
+        for scope in self._backend.index_scopes():
+            self._index(scope).discard()
+            self._update_index(scope)
 
     def optimize(self) -> None:
         """Compact the database and its indexes."""
         self._backend.compact()
-        self._update_index()
+        for scope in self._backend.index_scopes():
+            self._update_index(scope)
 
-    def _update_index(self) -> None:
-        with self._attached():
+    def _update_index(self, scope: str | None) -> None:
+        with self._attached(scope):
             pass
-        self._publish()
+        self._publish(scope)
 
-    def _publish(self) -> None:
+    def _publish(self, scope: str | None) -> None:
         # The file only saves time: a full disk must not make the caller fail.
         with contextlib.suppress(OSError):
-            self._index.publish()
+            self._index(scope).publish()
 
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for the next process."""
         self._notes.flush()
-        if self._index.unpublished():
-            self._publish()
+        with contextlib.suppress(OSError, StoreError):
+            self._indexes.publish(only_unpublished=True)
         self._backend.close()
+
+
+def _unfinished(backend: Backend) -> StoreReadOnly | None:
+    """Make the error for a store that is an unfinished copy of another one."""
+    mark = CopyMark.from_text(backend.copy_mark)
+    if mark is None or mark.finished_at is not None:
+        return None
+    source = Private(mark.source or "another store", "another store")
+    command = spell_shell("copy", (mark.source or Placeholder("FROM"), backend.location), {})
+    return StoreReadOnly(
+        Hint(name_store(backend.location), " is an unfinished copy of ", source),
+        Hint("finish it with: ", Private(command, "the command that began it")),
+    )

@@ -17,16 +17,17 @@ class SqlTombstoneRows:
 
     def find(self, keys: Iterable[TextKey]) -> set[TextKey]:
         """Find which of the texts have a tombstone."""
-        return {
-            key
-            for key in keys
-            if is_tombstoned(self._connection, key.space, bytes.fromhex(key.content_hash))
-        }
+        asked = list(keys)
+        found = self._connection.get_many(
+            "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?",
+            ((key.space, bytes.fromhex(key.content_hash)) for key in asked),
+        )
+        return {key for key, there in zip(asked, found, strict=True) if there is not None}
 
     def add(self, tombstones: Iterable[TombstoneRecord]) -> int:
         """Add tombstones, and count them; an older tombstone of the same text stays."""
         return sum(
-            self._connection.run(
+            self._connection.count(
                 "INSERT INTO tombstones (space, content_hash, at) VALUES (?, ?, ?) "
                 "ON CONFLICT DO NOTHING",
                 (each.space, bytes.fromhex(each.content_hash), to_micros(each.at)),
@@ -40,11 +41,3 @@ class SqlTombstoneRows:
             "DELETE FROM tombstones WHERE space = ? AND content_hash = ?",
             ((key.space, bytes.fromhex(key.content_hash)) for key in keys),
         )
-
-
-def is_tombstoned(connection: Connection, space: str, content_hash: bytes) -> bool:
-    """Say whether a text has a tombstone."""
-    found = connection.get(
-        "SELECT 1 FROM tombstones WHERE space = ? AND content_hash = ?", (space, content_hash)
-    )
-    return found is not None

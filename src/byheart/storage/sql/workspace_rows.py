@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -11,6 +10,7 @@ from byheart.contracts import AlikeFile, FileStamp, FoundWorkspace, KnownFile
 from byheart.model import Workspace
 from byheart.model.times import from_micros, to_micros
 from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.rows import text_list
 
 _LIST = """
     SELECT workspace_no, space, root,
@@ -19,13 +19,18 @@ _LIST = """
         (SELECT count(*) FROM workspace_files f WHERE f.workspace_no = w.workspace_no
          AND gone_at IS NULL AND f.trouble IS NOT NULL),
         indexed_at, watcher, beat_at, behind, trouble
-    FROM workspaces w WHERE ?1 IS NULL OR space = ?1 ORDER BY space, root"""
+    FROM workspaces w WHERE space = ?1 OR ?1 IS NULL ORDER BY space, root"""
 _FILES = """
     SELECT path, memory_id, size, mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at
     FROM workspace_files WHERE workspace_no = ?1"""
 # The file of this path, and all files in the folder of this path: "0" is the character after "/".
 # With `OR` in place of the union, SQLite would read every file of the workspace.
 _UNDER = f"{_FILES} AND path = ?2 UNION ALL {_FILES} AND path >= ?2 || '/' AND path < ?2 || '0'"
+_REPLACE = """
+    ON CONFLICT (workspace_no, path) DO UPDATE SET memory_id = excluded.memory_id,
+        size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode,
+        file_hash = excluded.file_hash, read_at = excluded.read_at, trouble = excluded.trouble,
+        may_pass = excluded.may_pass, gone_at = excluded.gone_at"""
 # The columns that a change may set or compare.
 _CHANGEABLE = frozenset(("indexed_at", "watcher", "beat_at", "behind", "trouble"))
 
@@ -74,19 +79,25 @@ class SqlWorkspaceRows:
         return int(
             self._connection.get(
                 "INSERT INTO workspaces (space, root) VALUES (?, ?) "
-                "ON CONFLICT DO UPDATE SET root = root RETURNING workspace_no",
+                "ON CONFLICT (space, root) DO UPDATE SET root = excluded.root "
+                "RETURNING workspace_no",
                 (space, root),
             )
         )
+
+    def now(self) -> datetime:
+        """Give the time of the clock by which all watchers of the store write heartbeats."""
+        return from_micros(self._connection.now_micros())
 
     def change(
         self, workspace_no: int, fields: Mapping[str, Any], expected: Mapping[str, Any]
     ) -> bool:
         """Set fields of a workspace in one statement if others have the expected values."""
         columns, wanted = _encode(fields), _encode(expected)
-        changed = self._connection.run(
+        conditions = "".join(f" AND {name} IS NOT DISTINCT FROM ?" for name in wanted)
+        changed = self._connection.count(
             f"UPDATE workspaces SET {', '.join(f'{name} = ?' for name in columns)} "
-            f"WHERE workspace_no = ?{''.join(f' AND {name} IS ?' for name in wanted)}",
+            f"WHERE workspace_no = ?{conditions}",
             (*columns.values(), workspace_no, *wanted.values()),
         )
         return changed > 0
@@ -104,9 +115,9 @@ class SqlWorkspaceRows:
             )
             return
         self._connection.run(
-            "INSERT OR REPLACE INTO workspace_files (workspace_no, path, memory_id, size, "
+            "INSERT INTO workspace_files (workspace_no, path, memory_id, size, "
             "mtime_ns, inode, file_hash, read_at, trouble, may_pass, gone_at) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) {_REPLACE}",
             (
                 workspace_no,
                 path,
@@ -120,11 +131,12 @@ class SqlWorkspaceRows:
             ),
         )
 
-    def remove_files(self, memory_ids: Iterable[str]) -> None:
-        """Remove the states of the files that these memories belong to, in every workspace."""
+    def remove_files(self, memory_ids: Iterable[str], space: str) -> None:
+        """Remove the states of the files of these memories, in every workspace of a space."""
         self._connection.run(
-            "DELETE FROM workspace_files WHERE memory_id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(memory_ids)),),
+            "DELETE FROM workspace_files WHERE memory_id IN (SELECT value FROM json_each(?)) "
+            "AND workspace_no IN (SELECT workspace_no FROM workspaces WHERE space = ?)",
+            (text_list(memory_ids), space),
         )
 
 

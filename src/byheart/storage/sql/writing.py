@@ -12,15 +12,20 @@ from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
 from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
+from byheart.storage.sql import receipt_rows
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
-from byheart.storage.sql.rows import columns_of, encode_fields, headings_json
+from byheart.storage.sql.rows import CHUNK, columns_of, encode_fields, headings_json, to_chunk
+
+# Selects chunks with all that they are found by in raw queries.
+WORDED = f"SELECT {CHUNK}, m.title, m.summary FROM chunks c JOIN memories m USING (memory_no)"
 
 
 def insert_text(connection: Connection, text: NewText, model_no: int | None) -> Inserted:
     """Write a text with its chunks, keywords, labels, and the vectors of the model in use."""
     memory = text.memory
+    connection.expect_chunks(len(text.chunks))
     row = {
         **columns_of(memory, text.derived),
         "turn_no": text.turn_no,
@@ -39,10 +44,7 @@ def insert_text(connection: Connection, text: NewText, model_no: int | None) -> 
 
 def insert_row(connection: Connection, row: Mapping[str, object]) -> int:
     """Insert a row of `memories`, and give its number."""
-    return connection.insert(
-        f"INSERT INTO memories ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",
-        tuple(row.values()),
-    )
+    return connection.insert("memories", row)
 
 
 def insert_chunk(
@@ -50,28 +52,26 @@ def insert_chunk(
 ) -> int:
     """Write a chunk; one that was read from the store brings the checksum it had there."""
     return connection.insert(
-        "INSERT INTO chunks (memory_no, chunk_index, content, start_char, end_char, start_line, "
-        "end_line, chunk_type, headings, token_count, checksum) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            memory_no,
-            chunk.index,
-            chunk.content,
-            chunk.start_char,
-            chunk.end_char,
-            chunk.start_line,
-            chunk.end_line,
-            chunk.chunk_type,
-            headings_json(chunk.headings),
-            chunk.token_count,
-            checksum_of(chunk.content) if checksum is None else checksum,
-        ),
+        "chunks",
+        {
+            "memory_no": memory_no,
+            "chunk_index": chunk.index,
+            "content": chunk.content,
+            "start_char": chunk.start_char,
+            "end_char": chunk.end_char,
+            "start_line": chunk.start_line,
+            "end_line": chunk.end_line,
+            "chunk_type": chunk.chunk_type,
+            "headings": headings_json(chunk.headings),
+            "token_count": chunk.token_count,
+            "checksum": checksum_of(chunk.content) if checksum is None else checksum,
+        },
     )
 
 
 def remove_chunk(connection: Connection, chunk_no: int) -> None:
     """Take a chunk out with its words and vectors."""
-    connection.run("DELETE FROM chunk_words WHERE rowid = ?", (chunk_no,))
+    connection.remove_words([chunk_no])
     connection.run("DELETE FROM chunks WHERE chunk_no = ?", (chunk_no,))
 
 
@@ -79,10 +79,12 @@ def insert_words(
     connection: Connection, chunk_no: int, chunk: Chunk, title: str | None, summary: str
 ) -> None:
     """Make a chunk findable by raw queries."""
-    connection.run(
-        "INSERT INTO chunk_words (rowid, title, summary, headings, content) VALUES (?, ?, ?, ?, ?)",
-        (chunk_no, *word_columns(chunk, title, summary)),
-    )
+    connection.insert_words(chunk_no, word_columns(chunk, title, summary))
+
+
+def to_word_columns(row: Any) -> tuple[int, list[str]]:
+    """Read a row of `WORDED`: the number of a chunk, and what it is found by in raw queries."""
+    return row[0], word_columns(to_chunk(row[1:10]), row[10], row[11])
 
 
 def word_columns(chunk: Chunk, title: str | None, summary: str) -> list[str]:
@@ -104,7 +106,7 @@ def embed_chunk(
     """Write a chunk's vectors, or have it wait for them; say whether it has what it needs."""
     if chunk.chunk_type in UNEMBEDDED or insert_vectors(connection, chunk_no, model_no, windows):
         return True
-    connection.run("INSERT INTO pending_vectors VALUES (?)", (chunk_no,))
+    connection.run("INSERT INTO pending_vectors (chunk_no) VALUES (?)", (chunk_no,))
     return False
 
 
@@ -130,39 +132,42 @@ def insert_labels(connection: Connection, memory_no: int, memory: Memory) -> Non
     connection.run_many(
         "INSERT INTO tags (tag, memory_no) VALUES (?, ?)", ((tag, memory_no) for tag in memory.tags)
     )
-    for name in memory.entities:
-        connection.run(
-            "INSERT OR IGNORE INTO memory_entities (entity_no, memory_no) VALUES (?, ?)",
-            (entity_no(connection, memory.space, name), memory_no),
-        )
+    connection.run_many(
+        "INSERT INTO memory_entities (entity_no, memory_no) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (
+            (number, memory_no)
+            for number in entity_numbers(connection, memory.space, memory.entities)
+        ),
+    )
 
 
-def entity_no(connection: Connection, space: str, name: str) -> int:
-    """Give the number of an entity, by any of its spellings; make it if need be."""
-    key = spelling_key(name)
+def entity_numbers(connection: Connection, space: str, names: Sequence[str]) -> list[int]:
+    """Give the numbers of entities, by any of their spellings; make those that are new."""
+    keys = [spelling_key(name) for name in names]
     # An alias stays as it is: only the name may get another spelling.
-    known = connection.get(
+    found = connection.get_many(
         "SELECT entity_no, name FROM entities WHERE space = ?1 AND key = ?2 UNION ALL "
         "SELECT entity_no, NULL FROM entity_aliases WHERE space = ?1 AND key = ?2",
-        (space, key),
+        ((space, key) for key in keys),
     )
-    if known is None:
-        return connection.insert(
-            "INSERT INTO entities (space, key, name) VALUES (?, ?, ?)", (space, key, name)
-        )
-    number, spelling = known
-    if spelling is not None and (better := choose_spelling(spelling, name)) != spelling:
-        connection.run("UPDATE entities SET name = ? WHERE entity_no = ?", (better, number))
-    return int(number)
+    known = dict(zip(keys, found, strict=True))
+    for key, name in zip(keys, names, strict=True):
+        if known[key] is None:
+            row = {"space": space, "key": key, "name": name}
+            known[key] = connection.insert("entities", row), name
+        number, spelling = known[key]
+        if spelling is not None and (better := choose_spelling(spelling, name)) != spelling:
+            connection.run("UPDATE entities SET name = ? WHERE entity_no = ?", (better, number))
+            known[key] = number, better
+    return [known[key][0] for key in keys]
 
 
 def remove(connection: Connection, memory_no: int) -> None:
-    """Take a memory out with everything that belongs to it; FTS5 knows no foreign keys."""
-    connection.run(
-        "DELETE FROM chunk_words WHERE rowid IN (SELECT chunk_no FROM chunks WHERE memory_no = ?)",
-        (memory_no,),
-    )
+    """Take a memory out with everything that belongs to it."""
+    chunks = connection.all("SELECT chunk_no FROM chunks WHERE memory_no = ?", (memory_no,))
+    connection.remove_words([row[0] for row in chunks])
     remove_labels(connection, memory_no)
+    receipt_rows.remove_of_memory(connection, memory_no)
     connection.run("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
     record_change(connection, [memory_no])
 
@@ -174,6 +179,10 @@ def remove_labels(connection: Connection, memory_no: int) -> None:
 
 def replace_labels(connection: Connection, memory_no: int, memory: Memory) -> None:
     """Give a memory other tags and entities; an entity that stays keeps its aliases."""
+    connection.announce(
+        lambda: _named_entities(connection, memory_no),
+        lambda: entity_numbers(connection, memory.space, memory.entities),
+    )
     named = _detach_labels(connection, memory_no)
     insert_labels(connection, memory_no, memory)
     _remove_unnamed(connection, named)
@@ -181,11 +190,13 @@ def replace_labels(connection: Connection, memory_no: int, memory: Memory) -> No
 
 def _detach_labels(connection: Connection, memory_no: int) -> list[Any]:
     connection.run("DELETE FROM tags WHERE memory_no = ?", (memory_no,))
-    named = connection.all(
-        "SELECT entity_no FROM memory_entities WHERE memory_no = ?", (memory_no,)
-    )
+    named = _named_entities(connection, memory_no)
     connection.run("DELETE FROM memory_entities WHERE memory_no = ?", (memory_no,))
     return named
+
+
+def _named_entities(connection: Connection, memory_no: int) -> list[Any]:
+    return connection.all("SELECT entity_no FROM memory_entities WHERE memory_no = ?", (memory_no,))
 
 
 def _remove_unnamed(connection: Connection, entity_nos: Sequence[Any]) -> None:

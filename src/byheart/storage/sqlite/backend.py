@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from byheart.contracts import Ledger, Remove
-from byheart.errors import StoreUnreachable
+from byheart.errors import StoreReadOnly, StoreUnreachable
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
+from byheart.storage.sql.backend import IndexOf
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.index_source import SqlIndexSource
+from byheart.storage.sql.repairs import drop_unused_entities, rebuild_pending
 from byheart.storage.sql.storage import SqlStorage
 from byheart.storage.sqlite import copying, doctor_checks, erasing, files, repairs
 from byheart.storage.sqlite.connection import SqliteConnection
@@ -27,14 +30,22 @@ _CHANGES_KEPT = 10_000
 class SqliteStorage(SqlStorage):
     """Keep memories in one SQLite file."""
 
-    def __init__(self, path: Path, *, busy_timeout_seconds: float = 30) -> None:
-        super().__init__(SqliteBackend(path, busy_timeout_seconds))
+    def __init__(
+        self,
+        path: Path,
+        *,
+        busy_timeout_seconds: float = 30,
+        read_only: bool = False,
+        for_copy: bool = False,
+    ) -> None:
+        backend = SqliteBackend(path, busy_timeout_seconds, read_only=read_only)
+        super().__init__(backend, for_copy=for_copy)
 
 
 class SqliteBackend:
     """Open transactions on one SQLite file, and look after it."""
 
-    def __init__(self, path: Path, busy_timeout_seconds: float) -> None:
+    def __init__(self, path: Path, busy_timeout_seconds: float, *, read_only: bool = False) -> None:
         # Resolve links: otherwise the log, the index and the counts would be beside the link.
         try:
             path = path.resolve()
@@ -42,13 +53,12 @@ class SqliteBackend:
             raise StoreUnreachable(f"{path} leads nowhere: {error}", "check the links") from error
         if not path.name:
             raise StoreUnreachable(f"{path} is a folder, not a store", "name a file in it")
-        self.database = Database(path, busy_timeout_seconds)
+        self.database = Database(path, busy_timeout_seconds, read_only=read_only)
         try:
-            self.schema_version = migrate(self.database)
+            self.schema_version = migrate(self.database, repairs.rebuild_outdated_words)
         except BaseException:
             self.database.close()
             raise
-        self.index_path = path.with_name(path.name + "-index")
         self._ledger = SqliteLedger(path.with_name(path.name + "-stats"), path)
 
     @property
@@ -59,26 +69,44 @@ class SqliteBackend:
     @property
     def writable(self) -> bool:
         """Say whether the file can be written."""
-        return self.database.writable
+        return self.database.writable and self.database.refusal is None
+
+    @property
+    def is_remote(self) -> bool:
+        """Say no: SQLite answers in this process."""
+        return False
 
     @property
     def ledger(self) -> Ledger | None:
         """Give the ledger for counts; `None` if nothing can be written."""
         return self._ledger if self.writable else None
 
+    @property
+    def copy_mark(self) -> str | None:
+        """Give the mark of a copy that the file had when it was opened."""
+        return self.database.change_mark.copied_from
+
+    def refuse_writes(self, error: StoreReadOnly) -> None:
+        """Have every attempt to write raise this error from now on."""
+        self.database.refusal = error
+
     def trouble(self) -> str | None:
         """Report that committed changes are missing from the file, if they are."""
         return self.database.change_mark.trouble()
 
-    def reading(self) -> AbstractContextManager[SqliteConnection]:
+    def reading(self, space: str | None) -> AbstractContextManager[SqliteConnection]:  # noqa: ARG002
         """Hold one snapshot of everything committed before; later writes do not change it."""
         return self.database.reading()
 
-    def writing(self) -> AbstractContextManager[SqliteConnection]:
+    def writing(self, space: str | None) -> AbstractContextManager[SqliteConnection]:  # noqa: ARG002
         """Hold the write lock for one transaction: commit all of it, or nothing."""
         return self.database.writing()
 
-    def noting(self, wait_ms: int) -> AbstractContextManager[SqliteConnection]:
+    def noting(
+        self,
+        space: str | None,  # noqa: ARG002
+        wait_ms: int,
+    ) -> AbstractContextManager[SqliteConnection]:
         """Hold the write lock for a minor write that does not wait for the disk."""
         return self.database.noting(wait_ms)
 
@@ -86,6 +114,23 @@ class SqliteBackend:
         """Answer the queries of an array index in the snapshot of a connection."""
         assert isinstance(connection, SqliteConnection)
         return SqliteIndexLookup(connection)
+
+    def index_scope(self, space: str | None) -> None:  # noqa: ARG002
+        """Name no space: one index finds the memories of all spaces of a file."""
+        return
+
+    def index_scopes(self) -> list[str | None]:
+        """List the one scope of a file."""
+        return [None]
+
+    def index_path(self, scope: str | None) -> Path:  # noqa: ARG002
+        """Name the file beside the database."""
+        path = self.database.path
+        return path.with_name(path.name + "-index")
+
+    def index_shelf(self, scope: str | None) -> None:  # noqa: ARG002
+        """Give none: the file beside the database is there for all processes."""
+        return
 
     def prepare_publishing(self) -> int:
         """Remove half-written index files, and give the mode of the database file."""
@@ -96,12 +141,14 @@ class SqliteBackend:
         """Give the sizes of the files."""
         return files.sizes(self.database.path)
 
-    def back_up(self, path: Path) -> None:
+    def back_up(self, path: Path) -> bool:
         """Copy the store to a file as it is at this moment; other processes can keep using it."""
         copying.copy(self.database, path)
+        return True
 
-    def examine(self, index: Index, *, quick: bool, fix: bool) -> list[Finding]:
+    def examine(self, index_of: IndexOf, *, quick: bool, fix: bool) -> list[Finding]:
         """Check the file and all derived data; with `fix`, repair what can be derived."""
+        index = index_of(None)
         if quick:
             return doctor_checks.inspect(self.database, index)
         return doctor_checks.examine(self.database, index, self.schema_version, fix)
@@ -110,8 +157,8 @@ class SqliteBackend:
         """Rebuild the data that SQLite derives from texts, metadata and vectors."""
         with self.database.writing() as connection:
             repairs.rebuild_words(connection)
-            repairs.drop_unused_entities(connection)
-            repairs.rebuild_pending(connection)
+            drop_unused_entities(connection)
+            rebuild_pending(connection)
             repairs.rebuild_indexes(connection)
 
     def compact(self) -> None:
@@ -128,6 +175,19 @@ class SqliteBackend:
     def erase(self, index: Index, memory_ids: Sequence[str], space: str, remove: Remove) -> Removal:
         """Erase memories from every file of the store, and search the files for their texts."""
         return erasing.erase(self.database, index, memory_ids, space, remove)
+
+    def claim(self, limit: int, seconds: float, without: Sequence[int]) -> list[int]:  # noqa: ARG002
+        """List chunks that wait for vectors: the processes of one machine need no claims."""
+        with self.database.reading() as connection:
+            rows = connection.all(
+                "SELECT chunk_no FROM pending_vectors WHERE chunk_no NOT IN "
+                "(SELECT value FROM json_each(?)) ORDER BY chunk_no LIMIT ?",
+                (json.dumps(list(without)), limit),
+            )
+        return [row[0] for row in rows]
+
+    def hold(self, chunk_nos: Sequence[int], seconds: float) -> None:
+        """Do nothing: there are no claims."""
 
     def close(self) -> None:
         """Release files and connections."""

@@ -17,11 +17,14 @@ from typing import NamedTuple
 
 import apsw
 
+from byheart.contracts import COPY_MARK
 from byheart.system.private_files import FILE_MODE
 
 _FIELDS = struct.Struct("<32sqq")
 _CHECK = struct.Struct("<I")
 _LAST = "SELECT change_no, stamp FROM changes ORDER BY change_no DESC LIMIT 1"
+
+_VALUES = "SELECT key, value FROM store WHERE key IN ('store_id', ?)"
 
 
 class Change(NamedTuple):
@@ -38,11 +41,14 @@ class ChangeMark:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._store_id: str | None = None
+        # The mark of a copy that the store had when it was opened.
+        self.copied_from: str | None = None
         self._lost: tuple[Change, int] | None = None
 
     def check(self, connection: apsw.Connection, known: Change | None) -> None:
         """Compare the store with the change that was read from the file before it was opened."""
-        self._store_id = connection.execute("SELECT value FROM store WHERE key = 'store_id'").get
+        values = dict(connection.execute(_VALUES, (COPY_MARK,)))
+        self._store_id, self.copied_from = values["store_id"], values.get(COPY_MARK)
         here = self.last(connection)
         self._lost = None
         if known is None or here is None or known.store_id != here.store_id:

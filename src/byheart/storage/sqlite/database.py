@@ -14,10 +14,13 @@ from urllib.parse import quote
 import apsw
 
 from byheart.errors import (
+    Hint,
+    Private,
     StoreError,
     StoreReadOnly,
     StoreTooNew,
     StoreUnreachable,
+    name_store,
 )
 from byheart.model.damage import UNEXPECTED, DamagedRow
 from byheart.storage.sqlite.change_mark import ChangeMark
@@ -81,8 +84,9 @@ def _find_damage(connection: SqliteConnection) -> str | None:
 class Database:
     """Hand out connections: any number of readers, one writer at a time per process."""
 
-    def __init__(self, path: Path, busy_timeout_seconds: float) -> None:
+    def __init__(self, path: Path, busy_timeout_seconds: float, *, read_only: bool = False) -> None:
         self.path = path
+        self._name = name_store(str(path))
         self._file = str(path)
         refuse_inherited(path, _look_at(self._file))
         self._busy_timeout_seconds = busy_timeout_seconds
@@ -103,7 +107,10 @@ class Database:
         self.change_mark = ChangeMark(path.with_name(path.name + "-last"))
         # The schema that this program can write; `None` until the migration has determined it.
         self.schema_version: int | None = None
-        self.writable = self._prepare_folder()
+        # SQLite itself needs a file beside the store even to read it; it removes that file again.
+        self._has_write_access = self._prepare_folder()
+        self.writable = self._has_write_access and not read_only
+        self.refusal: StoreReadOnly | None = None  # why the store must not be written
         tell_after_fork(self)
 
     def _prepare_folder(self) -> bool:
@@ -114,6 +121,11 @@ class Database:
                 raise StoreUnreachable(
                     f"{self.path} is a folder, not a store",
                     "name a file in it, for example memory.db",
+                )
+            elif not self.path.is_file():
+                raise StoreUnreachable(
+                    f"{self.path} is not a database file: it is a device, a pipe or a socket",
+                    "choose a regular file for the store: setting db_path",
                 )
         except OSError as error:
             raise StoreUnreachable(
@@ -152,6 +164,8 @@ class Database:
                 connection.set_busy_timeout(int(self._busy_timeout_seconds * 1000))
                 for pragma in _PRAGMAS:
                     connection.execute(pragma)  # the first one that reads the file opens the log
+                if self._has_write_access and not self.writable:
+                    self._only_read(connection)
             except BaseException:
                 self._close(connection)
                 raise
@@ -159,17 +173,23 @@ class Database:
                 self._connections.add(connection)
             return connection
 
+    def _only_read(self, connection: SqliteConnection) -> None:
+        """Have SQLite change nothing, and leave a log in place that it would move into the file."""
+        connection.execute("PRAGMA query_only = ON")
+        if self._log_path.exists() and self._log_path.stat().st_size:
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+
     def _address(self) -> str:
         wal = self._log_path
-        if self.writable or (wal.exists() and wal.stat().st_size):
+        if self._has_write_access or (wal.exists() and wal.stat().st_size):
             return f"file:{quote(str(self.path))}"
         # SQLite opens a WAL database on a read-only file system only as immutable.
         return f"file:{quote(str(self.path))}?immutable=1"
 
     def _flags(self) -> int:
-        if self.writable:
+        if self._has_write_access:
             # A file that existed and is missing now must not be created again as an empty one.
-            create = 0 if self._identity else apsw.SQLITE_OPEN_CREATE
+            create = 0 if self._identity or not self.writable else apsw.SQLITE_OPEN_CREATE
             return apsw.SQLITE_OPEN_READWRITE | create | apsw.SQLITE_OPEN_URI
         return apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
@@ -260,9 +280,11 @@ class Database:
     def writing(self) -> Iterator[SqliteConnection]:
         """Hold the write lock for one transaction: commit all of it, or nothing."""
         self._check_in()
+        if self.refusal is not None:
+            raise StoreReadOnly(self.refusal.message, self.refusal.hint)
         if not self.writable:
             raise StoreReadOnly(
-                f"{self.path} can be read but not written",
+                Hint(self._name, " can be read but not written"),
                 "give yourself write access to the file and its folder, or choose another db_path",
             )
         with self._taking_turns(), self.translated():
@@ -294,8 +316,11 @@ class Database:
         found = connection.execute("PRAGMA user_version").get
         if self.schema_version is not None and found > self.schema_version:
             raise StoreTooNew(
-                f"{self.path} was brought to schema {found} by a newer version of Byheart while "
-                f"it was open; this version knows {self.schema_version}",
+                Hint(
+                    self._name,
+                    f" was brought to schema {found} by a newer version of Byheart while it was "
+                    f"open; this version knows {self.schema_version}",
+                ),
                 "start this program again; if it is refused then, upgrade with: "
                 "pip install -U byheart",
             )
@@ -342,14 +367,14 @@ class Database:
 
     def _check_in(self) -> None:
         if self._closed:
-            raise StoreError(f"the store {self.path} is closed", "open it again")
+            raise StoreError(Hint(self._name, " is closed"), "open it again")
         self._refuse_inherited()
         # SQLite would continue with a file that nobody else sees, and all saves would be lost. A
         # process that may only read opens the file again each time.
         known = self._identity if self.writable else None
         if known is not None and _look_at(self._file) != known:
             raise StoreUnreachable(
-                f"{self.path} was deleted, moved or replaced while it was open",
+                Hint(self._name, " was deleted, moved or replaced while it was open"),
                 "open the store again, or start the program that uses it again",
             )
         self._check_log()
@@ -366,8 +391,10 @@ class Database:
             self._log_lost = self._confirm_loss()
         if self._log_lost is not None:
             raise StoreUnreachable(
-                f"{self._log_path} was deleted or replaced while the store was open; "
-                f"{self._log_lost}",
+                Hint(
+                    Private(str(self._log_path), "the log of the store"),
+                    f" was deleted or replaced while the store was open; {self._log_lost}",
+                ),
                 "stop all programs that use the store, then start them again",
             )
 

@@ -11,10 +11,9 @@ import contextlib
 import glob
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
 
 import apsw
 
@@ -22,52 +21,25 @@ from byheart.contracts import Remove, Removed
 from byheart.errors import StoreError
 from byheart.index.index import Index
 from byheart.model import Removal
-from byheart.model.fields import FIELDS
 from byheart.storage.sql import bookmarks
+from byheart.storage.sql.traces import (
+    HELD,
+    MOST_AT_ONCE,
+    PIECE_BYTES,
+    UNSWEPT,
+    pick_pieces,
+)
 from byheart.storage.sql.writer import SqlWriter
 from byheart.storage.sqlite import files
 from byheart.storage.sqlite.database import Database
 
-# Texts are searched for in pieces: on disk, a long text is spread over pages of 4,096 bytes.
-_PIECE_BYTES, _SHORTEST_PIECE_BYTES = 48, 12
-# Searching for one piece takes 0.06 seconds in a store of 100,000 chunks.
-_MOST_PIECES, _MOST_FIELDS = 32, 16
 # A file up to this size is rebuilt within a second.
 _SMALL_FILE_BYTES = 64 * 1024 * 1024
 _BLOCK_BYTES = 1 << 24
 _LONGEST_WAIT_SECONDS = 5.0
-# The number of memories removed in one transaction, which takes some tenths of a second.
-_MOST_AT_ONCE = 1000
-# This mark is in the store from the removal of rows to the end of the sweep.
-_UNSWEPT = "unswept"
 
-_Each = TypeVar("_Each")
-
-# The columns of `memories` that hold text, and those among them that hold any words of the caller.
-_TEXT_COLUMNS = [field for field in FIELDS if field.column and field.codec in ("text", "json")]
-_FREE_COLUMNS = [field.name for field in _TEXT_COLUMNS if field.free]
-# The fields beside the texts of memories that are to be removed.
-# (`+space` keeps SQLite from scanning the whole space instead of looking up the ids.)
-_FIELDS = f"""
-    WITH going AS (
-        SELECT * FROM memories WHERE (memory_id = ?1 OR version_of = ?1) AND +space = ?2)
-    {" UNION ".join(f"SELECT {name} FROM going" for name in _FREE_COLUMNS)}
-    UNION SELECT tag FROM going JOIN tags USING (memory_no)
-    UNION SELECT name FROM going JOIN memory_entities USING (memory_no)
-        JOIN entities USING (entity_no)
-    UNION SELECT changes FROM going JOIN history USING (memory_no)
-    UNION SELECT reason FROM going JOIN history USING (memory_no)"""
 # All texts that stay. The schema is text in the file as well.
-_HELD = f"""
-    SELECT content FROM chunks
-    UNION ALL SELECT concat_ws(' ', {", ".join(field.name for field in _TEXT_COLUMNS)})
-        FROM memories
-    UNION ALL SELECT tag FROM tags
-    UNION ALL SELECT concat_ws(' ', key, name) FROM entities
-    UNION ALL SELECT concat_ws(' ', key, name) FROM entity_aliases
-    UNION ALL SELECT concat_ws(' ', changes, who, reason) FROM history
-    UNION ALL SELECT concat_ws(' ', name, space, session_id) FROM tokens
-    UNION ALL SELECT ifnull(sql, name) FROM sqlite_schema"""
+_HELD = " UNION ALL ".join((*HELD, "SELECT ifnull(sql, name) FROM sqlite_schema"))
 
 
 def erase(
@@ -75,18 +47,18 @@ def erase(
 ) -> Removal:
     """Remove memories from every file of the store, then search the files for their texts."""
     with database.reading() as connection:
-        pieces = _pieces(connection, memory_ids, space)
+        pieces = pick_pieces(connection, memory_ids, space)
         unswept_before = is_unswept(connection)
     counts = Counter(dict.fromkeys(Removed._fields, 0))
     # Remove them in parts, so that other writers need not wait for all of them.
-    for start in range(0, len(memory_ids), _MOST_AT_ONCE):
-        part = memory_ids[start : start + _MOST_AT_ONCE]
+    for start in range(0, len(memory_ids), MOST_AT_ONCE):
+        part = memory_ids[start : start + MOST_AT_ONCE]
         with database.writing() as connection:
             counts.update(remove(SqlWriter(connection), part)._asdict())
             if counts["texts"]:
-                connection.execute("INSERT OR REPLACE INTO store VALUES (?, '1')", (_UNSWEPT,))
+                connection.execute("INSERT OR REPLACE INTO store VALUES (?, '1')", (UNSWEPT,))
                 bookmarks.remove(connection, space)
-            if counts["texts"] and start + _MOST_AT_ONCE >= len(memory_ids):
+            if counts["texts"] and start + MOST_AT_ONCE >= len(memory_ids):
                 _drop_words(connection)
     anew = database.path.stat().st_size <= _SMALL_FILE_BYTES
     removed = _remove_backups(database.path) if counts["texts"] else []
@@ -104,6 +76,8 @@ def erase(
         files_removed=tuple(map(str, removed)),
         files_searched=tuple(map(str, _files(database.path))),
         traces=tuple(traces),
+        unproved=None,
+        unfinished=None,
     )
 
 
@@ -118,13 +92,13 @@ def sweep(database: Database, index: Index) -> None:
 
 def is_unswept(connection: apsw.Connection) -> bool:
     """Say whether an erasure is unfinished."""
-    return connection.execute("SELECT 1 FROM store WHERE key = ?", (_UNSWEPT,)).get is not None
+    return connection.execute("SELECT 1 FROM store WHERE key = ?", (UNSWEPT,)).get is not None
 
 
 def _unmark(database: Database) -> None:
     # The rows are removed whatever happens here; if the mark stays, the doctor can try again.
     with contextlib.suppress(StoreError), database.writing() as connection:
-        connection.execute("DELETE FROM store WHERE key = ?", (_UNSWEPT,))
+        connection.execute("DELETE FROM store WHERE key = ?", (UNSWEPT,))
 
 
 def _drop_words(connection: apsw.Connection) -> None:
@@ -137,36 +111,6 @@ def _clear_files(database: Database, index: Index, *, anew: bool) -> bool:
     done = _build_anew(database) if anew else True
     done &= _empty_log(database)
     return index.rewrite() and done
-
-
-def _pieces(connection: apsw.Connection, memory_ids: Sequence[str], space: str) -> list[bytes]:
-    """Pick evenly spread pieces of the texts and of the fields that are to be removed."""
-    texts: dict[bytes, None] = {}
-    fields: dict[bytes, None] = {}
-    for memory_id in _spread(memory_ids, _MOST_PIECES):
-        rows = connection.execute(
-            "SELECT content FROM chunks JOIN memories USING (memory_no) "
-            "WHERE (memory_id = ?1 OR version_of = ?1) AND +space = ?2",
-            (memory_id, space),
-        )
-        for (text,) in rows:
-            texts.update(dict.fromkeys(_stretches(text)))
-        for (text,) in connection.execute(_FIELDS, (memory_id, space)):
-            fields.update(dict.fromkeys(_stretches(text)))
-    return [*_spread(texts, _MOST_PIECES), *_spread(fields, _MOST_FIELDS)]
-
-
-def _stretches(text: Any) -> Iterator[bytes]:
-    encoded = str(text or "").strip().encode()
-    for start in range(0, max(1, len(encoded) - _PIECE_BYTES + 1), _PIECE_BYTES):
-        piece = encoded[start : start + _PIECE_BYTES]
-        if len(piece) >= _SHORTEST_PIECE_BYTES:
-            yield piece
-
-
-def _spread(found: Iterable[_Each], most: int) -> list[_Each]:
-    every = list(found)
-    return every[:: -(-len(every) // most) or 1]
 
 
 def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:
@@ -210,7 +154,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
     try:
         size = file.xFileSize()
         for start in range(0, size, _BLOCK_BYTES):
-            yield file.xRead(min(_BLOCK_BYTES + _PIECE_BYTES, size - start), start)
+            yield file.xRead(min(_BLOCK_BYTES + PIECE_BYTES, size - start), start)
     finally:
         file.xClose()
 

@@ -15,6 +15,7 @@ from byheart.errors import (
     StoreFull,
     StoreReadOnly,
     StoreUnreachable,
+    name_store,
 )
 
 
@@ -24,27 +25,32 @@ def explain(error: apsw.Error, path: Path, busy_seconds: float) -> StoreError:
         return describe_wait(path, busy_seconds)
     if isinstance(error, apsw.CorruptError | apsw.NotADBError):
         return describe_damage(path, error)
+    store = name_store(str(path))
     # Without a little free space, SQLite cannot even read a file that others may write.
     no_room = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
     if isinstance(error, apsw.FullError) or no_room:
         return StoreFull(
-            f"the disk that holds {path} is full"
-            + (", so that it cannot be opened" if no_room else "; this was not written"),
+            Hint(
+                "the disk that holds ",
+                store,
+                " is full",
+                ", so that it cannot be opened" if no_room else "; this was not written",
+            ),
             "free some space and run the command again",
         )
     if isinstance(error, apsw.ReadOnlyError | apsw.PermissionsError):
         return StoreReadOnly(
-            f"{path} can be read but not written: {error}",
+            Hint(store, f" can be read but not written: {error}"),
             "give yourself write access to the file and its folder, or choose another db_path",
         )
     if isinstance(error, apsw.CantOpenError):
         return StoreUnreachable(
-            f"cannot open {path}: {error}",
+            Hint("cannot open ", store, f": {error}"),
             "check that the folder exists and that you may read and write it",
         )
     if isinstance(error, apsw.IOError):
         return StoreError(
-            f"the disk failed while {path} was read or written: {error}",
+            Hint("the disk failed while ", store, f" was read or written: {error}"),
             Hint(
                 "try again; if it happens again, check the disk and how it is attached, and "
                 "then the store with: ",
@@ -52,7 +58,7 @@ def explain(error: apsw.Error, path: Path, busy_seconds: float) -> StoreError:
             ),
         )
     return StoreError(
-        f"the store {path} failed: {error}",
+        Hint(store, f" failed: {error}"),
         Hint("look for the reason with: ", Do("admin.doctor")),
     )
 
@@ -60,7 +66,7 @@ def explain(error: apsw.Error, path: Path, busy_seconds: float) -> StoreError:
 def describe_damage(path: Path, error: Exception) -> StoreDamaged:
     """Make the error for a file that is damaged or not a store."""
     return StoreDamaged(
-        f"{path} is damaged or not a Byheart store: {error}",
+        Hint(name_store(str(path)), f" is damaged or not a Byheart store: {error}"),
         Hint(
             "nothing was changed; see how much is damaged with: ",
             Do("admin.doctor"),
@@ -73,6 +79,8 @@ def describe_damage(path: Path, error: Exception) -> StoreDamaged:
 def describe_wait(path: Path, busy_seconds: float) -> StoreBusy:
     """Make the error for a lock that another process did not release in time."""
     return StoreBusy(
-        f"another process kept {path} locked for {busy_seconds:g} seconds",
+        Hint(
+            "another process kept ", name_store(str(path)), f" locked for {busy_seconds:g} seconds"
+        ),
         "try again; if it lasts, look for a process that hangs, or raise busy_timeout_seconds",
     )

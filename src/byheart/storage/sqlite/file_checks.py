@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import partial
 
 from byheart.errors import Do, Hint, StoreError
-from byheart.index.index import Index
 from byheart.model import Finding
+from byheart.storage.sql.checked import FIX, Checked
 from byheart.storage.sqlite import files, repairs
 from byheart.storage.sqlite.database import Database
 from byheart.system.private_files import is_exposed
@@ -16,14 +16,6 @@ from byheart.system.private_files import is_exposed
 _LEAST_FREE_BYTES = 200_000_000
 _LARGE_LOG_BYTES = 64 * 1024 * 1024
 _STALE_BACKUP_SECONDS = 30 * 24 * 3600
-_FIX = Hint("run: ", Do("admin.doctor", fix=True))
-
-
-class Checked(NamedTuple):
-    """A finding, and the function that repairs it, if there is one."""
-
-    finding: Finding
-    mend: Callable[[Database, Index], object] | None = None
 
 
 def examine_files(database: Database, schema_version: int) -> Iterator[Checked]:
@@ -47,7 +39,9 @@ def _last_changes(database: Database) -> Checked:
         Do("admin.doctor", fix=True),
         "; otherwise stop all programs that use the store and put a backup in its place",
     )
-    return Checked(Finding(name, False, trouble, hint), repairs.accept_present_state)
+    return Checked(
+        Finding(name, False, trouble, hint), partial(repairs.accept_present_state, database)
+    )
 
 
 def _write_access(database: Database) -> Checked:
@@ -66,7 +60,9 @@ def _permissions(database: Database) -> Checked:
     if not exposed:
         return Checked(Finding(name, True, "in order"))
     message = "every user of this machine can read " + ", ".join(path.name for path in exposed)
-    return Checked(Finding(name, False, message, _FIX), repairs.make_files_private)
+    return Checked(
+        Finding(name, False, message, FIX), partial(repairs.make_files_private, database)
+    )
 
 
 def disk_space(database: Database) -> Checked:
@@ -105,10 +101,11 @@ def _log(database: Database) -> Checked:
             ", ".join(readers) or "perhaps this process"
         )
         return Checked(
-            Finding(name, False, message, "end that process, then " + _FIX), repairs.empty_log
+            Finding(name, False, message, "end that process, then " + FIX),
+            partial(repairs.empty_log, database),
         )
     message += "; all of it is written back, so it can be cut"
-    return Checked(Finding(name, False, message, _FIX), repairs.empty_log)
+    return Checked(Finding(name, False, message, FIX), partial(repairs.empty_log, database))
 
 
 def _backups(database: Database, schema_version: int) -> Checked:
@@ -138,4 +135,4 @@ def _leftovers(database: Database) -> Checked:
         f"{len(left)} were left by processes that were killed ({size / 1e6:.1f} MB): "
         + ", ".join(path.name for path in left)
     )
-    return Checked(Finding(name, False, message, _FIX), repairs.remove_leftovers)
+    return Checked(Finding(name, False, message, FIX), partial(repairs.remove_leftovers, database))

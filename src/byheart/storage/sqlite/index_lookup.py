@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from byheart.contracts import Accesses
 from byheart.errors import QuerySyntaxError
-from byheart.language.raw_query import RawQuery, to_fts5
 from byheart.model import Filter
+from byheart.storage.sql.accesses import LATEST, to_accesses
 from byheart.storage.sql.filters import subqueries
+from byheart.storage.sql.model_rows import NAME_IN_USE
+
+if TYPE_CHECKING:
+    from byheart.language.raw_query import RawQuery
 
 
 class SqliteIndexLookup:
@@ -34,6 +40,9 @@ class SqliteIndexLookup:
         take five times as long. The array index keeps out the others, and ranks the rest: FTS5's
         own bm25() would count across the space boundary.
         """
+        # Imported here, because few searches are in raw syntax.
+        from byheart.language.raw_query import to_fts5
+
         try:
             rows = self._connection.execute(
                 "SELECT rowid FROM chunk_words WHERE chunk_words MATCH ? "
@@ -60,8 +69,12 @@ class SqliteIndexLookup:
         )
         return [str(row[0]) for row in rows]
 
+    def accesses(self, space: str, limit: int) -> Accesses:
+        """List the memories of a space that were accessed last."""
+        return to_accesses(self._connection.execute(LATEST, (space, limit)))
+
     def active_model_name(self) -> str | None:
         """Name the model whose vectors are searched."""
         return self._connection.execute(  # type: ignore[no-any-return]
-            "SELECT value FROM store WHERE key = 'model'"
+            f"SELECT {NAME_IN_USE}"
         ).get

@@ -7,19 +7,17 @@ busy or unwritable ledger says so, and the caller keeps its counts.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import apsw
 
 from byheart.contracts import Count, Tally
-from byheart.model import BenchFigures, BenchRun, SlowQuery, to_wire
+from byheart.model import BenchRun, SlowQuery
 from byheart.model.times import from_micros, now_micros, to_micros
+from byheart.storage.sql.bench_runs import RUNS_KEPT, dump_run, load_runs
 from byheart.system.forks import working
 
 _VERSION = 1
@@ -58,34 +56,27 @@ _BENCHES = """
     CREATE TABLE IF NOT EXISTS benches (
         space TEXT NOT NULL, at INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (space, at)
     ) STRICT, WITHOUT ROWID"""
-_RUNS_KEPT = 50
 
 
 def _keep_run(connection: apsw.Connection, run: BenchRun) -> None:
     """Keep the figures of a benchmark run, and of the latest runs before it."""
     # Create the table when it is first needed: a new schema version would lose all counts.
     connection.execute(_BENCHES)
-    row = (run.space, to_micros(run.at), json.dumps(to_wire(run)))
+    row = (run.space, to_micros(run.at), dump_run(run))
     connection.execute("INSERT OR REPLACE INTO benches VALUES (?, ?, ?)", row)
     connection.execute(
         "DELETE FROM benches WHERE space = ?1 AND at NOT IN (SELECT at FROM benches "
         "WHERE space = ?1 ORDER BY at DESC LIMIT ?2)",
-        (run.space, _RUNS_KEPT),
+        (run.space, RUNS_KEPT),
     )
 
 
-def _read_runs(connection: apsw.Connection, space: str) -> list[BenchRun]:
+def _read_runs(connection: apsw.Connection, space: str) -> tuple[BenchRun, ...]:
     """Give the figures of the benchmark runs that are kept, oldest first."""
-    # A run of another release may have other figures, and cannot be compared.
-    with contextlib.suppress(apsw.SQLError, KeyError, TypeError, ValueError):
-        select = "SELECT run FROM benches WHERE space = ? ORDER BY at"
-        return [_to_run(json.loads(row[0])) for row in connection.execute(select, (space,))]
-    return []
-
-
-def _to_run(wire: dict[str, Any]) -> BenchRun:
-    figures = tuple(BenchFigures(**each) for each in wire["figures"])
-    return BenchRun(**wire | {"at": datetime.fromisoformat(wire["at"]), "figures": figures})
+    select = "SELECT run FROM benches WHERE space = ? ORDER BY at"
+    with contextlib.suppress(apsw.SQLError):  # no run was kept so far
+        return load_runs(row[0] for row in connection.execute(select, (space,)))
+    return ()
 
 
 class SqliteLedger:
@@ -165,7 +156,7 @@ class SqliteLedger:
                 )
             ]
             latest = {row[0]: row[1] for row in connection.execute("SELECT * FROM latest")}
-            runs = tuple(_read_runs(connection, space))
+            runs = _read_runs(connection, space)
         began = None if since is None else from_micros(since)
         return Tally(counts, latest, {space: slowest}, began, runs)
 

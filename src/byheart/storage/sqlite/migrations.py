@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 
@@ -12,18 +13,12 @@ import apsw
 
 from byheart.errors import StoreDamaged, StoreTooNew, StoreUnreachable
 from byheart.storage.sqlite.change_mark import Change
+from byheart.storage.sqlite.connection import SqliteConnection
 from byheart.storage.sqlite.copying import copy
 from byheart.storage.sqlite.database import Database
-from byheart.storage.sqlite.repairs import rebuild_words
 from byheart.storage.sqlite.schema import steps
 
 APPLICATION_ID = 0x42794872  # "ByHr": distinguishes a store from any other SQLite file
-# Since this schema change, the keywords of texts with emoji are written in another way.
-_EMOJI_APART = 8
-_EMOJI = "'*[' || char(11008) || '-' || char(11263) || char(126976) || '-' || char(129791) || ']*'"
-_HAS_EMOJI = f"""
-    SELECT EXISTS (SELECT 1 FROM chunks WHERE content GLOB {_EMOJI})
-        OR EXISTS (SELECT 1 FROM memories WHERE title GLOB {_EMOJI} OR summary GLOB {_EMOJI})"""
 
 
 @cache
@@ -38,18 +33,22 @@ def known_migrations() -> tuple[tuple[int, str], ...]:
     )
 
 
-def migrate(database: Database) -> int:
+def migrate(database: Database, finish: Callable[[SqliteConnection], None]) -> int:
     """Migrate the store to this version's schema, refuse writes to a newer one, give its number.
 
-    Compare the store with its change mark as well.
+    Schema changes run none of today's code: they only record which derived data is outdated.
+    `finish` is called after the last one, in the same transaction, and rebuilds that data. Compare
+    the store with its change mark as well.
     """
     # Read the mark before opening the store, so that the store can only be newer.
     known = database.change_mark.read()
-    database.schema_version = _bring_up(database, known)
+    database.schema_version = _bring_up(database, known, finish)
     return database.schema_version
 
 
-def _bring_up(database: Database, known: Change | None) -> int:
+def _bring_up(
+    database: Database, known: Change | None, finish: Callable[[SqliteConnection], None]
+) -> int:
     migrations = known_migrations()
     latest = migrations[-1][0]
     with database.reading() as connection:
@@ -77,9 +76,7 @@ def _bring_up(database: Database, known: Change | None) -> int:
         for number, script in migrations:
             if number > current:
                 _apply(connection, number, script)
-        # Derived data is rebuilt last, because today's code expects today's schema.
-        if 0 < current < _EMOJI_APART and connection.get(_HAS_EMOJI):
-            rebuild_words(connection)
+        finish(connection)
     with database.reading() as connection:
         database.change_mark.check(connection, known)
     return latest

@@ -45,7 +45,8 @@ def read_note(source: Source, vault_name: str, refine: Refine) -> Iterator[Item]
     fields["metadata"] = dict(fields.get("metadata") or {})
     if fields["source"] != "markdown":  # a clipping's source; the vault's name replaces it
         fields["metadata"].setdefault("source", fields["source"])
-    created = _created(source, fields["metadata"])
+    # The field `created` of our own notes has the name that others use too.
+    created = _created(source, {"created": fields.pop("created_at", None), **fields["metadata"]})
     fields = refine(source, fields, _without_code(body))
     name = _name(vault_name, source)
     yield Item(source.name, Piece(fields, name, created, flaws=file.flaws))
@@ -91,7 +92,10 @@ def _created(source: Source, metadata: Mapping[str, Any]) -> datetime | None:
     day = _DAY.search(source.path.stem)
     for each in (*said, day and day[0]):
         try:
-            if isinstance(each, str) and (at := check_moment("created", each)) is not None:
+            if (
+                isinstance(each, str | datetime)
+                and (at := check_moment("created", each)) is not None
+            ):
                 return at
         except InvalidInput:
             continue  # people write dates in many ways

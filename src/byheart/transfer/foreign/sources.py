@@ -212,7 +212,10 @@ def archived_files(path: Path, archives: Archives) -> Iterator[Source]:
         members = [member for member in listed if not member.is_dir()]
         packed_bytes = path.stat().st_size
     except _BROKEN as error:
-        raise InvalidInput(f"{path} is no archive that can be read: {error}") from error
+        raise InvalidInput(
+            f"{path} is no archive that can be read: {error}",
+            "download or copy it again, or unpack it and import the folder",
+        ) from error
     # No more than this is ever unpacked, whatever the archive really contains.
     unpacked_bytes = sum(member.file_size for member in members)
     if unpacked_bytes > max(_HARMLESS_BYTES, _LARGEST_RATIO * packed_bytes):
@@ -253,7 +256,10 @@ def _open_file(path: Path) -> Iterator[BinaryIO]:
     try:
         stream = open_to_read(path)
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}") from error
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}",
+            "check that the file exists and that you may read it",
+        ) from error
     with stream:
         yield as_utf8(stream, stream.peek(MARK_BYTES))
 
@@ -273,4 +279,7 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except _BROKEN as error:
-        raise InvalidInput(f"{name} cannot be unpacked: {error}") from error
+        raise InvalidInput(
+            f"{name} cannot be unpacked: {error}",
+            "download or copy the archive again, or unpack it and import the folder",
+        ) from error

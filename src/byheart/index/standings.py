@@ -1,0 +1,109 @@
+"""Choose memories by their standing: by importance, recency and frequency as well as by relevance.
+
+Without it, a recall would only weigh the first chunks of each retriever, and an important memory
+behind them would be lost.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from byheart.contracts import IndexLookup, Standings, Weighing
+from byheart.index.array_search import Ranked, Selection, View, WordScores
+from byheart.index.masks import Mask
+from byheart.language.rarity import rarity
+
+Coverage = NDArray[np.float32]
+
+# So many memories count as accessed: those that were accessed last.
+MOST_ACCESSED = 1 << 14
+
+
+def read_standings(view: View, lookup: IndexLookup, space: str) -> Standings:
+    """Give the standing of every memory, in the order of the columns.
+
+    A text that was never changed is as old as its event; a change counts as the event itself.
+    """
+    rows = view.memories
+    used_at = np.where(rows.version == 1, rows.created, rows.updated)
+    accesses = np.zeros(len(used_at), np.int64)
+    accessed = lookup.accesses(space, MOST_ACCESSED)
+    there = np.flatnonzero(np.isin(accessed.memory_nos, rows.memory_nos))
+    slots = np.searchsorted(rows.memory_nos, accessed.memory_nos.take(there))
+    used_at[slots] = accessed.accessed_at.take(there)
+    accesses[slots] = accessed.counts.take(there)
+    return Standings(rows.importance, used_at, accesses)
+
+
+def find_matching(
+    view: View,
+    selection: Selection,
+    scored: WordScores | None,
+    raw_matches: NDArray[np.int64] | None,
+    *,
+    by_vector: bool,
+) -> Mask:
+    """Mark the chunks that a retriever would find, however deep it is asked."""
+    if raw_matches is not None:
+        matching = np.zeros(len(selection.chunks), np.bool_)
+        slots = view.slots_of(raw_matches)
+        matching[slots[selection.chunks.take(slots)]] = True
+    elif scored is not None:
+        matching = scored.scores > 0
+    else:
+        matching = np.zeros(len(selection.chunks), np.bool_)
+    if by_vector:
+        for segment, rows in zip(view.segments, view.allowed(selection), strict=True):
+            matching[segment.vector_slots.take(rows)] = True
+    return matching
+
+
+def cover_terms(selection: Selection, scored: WordScores | None) -> Coverage:
+    """Add up the rarity of the terms that each chunk has, as a share of the most that one has.
+
+    Unlike BM25, it does not ask how often a chunk has a term, and how long the chunk is.
+    """
+    coverage: Coverage = np.zeros(len(selection.chunks), np.float32)
+    for parts in () if scored is None else scored.found.values():
+        weight = np.float32(rarity(sum(map(len, parts)), selection.total))
+        for slots in parts:
+            coverage[slots] += weight
+    most = coverage.max(initial=0.0)
+    if most > 0:
+        coverage /= most
+    return coverage
+
+
+def count_memories(view: View, chunks: Mask) -> int:
+    """Count the memories that marked chunks belong to."""
+    marked = np.zeros(len(view.memories.memory_nos), np.bool_)
+    marked[view.chunks.owner[chunks]] = True
+    return int(np.count_nonzero(marked))
+
+
+def rank_by_standing(
+    view: View,
+    matching: Mask,
+    scored: WordScores | None,
+    coverage: Coverage,
+    standings: Standings,
+    weighing: Weighing,
+    limit: int,
+) -> Ranked:
+    """List the best chunk of each memory that gains most by relevance and standing together.
+
+    Relevance is the share of the best BM25. If a chunk has any of the words, the others need enough
+    of them; otherwise the standing alone decides, and the caller compares the cosines.
+    """
+    slots = np.flatnonzero(matching)
+    shares = np.zeros(len(slots))
+    if scored is not None and scored.found:
+        slots = np.flatnonzero(matching & (coverage >= weighing.least))
+        shares = scored.scores.take(slots) / np.float64(scored.scores.max())
+    owners = view.chunks.owner.take(slots)
+    gains = weighing.relevance * shares + weighing.by_standing(standings.take(owners))
+    order = np.lexsort((slots, -gains))
+    first = np.sort(np.unique(owners.take(order), return_index=True)[1])[:limit]
+    best = order.take(first)
+    return Ranked(slots.take(best), gains.take(best))

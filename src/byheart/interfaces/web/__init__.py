@@ -1,0 +1,12 @@
+"""Serve the web page for people at `/` of `byheart serve`.
+
+static/            the page: a shell, modules and styles; only login/ needs no login
+page_files.py      the files of the page with their types, and the digest in their addresses
+routes.py          the page's addresses, login and logout
+announcing.py      tell `byheart open` where the server of a store listens
+"""
+
+from byheart.interfaces.web.announcing import Announcement, find_server
+from byheart.interfaces.web.routes import page_routes
+
+__all__ = ["Announcement", "find_server", "page_routes"]

@@ -1,0 +1,59 @@
+// A memory as a row of a list.
+import { ago, moment, nameOf, shorten, visible } from "../core/format.js";
+import { html } from "../core/lib.js";
+import { addressOf } from "../core/router.js";
+import { splitSnippet } from "../core/snippets.js";
+import { Marked, Snippet, Why, lines } from "./hits.js";
+import { Icon } from "./icons.js";
+
+/** The small facts of a memory: kind, session, tags, state. @param {{item: any, plain?: boolean}} props */
+export const Badges = ({ item }) => html`
+  <span class="badges">
+    <span class="badge">${item.kind}</span>
+    ${item.replaced_at && html`<span class="badge badge-warn">earlier text</span>`}
+    ${item.superseded_by && html`<span class="badge badge-warn">superseded</span>`}
+    ${item.pinned_at && html`<span class="badge badge-accent">pinned</span>`}
+    ${item.damaged && html`<span class="badge badge-bad">damaged</span>`}
+    ${item.session_id && html`<a class="badge" dir="auto" href=${addressOf("search", [], { session_id: item.session_id })}>${shorten(item.session_id, 30)}</a>`}
+    ${item.tags?.slice(0, 6).map((each) => html`<a class="badge" key=${each} dir="auto" href=${addressOf("search", [], { tags: each })}>#${shorten(each, 30)}</a>`)}
+  </span>`;
+
+/** A moment as "3 hours ago", with the exact time on hover. @param {{at: string}} props */
+export const When = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${ago(at)}</time>`;
+
+/** @param {any} hit @returns {string[]} */
+const markedWords = (hit) => splitSnippet(hit.snippet, hit.chunk_content).filter((each) => each.marked).map((each) => each.text);
+
+/**
+ * A hit of a search, or a memory of a list.
+ * @param {{item: any, best?: number, chosen: boolean, opened?: boolean, writes: boolean, onToggle: () => void, onWhy?: () => void, onForget: () => void}} props
+ */
+export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy, onForget }) {
+  const name = nameOf(item);
+  const isHit = item.chunk_content !== undefined;
+  // A title that only repeats the passage would say everything twice.
+  const repeats = isHit && !item.title && item.chunk_content.length < 200 && item.chunk_content.trim().startsWith(item.summary.slice(0, 60));
+  const address = addressOf("memory", [item.memory_id], isHit && item.start_line > 1 ? { lines: `${item.start_line}-${item.end_line}` } : {});
+  return html`
+    <article class="hit">
+      <input type="checkbox" checked=${chosen} aria-label="Select: ${name}" onChange=${onToggle} />
+      <div class="hit-main">
+        <div class="hit-head">
+          <a class="hit-name" href=${address} dir="auto">${repeats ? html`<${Marked} snippet=${item.snippet} text=${item.chunk_content} />` : name}</a>
+          <span class="hit-when"><${When} at=${item.updated_at ?? item.created_at} /></span>
+        </div>
+        ${isHit && !repeats && html`<${Snippet} snippet=${item.snippet} text=${item.chunk_content} />`}
+        <div class="hit-foot">
+          <${Badges} item=${item} />
+          ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}
+          ${!item.path && isHit && item.header_path && html`<span class="hit-path" dir="auto">${shorten(item.header_path, 80)}</span>`}
+          <span class="hit-tools">
+            ${item.explanation && html`<button class="text-button" aria-expanded=${!!opened} onClick=${onWhy}>Why</button>`}
+            ${writes && html`<a class="icon-button" href=${addressOf("memory", [item.memory_id], { edit: 1 })} aria-label="Edit: ${name}" title="Edit (e)"><${Icon} name="edit" /></a>`}
+            ${writes && html`<button class="icon-button" aria-label="Forget: ${name}" title="Forget (#)" onClick=${onForget}><${Icon} name="trash" /></button>`}
+          </span>
+        </div>
+        ${opened && item.explanation && html`<${Why} explanation=${item.explanation} best=${best} words=${markedWords(item)} />`}
+      </div>
+    </article>`;
+}

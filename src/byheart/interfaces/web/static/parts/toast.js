@@ -1,0 +1,67 @@
+// Short messages at the bottom of the page, with a way to undo the last action.
+import { wrap } from "../core/api.js";
+import { cell, classes, html, useCell } from "../core/lib.js";
+import { useKeys } from "../core/keys.js";
+import { Icon } from "./icons.js";
+
+/** @typedef {{id: number, text: string, tone: "plain"|"bad", hint?: string, undo?: (() => unknown) | null}} Toast */
+
+const SHOWN_MS = 10_000;
+const toasts = cell(/** @type {Toast[]} */ ([]));
+let next = 0;
+
+/** @param {number} id */
+const close = (id) => toasts.set(toasts.get().filter((each) => each.id !== id));
+
+/**
+ * Show a message; `undo` takes the action back.
+ * @param {string} text
+ * @param {{undo?: () => unknown, tone?: "plain"|"bad", hint?: string}} [given]
+ */
+export function say(text, given = {}) {
+  const id = (next += 1);
+  toasts.set([...toasts.get().slice(-2), { id, text, tone: given.tone ?? "plain", hint: given.hint, undo: given.undo }]);
+  // A message that needs a decision stays until it is closed (WCAG 2.2.1).
+  if (!given.undo && given.tone !== "bad") setTimeout(() => close(id), SHOWN_MS);
+  return id;
+}
+
+/** Show an error with what to do next. @param {unknown} error */
+export function sayError(error) {
+  const { title, detail, hint } = wrap(error);
+  say(`${title}: ${detail}`, { tone: "bad", hint });
+}
+
+/** Take the last action back. */
+export async function undoLast() {
+  const toast = toasts.get().findLast((each) => each.undo);
+  if (!toast?.undo) {
+    say("There is nothing to undo.");
+    return;
+  }
+  close(toast.id);
+  try {
+    await toast.undo();
+    say("Undone.");
+  } catch (error) {
+    sayError(error);
+  }
+}
+
+/** Show the messages; they are announced to screen readers. */
+export function Toasts() {
+  const shown = useCell(toasts);
+  useKeys({ u: { label: "Undo the last action", run: () => void undoLast() } });
+  return html`
+    <div class="toasts" role="status" aria-live="polite">
+      ${shown.map((toast) => html`
+        <div key=${toast.id} class=${classes("toast", toast.tone === "bad" && "toast-bad")}>
+          <div class="toast-text">
+            <div>${toast.text}</div>
+            ${toast.hint && html`<div class="toast-hint">${toast.hint}</div>`}
+          </div>
+          ${toast.undo && html`<button class="button small" onClick=${() => void undoLast()}>Undo <kbd>u</kbd></button>`}
+          <button class="icon-button" aria-label="Close this message" onClick=${() => close(toast.id)}><${Icon} name="close" /></button>
+        </div>`)}
+    </div>`;
+}

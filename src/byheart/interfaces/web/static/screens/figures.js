@@ -1,0 +1,143 @@
+// Figures: growth, kinds, speed, verdicts, pending vectors, slow queries, and what the doctor finds.
+import { get, useRequest } from "../core/api.js";
+import { bytes, count, day as spellDay, milliseconds, moment, percent, shorten, visible } from "../core/format.js";
+import { classes, html } from "../core/lib.js";
+import { addressOf } from "../core/router.js";
+import { Bars, Figure, Lines, StackedBar } from "../parts/charts.js";
+import { VERDICTS } from "../parts/hits.js";
+import { Icon } from "../parts/icons.js";
+import { ErrorNote, Loading, Note, Screen } from "../parts/page.js";
+
+const DAY_MS = 86_400_000;
+
+/** Sum the days up to a total for each day. @param {any[]} days @returns {[string, number][]} */
+function growthOf(days) {
+  const found = new Map(days.map((each) => [each.day, each.memories]));
+  const rows = /** @type {[string, number][]} */ ([]);
+  if (!days.length) return rows;
+  let sum = 0;
+  for (let at = Date.parse(days[0].day); at <= Date.now(); at += DAY_MS) {
+    const day = new Date(at).toISOString().slice(0, 10);
+    sum += found.get(day) ?? 0;
+    rows.push([day, sum]);
+  }
+  return rows;
+}
+
+/** @param {{days: any[]}} props */
+function Growth({ days }) {
+  const rows = growthOf(days);
+  const step = Math.max(1, Math.ceil(rows.length / 300));
+  const points = rows.filter((_, at) => (rows.length - 1 - at) % step === 0);
+  return html`
+    <${Figure} title="Growth" columns=${["Day", "Memories"]} rows=${[...rows].reverse().slice(0, 400)} note="Memories that are still there, by the day on which they were saved.">
+      <${Lines} series=${[{ name: "Memories", tone: "accent", values: points.map(([, value]) => value) }]}
+        labels=${points.length ? [spellDay(`${points[0][0]}T12:00`), "today"] : []} />
+    </${Figure}>`;
+}
+
+/** @param {{kinds: Record<string, number>}} props */
+function Kinds({ kinds }) {
+  const rows = Object.entries(kinds).sort((a, b) => b[1] - a[1]);
+  return html`
+    <${Figure} title="Kinds" columns=${["Kind", "Memories"]} rows=${rows.map(([kind, value]) => [html`<a href=${addressOf("search", [], { kind })}>${visible(kind)}</a>`, value])}>
+      <${Bars} bars=${rows.slice(0, 10).map(([label, value]) => ({ label: visible(label), value }))} />
+    </${Figure}>`;
+}
+
+/** @param {{queries: any}} props */
+function Speed({ queries }) {
+  const rows = Object.entries(queries.kinds).filter(([, each]) => each.count).sort((a, b) => b[1].count - a[1].count);
+  const spell = (value) => (value === null ? "–" : milliseconds(value));
+  return html`
+    <${Figure} title="Speed of searches" columns=${["Search", "Count", "p50", "p95"]}
+      rows=${rows.map(([kind, each]) => [kind, each.count, spell(each.p50_ms), spell(each.p95_ms)])}
+      note=${rows.length ? "p50: half of the searches are faster. p95: 19 of 20 are." : "No search was counted yet."}>
+      ${rows.slice(0, 6).map(([kind, each]) => html`
+        <div class="speed" key=${kind}>
+          <p aria-hidden="true">${kind}</p>
+          <${Bars} bars=${[{ label: "p50", value: each.p50_ms ?? 0 }, { label: "p95", value: each.p95_ms ?? 0 }]} spell=${milliseconds} most=${Math.max(...rows.map(([, one]) => one.p95_ms ?? 0))} />
+        </div>`)}
+    </${Figure}>`;
+}
+
+const VERDICT_TONES = { answered: "good", weak: "warn", none: "soft" };
+
+/** @param {{verdicts: Record<string, number>}} props */
+function Verdicts({ verdicts }) {
+  const rows = Object.keys(VERDICTS).map((name) => ({ name: VERDICTS[name][0], tone: VERDICT_TONES[name], value: verdicts[name] ?? 0 }));
+  const sum = rows.reduce((total, each) => total + each.value, 0);
+  return html`
+    <${Figure} title="Verdicts of searches" columns=${["Verdict", "Searches", "Share"]} rows=${rows.map((each) => [each.name, each.value, sum ? percent(each.value / sum) : "–"])}
+      note=${sum ? null : "No verdict was counted yet."}>
+      <${StackedBar} parts=${rows} />
+    </${Figure}>`;
+}
+
+/** @param {{stats: any}} props */
+const Vectors = ({ stats }) => html`
+  <${Figure} title="Vectors" columns=${["State", "Chunks"]} rows=${[["with a vector", stats.chunks - stats.pending_vectors], ["pending", stats.pending_vectors]]}
+    note=${stats.pending_vectors ? "Texts without a vector are found by their words only. The server makes the rest in the background." : `Every text can be found by meaning${stats.model ? `, with the model ${stats.model}` : ""}.`}>
+    <${StackedBar} parts=${[{ name: "With a vector", tone: "good", value: stats.chunks - stats.pending_vectors }, { name: "Pending", tone: "warn", value: stats.pending_vectors }]} />
+  </${Figure}>`;
+
+/** @param {{queries: any}} props */
+const Slowest = ({ queries }) => html`
+  <section class="figure figure-wide" aria-labelledby="slowest">
+    <h2 id="slowest" class="figure-title">Slowest searches</h2>
+    ${queries.slowest.length ? html`
+      <div class="scroll-x" tabindex="0" role="region" aria-label="Slowest searches, table">
+        <table>
+          <thead><tr><th scope="col">Question</th><th scope="col">Search</th><th scope="col">Time</th><th scope="col">When</th></tr></thead>
+          <tbody>${queries.slowest.map((each, at) => html`
+            <tr key=${at}><th scope="row" dir="auto"><a href=${addressOf("search", [], { q: each.query })}>${shorten(each.query, 90)}</a></th><td>${each.kind}</td><td class="nowrap">${milliseconds(each.elapsed_ms)}</td><td class="nowrap">${moment(each.at)}</td></tr>`)}
+          </tbody>
+        </table>
+      </div>` : html`<p class="hint">No search was counted yet.</p>`}
+    <p class="hint">Searches above ${milliseconds(queries.slow_query_ms)} count as slow: ${count(queries.total.slow)} of ${count(queries.total.count)}.</p>
+  </section>`;
+
+/** The checks of the doctor. */
+function Doctor() {
+  const { data, error, loading, reload } = useRequest((signal) => get("/doctor", {}, signal), []);
+  // A server that does not offer the doctor leaves it to the command line.
+  if (error?.kind === "missing") return html`<p class="hint figure-wide">Run <code>byheart doctor</code> to check the store.</p>`;
+  return html`
+    <section class="figure figure-wide" aria-labelledby="doctor">
+      <div class="context-head"><h2 id="doctor" class="figure-title">Doctor</h2><button class="button small" disabled=${loading} onClick=${reload}>Check again</button></div>
+      ${error && (error.kind === "forbidden" ? html`<p class="hint">${error.detail}</p>` : html`<${ErrorNote} error=${error} retry=${reload} />`)}
+      ${!data && !error && html`<${Loading} rows=${2} label="Checking the store" />`}
+      ${data && html`
+        <ul class="findings">${[...data.findings].sort((a, b) => Number(a.ok) - Number(b.ok)).map((each) => html`
+          <li key=${each.check}>
+            <span class=${classes("finding", each.ok ? "finding-good" : "finding-bad")}><${Icon} name=${each.ok ? "check" : "warning"} /><span class="unseen">${each.ok ? "Fine: " : "Problem: "}</span></span>
+            <span><strong>${each.check}</strong> ${each.message}${each.hint && html`<span class="hint"> ${each.hint}</span>`}</span>
+          </li>`)}</ul>
+        <p class="hint">${data.findings.every((each) => each.ok) ? "All checks passed" : "Some checks failed"}, in ${milliseconds(data.elapsed_ms)}.</p>`}
+    </section>`;
+}
+
+export default function FiguresScreen() {
+  const { data, error, reload } = useRequest((signal) => Promise.all([
+    get("/stats", {}, signal),
+    get("/timeline", { limit: 1, utc_offset_minutes: -new Date().getTimezoneOffset() }, signal),
+  ]), []);
+  const [stats, timeline] = data ?? [];
+  return html`
+    <${Screen} title="Figures" lead=${stats && `${count(stats.memories)} memories, ${count(stats.chunks)} chunks${stats.sizes ? `, ${bytes(Object.values(stats.sizes).reduce((sum, each) => sum + each, 0))}` : ""}`} wide>
+      ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
+      ${!data && !error && html`<${Loading} label="Counting" />`}
+      ${stats && !stats.collecting && html`<${Note}>Queries are not counted (setting collect_stats): only the contents are shown.</${Note}>`}
+      ${stats && html`
+        <div class="figures">
+          <div class="figures-column"><${Growth} days=${timeline.days} /><${Speed} queries=${stats.queries} /></div>
+          <div class="figures-column">
+            <${Kinds} kinds=${stats.kinds} />
+            ${stats.verdicts && html`<${Verdicts} verdicts=${stats.verdicts} />`}
+            <${Vectors} stats=${stats} />
+          </div>
+          <${Slowest} queries=${stats.queries} />
+          <${Doctor} />
+        </div>`}
+    </${Screen}>`;
+}

@@ -1,0 +1,110 @@
+// Search, the first screen: one box, filters as chips, the verdict first, then the hits.
+import { get, post, usePages } from "../core/api.js";
+import { useNews } from "../core/events.js";
+import { readFilters } from "../core/filters.js";
+import { count, milliseconds } from "../core/format.js";
+import { html, useCell, useEffect, useMemo, useRef, useState } from "../core/lib.js";
+import { place, setQuery } from "../core/router.js";
+import { FilterChips } from "../parts/chips.js";
+import { Verdict } from "../parts/hits.js";
+import { Icon } from "../parts/icons.js";
+import { MemoryList } from "../parts/memory_list.js";
+import { Empty, NewsPill, Note, Screen } from "../parts/page.js";
+import { Compare } from "./compare.js";
+
+/** @type {[string, string, string][]} */
+export const MODES = [
+  ["hybrid", "Both", "Keywords and meaning together"],
+  ["fts", "Keywords", "Only by words"],
+  ["vector", "Meaning", "Only by meaning"],
+  ["compare", "Compare", "All three side by side"],
+];
+
+/** @param {{query: string, mode: string}} props */
+function SearchBox({ query, mode }) {
+  const [text, setText] = useState(query);
+  const input = useRef(/** @type {HTMLInputElement | null} */ (null));
+  useEffect(() => setText(query), [query]);
+  useEffect(() => {
+    if (place.get().query.has("focus")) {
+      input.current?.focus();
+      setQuery({ focus: null }, { replace: true });
+    }
+  }, []);
+  return html`
+    <form class="search-box" role="search" onSubmit=${(event) => {
+      event.preventDefault();
+      input.current?.blur(); // so that j and k move through the hits
+      setQuery({ q: text.trim() });
+    }}>
+      <div class="search-input">
+        <${Icon} name="search" />
+        <input ref=${input} type="search" aria-label="Question or words" placeholder="Search your memories" autocomplete="off"
+          value=${text} onInput=${(event) => setText(event.target.value)} />
+        <kbd aria-hidden="true">/</kbd>
+      </div>
+      <button class="button primary" type="submit">Search</button>
+    </form>
+    <div class="search-tools">
+      <${FilterChips} />
+      <div class="segments" role="group" aria-label="How to search">
+        ${MODES.map(([name, label, title]) => html`
+          <button key=${name} type="button" aria-pressed=${mode === name} title=${title}
+            onClick=${() => setQuery({ mode: name === "hybrid" ? null : name })}>${label}</button>`)}
+      </div>
+    </div>`;
+}
+
+const NewStore = () => html`
+  <${Empty} title="No memories yet" icon="layers">
+    <p>Your agents save memories here once they are set up:</p>
+    <pre>byheart setup claude-code</pre>
+    <p>Or save one yourself; it appears here within a second:</p>
+    <pre>byheart save "The deploy key is kept in the vault."</pre>
+  </${Empty}>`;
+
+/** @param {{filtered: boolean}} props */
+const Nothing = ({ filtered }) => html`
+  <${Empty} title="Nothing found" icon="search">
+    <p>${filtered ? "No memory matches these filters. Take one away." : "Try other words, or fewer."}</p>
+  </${Empty}>`;
+
+/** The hits of a search, or the newest memories. @param {{query: string, mode: string, filters: Record<string, any>}} props */
+function Results({ query, mode, filters }) {
+  const pages = usePages(async (offset, limit, signal) => {
+    if (query) {
+      const answer = await post("/search", { query, mode, limit, offset, explain: true, ...filters }, signal);
+      return { items: answer.results, total: answer.total_results, hasMore: answer.has_more, answer };
+    }
+    const answer = await get("/memories", { limit, offset, ...filters }, signal);
+    return { items: answer.memories, total: answer.total, hasMore: answer.has_more, answer };
+  }, [], query ? 20 : 50);
+  const news = useNews();
+  const reload = () => { news.clear(); pages.reload(); };
+  const { items, answer } = pages;
+  const filtered = Object.keys(filters).length > 0;
+  return html`
+    <${NewsPill} news=${news} onShow=${reload} />
+    ${answer?.degraded && html`<${Note} tone="warn"><strong>The search is degraded.</strong> ${answer.degraded}</${Note}>`}
+    ${answer?.remark && html`<${Note}>${answer.remark}</${Note}>`}
+    ${query
+      ? answer && html`<${Verdict} verdict=${answer.verdict} confidence=${answer.confidence} total=${items.length} elapsed=${milliseconds(answer.elapsed_ms)} />`
+      : items.length > 0 && html`<h2 class="list-title">Newest <span class="hint">${count(pages.total ?? items.length)}</span></h2>`}
+    <${MemoryList} pages=${pages} label=${query ? "Hits" : "Newest memories"} estimate=${query ? 130 : 84} onChange=${reload}
+      empty=${query || filtered ? html`<${Nothing} filtered=${filtered} />` : html`<${NewStore} />`} />`;
+}
+
+export default function SearchScreen() {
+  const { query } = useCell(place);
+  const asked = query.get("q") ?? "";
+  const wanted = query.get("mode") ?? "hybrid";
+  const mode = MODES.some(([name]) => name === wanted) ? wanted : "hybrid";
+  const filters = useMemo(() => readFilters(query), [query.toString()]);
+  return html`
+    <${Screen} title=${asked ? `${asked} · Search` : "Search"} hideTitle wide=${mode === "compare"}>
+      <${SearchBox} query=${asked} mode=${mode} />
+      ${mode === "compare" && asked
+        ? html`<${Compare} query=${asked} filters=${filters} />`
+        : html`<${Results} key=${JSON.stringify([asked, mode, filters])} query=${asked} mode=${mode === "compare" ? "hybrid" : mode} filters=${filters} />`}
+    </${Screen}>`;
+}

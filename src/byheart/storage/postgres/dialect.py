@@ -1,0 +1,39 @@
+"""Translate the shared statements, which are written for SQLite, to PostgreSQL.
+
+Most words are the same in both databases. PostgreSQL gets functions of the same names for some of
+SQLite's (`schema/0001_store.sql`); this module replaces the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_WORDS = (
+    (re.compile(r"\bifnull\("), "coalesce("),
+    # `CROSS JOIN` and `INDEXED BY` only tell SQLite's planner what to do.
+    (re.compile(r"\bCROSS JOIN\b"), "JOIN"),
+    (re.compile(r" INDEXED BY \w+"), ""),
+    # Text is read as text: values.py restores NUL characters, which bytes of it do not have.
+    (re.compile(r"\bCAST\(([\w.]+) AS BLOB\)"), r"\1"),
+)
+_PLACEHOLDER = re.compile(r"\?(\d*)|'[^']*'")
+
+
+@lru_cache(2048)
+def translate(statement: str) -> str:
+    """Write a shared statement for PostgreSQL: `?` becomes `$1`, `$2` …, `?2` becomes `$2`."""
+    for word, replacement in _WORDS:
+        statement = word.sub(replacement, statement)
+    count = 0
+
+    def number(match: re.Match[str]) -> str:
+        nonlocal count
+        if match[1] is None:
+            return match[0]  # a text in quotes
+        if match[1]:
+            return f"${match[1]}"
+        count += 1
+        return f"${count}"
+
+    return _PLACEHOLDER.sub(number, statement)

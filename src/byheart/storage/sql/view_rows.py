@@ -1,0 +1,103 @@
+"""Read lists without texts, earlier texts, and counts over time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+from byheart.contracts import DayCount, TimeSpan
+from byheart.model import Brief, Filter, Lane, TextVersion
+from byheart.model.times import from_micros, now_micros
+from byheart.storage.sql.connection import Connection
+from byheart.storage.sql.filters import where_clause
+from byheart.storage.sql.rows import CONTENT, read_fields, select_fields, text_list
+
+_BRIEF_NAMES = tuple(each.name for each in fields(Brief))
+_DAY_MICROS = 86_400_000_000
+# Integer division rounds towards zero, also before 1970.
+_DAY = (
+    f"(m.created_at + ?) / {_DAY_MICROS} "
+    f"- CASE WHEN (m.created_at + ?) % {_DAY_MICROS} < 0 THEN 1 ELSE 0 END"
+)
+_TEXTS = "FROM memories m WHERE m.space = ?1 AND (m.memory_id = ?2 OR m.version_of = ?2)"
+
+
+class SqlViewRows:
+    """Read what people look at within one transaction."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def briefs(self, memory_ids: Sequence[str], space: str) -> list[Brief]:
+        """Fetch memories in brief, in the order asked, forgotten ones too; skip unknown ids."""
+        rows = self._connection.each(
+            f"SELECT {select_fields(_BRIEF_NAMES)} FROM json_each(?) wanted "
+            "CROSS JOIN memories m ON m.memory_id = wanted.value "
+            "WHERE m.space = ? AND m.version_of IS NULL ORDER BY wanted.key",
+            (text_list(memory_ids), space),
+        )
+        return [Brief(*read_fields(_BRIEF_NAMES, row)) for row in rows]
+
+    def versions(
+        self, memory_id: str, space: str, limit: int, offset: int
+    ) -> tuple[list[TextVersion], int]:
+        """Fetch the texts of a memory, the current one first, and count them all."""
+        total = int(self._connection.get(f"SELECT count(*) {_TEXTS}", (space, memory_id)))
+        rows: Any = self._connection.each(
+            f"SELECT m.version, m.title, {CONTENT}, m.since_at, m.replaced_at {_TEXTS} "
+            "ORDER BY m.version DESC LIMIT ?3 OFFSET ?4",
+            (space, memory_id, limit, offset),
+        )
+        found = [
+            TextVersion(
+                version,
+                title,
+                content,
+                from_micros(since),
+                None if replaced is None else from_micros(replaced),
+            )
+            for version, title, content, since, replaced in rows
+        ]
+        return found, total
+
+    def days(self, where: Filter, offset_micros: int) -> list[DayCount]:
+        """Count the memories of each day and kind; a day begins `offset_micros` before UTC."""
+        clause, values = where_clause(where, now_micros())
+        rows: Any = self._connection.each(
+            f"SELECT {_DAY} AS day, m.kind, count(*) FROM memories m WHERE {clause} "
+            "GROUP BY day, m.kind ORDER BY day, m.kind",
+            [offset_micros, offset_micros, *values],
+        )
+        return [DayCount(int(day), kind, number) for day, kind, number in rows]
+
+    def span(self, where: Filter) -> TimeSpan:
+        """Give the moments of the first and the last memory."""
+        clause, values = where_clause(where, now_micros())
+        row: Any = self._connection.get(
+            f"SELECT min(m.created_at), max(m.created_at) FROM memories m WHERE {clause}", values
+        )
+        first, last = row
+        if first is None:
+            return TimeSpan(None, None)
+        return TimeSpan(from_micros(first), from_micros(last))
+
+    def lanes(self, where: Filter, limit: int, offset: int) -> tuple[list[Lane], int]:
+        """List the sessions with memories, the latest first, and count them all."""
+        clause, values = where_clause(where, now_micros())
+        own = f"FROM memories m WHERE {clause} AND m.session_id IS NOT NULL"
+        total = self._connection.get(f"SELECT count(DISTINCT m.session_id) {own}", values)
+        rows: Any = self._connection.each(
+            "SELECT m.session_id, json_group_array(DISTINCT m.agent_id), count(*), count(m.role), "
+            f"min(m.created_at), max(m.created_at) AS latest {own} GROUP BY m.session_id "
+            "ORDER BY latest DESC, m.session_id LIMIT ? OFFSET ?",
+            [*values, limit, offset],
+        )
+        return [_to_lane(row) for row in rows], int(total)
+
+
+def _to_lane(row: tuple[Any, ...]) -> Lane:
+    session_id, agents, memories, turns, first, last = row
+    named = tuple(sorted(filter(None, json.loads(agents))))
+    return Lane(session_id, named, memories, turns, from_micros(first), from_micros(last))

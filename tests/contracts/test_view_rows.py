@@ -1,0 +1,84 @@
+"""What the lists and counts for people promise, run on each implementation."""
+
+from datetime import UTC, datetime, timedelta
+
+from byheart.contracts import Reader, Storage, ViewReader
+from byheart.memory import transactions
+from byheart.model import Filter
+from tests.contracts.covering import covers
+from tests.contracts.drafts import draft
+
+DAY = timedelta(days=1)
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+HOUR_MICROS = 3_600_000_000
+
+
+@covers(Reader.views, ViewReader.briefs)
+def test_memories_are_listed_in_brief_in_the_order_asked(storage: Storage) -> None:
+    made = [draft(f"text {n}", tags=("b", "a"), session_id="s", title=f"T{n}") for n in range(3)]
+    transactions.write(storage, made, None)
+    [other] = transactions.write(storage, [draft("far", space="other")], None)
+    ids = [each.memory.memory_id for each in made]
+    with storage.reading("space") as reader:
+        found = reader.views.briefs([ids[2], "mem_none", other.memory_id, ids[0]], "space")
+    assert [each.memory_id for each in found] == [ids[2], ids[0]]
+    assert (found[0].title, found[0].tags, found[0].session_id) == ("T2", ("a", "b"), "s")
+    assert found[0].created_at == made[2].memory.created_at
+
+
+@covers(ViewReader.days, ViewReader.span)
+def test_memories_are_counted_by_local_day_and_kind(storage: Storage) -> None:
+    moments = [
+        NOON,
+        NOON + timedelta(hours=11, minutes=30),
+        NOON + DAY,
+        datetime(1969, 12, 31, 23, tzinfo=UTC),
+    ]
+    made = [
+        draft(f"text {n}", created_at=at, updated_at=at, kind="fact" if n else "note")
+        for n, at in enumerate(moments)
+    ]
+    transactions.write(storage, [*made, draft("far", space="other")], None)
+    day = (NOON - datetime(1970, 1, 1, tzinfo=UTC)).days
+    with storage.reading("space") as reader:
+        in_utc = reader.views.days(Filter("space"), 0)
+        east = reader.views.days(Filter("space"), HOUR_MICROS)
+        facts = reader.views.days(Filter("space", kind=("fact",), created_after=NOON + DAY), 0)
+        span, none = reader.views.span(Filter("space")), reader.views.span(Filter("empty"))
+    assert in_utc == [(-1, "fact", 1), (day, "fact", 1), (day, "note", 1), (day + 1, "fact", 1)]
+    assert east == [(0, "fact", 1), (day, "note", 1), (day + 1, "fact", 2)]
+    assert facts == [(day + 1, "fact", 1)]
+    assert span == (moments[3], moments[2])
+    assert none == (None, None)
+
+
+@covers(ViewReader.lanes)
+def test_sessions_are_listed_with_their_first_and_last_moment(storage: Storage) -> None:
+    made = [
+        draft("one", session_id="a", agent_id="bee", created_at=NOON, updated_at=NOON),
+        draft("two", session_id="a", agent_id="ant", role="user", created_at=NOON + DAY),
+        draft("three", session_id="b", created_at=NOON - DAY, updated_at=NOON),
+        draft("global", created_at=NOON),
+    ]
+    transactions.write(storage, made, None)
+    with storage.reading("space") as reader:
+        lanes, total = reader.views.lanes(Filter("space"), 10, 0)
+        second, _ = reader.views.lanes(Filter("space"), 1, 1)
+    assert total == 2
+    assert [each.session_id for each in lanes] == ["a", "b"]
+    assert (lanes[0].agents, lanes[0].memories, lanes[0].turns) == (("ant", "bee"), 2, 1)
+    assert (lanes[0].first_at, lanes[0].last_at) == (NOON, NOON + DAY)
+    assert second == [lanes[1]]
+    assert lanes[1].agents == ()
+
+
+@covers(ViewReader.versions)
+def test_the_texts_of_a_memory_are_read_from_the_latest_on(storage: Storage) -> None:
+    [kept] = transactions.write(storage, [draft("first", title="One")], None)
+    with storage.reading("space") as reader:
+        found, total = reader.views.versions(kept.memory_id, "space", 10, 0)
+        elsewhere = reader.views.versions(kept.memory_id, "other", 10, 0)
+    assert total == 1
+    assert [(each.version, each.title, each.content) for each in found] == [(1, "One", "first")]
+    assert found[0].replaced_at is None
+    assert elsewhere == ([], 0)

@@ -1,0 +1,30 @@
+"""What the terminal says about hits that may be no answer."""
+
+from __future__ import annotations
+
+from byheart.interfaces.cli.verdict import MOST_NEAREST
+from tests.interfaces.cli.conftest import Run
+
+
+def test_unrelated_hits_are_offered_as_the_nearest_ones(run: Run, report: str) -> None:
+    shown = run("search", "how do penguins survive antarctic winters").out
+    first, *rest = shown.splitlines()
+    assert first == "nothing here seems to answer this"
+    assert not rest or rest[0] == "nearest, probably unrelated:"
+    assert "score" not in shown
+    assert len(rest) <= 1 + 2 * MOST_NEAREST
+    recalled = run("recall", "how do penguins breed on ice").out
+    assert recalled.startswith("nothing here seems to answer this\n")
+
+
+def test_a_probable_answer_is_shown_without_scores_or_doubts(run: Run, report: str) -> None:
+    shown = run("search", "index dropped").out
+    assert shown.startswith("1.  ")
+    for word in ("score", "similarity", "confidence", "answer"):
+        assert word not in shown
+
+
+def test_explain_shows_the_grounds_of_the_verdict(run: Run, report: str) -> None:
+    shown = run("search", "index dropped", "--explain").out
+    assert "of the best hit: coverage" in shown
+    assert "confidence" in shown

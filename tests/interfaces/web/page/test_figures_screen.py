@@ -1,0 +1,43 @@
+"""The figures: charts with tables behind them, and the slowest searches."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Growth", r"20\d\d-"),
+        ("Kinds", "message"),
+        ("Speed of searches", "hybrid"),
+        ("Vectors", "pending"),
+    ],
+)
+def test_every_figure_has_a_table_with_the_same_numbers(past: Page, name: str, told: str) -> None:
+    past.goto("/?q=refund")
+    past.wait_for_selector(".verdict")
+    past.goto("/ui/figures")
+    figure = past.get_by_role("figure", name=name)
+    figure.get_by_text("Show as a table").click()
+    expect(figure.get_by_role("table")).to_contain_text(re.compile(told))
+
+
+def test_the_growth_ends_with_the_number_of_memories(past: Page) -> None:
+    past.goto("/ui/figures")
+    figure = past.get_by_role("figure", name="Growth")
+    figure.get_by_text("Show as a table").click()
+    total = past.locator(".lead").inner_text().split()[0]
+    expect(figure.get_by_role("row").nth(1)).to_contain_text(total)
+
+
+def test_the_slowest_searches_lead_to_their_questions(past: Page) -> None:
+    past.goto("/?q=refund+approval")
+    past.wait_for_selector(".verdict")
+    past.goto("/ui/figures")
+    slowest = past.get_by_role("region", name="Slowest searches", exact=True)
+    slowest.get_by_role("link", name="refund approval").first.click()
+    expect(past.get_by_role("searchbox")).to_have_value("refund approval")
