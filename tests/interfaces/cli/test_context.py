@@ -86,6 +86,20 @@ def test_who_asks_nothing_of_a_session_without_turns_is_told_so(
     )
 
 
+@pytest.mark.parametrize("named", [["--session-id", "s1"], ["--session-id=s1"]])
+def test_the_session_may_be_given_by_name(run: Run, talk: MemoryStore, named: list[str]) -> None:
+    assert run("context", *named, "--preview").out == run("context", "s1", "--preview").out
+
+
+def test_a_name_without_its_value_is_refused(run: Run) -> None:
+    assert run("context", "--session-id").code == 2
+
+
+def test_words_after_two_dashes_are_no_names(run: Run, talk: MemoryStore) -> None:
+    asked = run("context", "s1", "--json", "--", "--session-id", "s2")
+    assert asked.json["query"] == "--session-id s2"
+
+
 def test_a_budget_that_is_none_is_refused(run: Run) -> None:
     ran = run("context", "s1", "--max-tokens", "0")
     assert ran.code == 2

@@ -17,7 +17,8 @@ INTRODUCTION = """\
 <!-- Written by `python -m byheart.interfaces.cli.reference > docs/cli.md`; a test compares. -->
 
 Every verb is a method of `MemoryStore`, every flag one of its parameters. The flags for every
-command may be before the verb or after it.
+command may be before the verb or after it. The first arguments may be given by name as well:
+`context --session-id s1` is `context s1`.
 
 - On a terminal answers have colour and fit its width, and long work shows a progress bar. In a
   pipe they are plain lines that do not change from run to run. `NO_COLOR` is honoured.

@@ -68,6 +68,23 @@ class _Helpful(click.Command):
 class Verb(_Helpful):
     """Define a verb with examples and the options that every verb has."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take leading arguments by name as well: `context --session-id s1` is `context s1`."""
+        return super().parse_args(ctx, self._place_named(args))
+
+    def _place_named(self, args: list[str]) -> list[str]:
+        options = {name for param in self.params for name in param.opts}
+        rest, placed = list(args), []
+        for param in self.params:
+            flag = f"--{param.name}".replace("_", "-")
+            if not isinstance(param, click.Argument) or param.nargs != 1 or flag in options:
+                break
+            value = _take_value(rest, flag)
+            if value is None:
+                break
+            placed.append(value)
+        return placed + rest
+
     def get_short_help_str(self, limit: int = _LONGEST_SENTENCE) -> str:
         """Return the complete first sentence; lists wrap long lines."""
         return super().get_short_help_str(max(limit, _LONGEST_SENTENCE))
@@ -77,6 +94,18 @@ class VerbGroup(_Helpful, click.Group):
     """Define a group with its own verbs, such as `config`."""
 
     command_class = Verb
+
+
+def _take_value(args: list[str], flag: str) -> str | None:
+    """Remove a flag and its value from the arguments before `--`; return the value."""
+    end = args.index("--") if "--" in args else len(args)
+    for at, arg in enumerate(args[:end]):
+        if arg == flag and at + 1 < end:
+            del args[at]
+            return args.pop(at)
+        if arg.startswith(f"{flag}="):
+            return args.pop(at).removeprefix(f"{flag}=")
+    return None
 
 
 def option_rows(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
