@@ -15,6 +15,7 @@ from byheart.model import (
     ChunkWindow,
     ContextAnswer,
     Exported,
+    FeedbackResult,
     Forgotten,
     HistoryEntry,
     Imported,
@@ -288,6 +289,16 @@ class MemoryStore(RefusedInChild):
     ) -> Memory:
         """Mark a memory as superseded by another one; without `by`, make it valid again."""
         return changing.supersede(self._engine, memory_id, by, reason, who, space)
+
+    def feedback(
+        self, memory_id: str, query: str, outcome: str, space: Text = None
+    ) -> FeedbackResult:
+        """Say what came of a memory found for a question: it was `used`, `ignored` or `wrong`.
+
+        It moves the memory up or down for questions like this one, within fixed bounds, and counts
+        less as time passes (setting `feedback_half_life_days`).
+        """
+        return changing.feedback(self._engine, memory_id, query, outcome, space)
 
     def pin(self, memory_id: str, who: str = "manual", space: Text = None) -> Memory:
         """Include a memory at the top of every context that may see it, until `unpin`."""

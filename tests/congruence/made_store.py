@@ -59,12 +59,14 @@ _NAMES = (
 _TAGS = ("red", "blue", "Green", "a b", "tag-1", "tag_1", "Ärger", "zebra", "B\U0010fffe", "記憶")
 _PATHS = ("src/a.py", "/home/x/src/b.py", "draft [1].md", "docs/B.md", "docs/a_b.md", "docs/a%b.md")
 _LANGUAGES = (None, None, None, "de", "de-AT", "zh-Hant", "en")
+# Metadata can hold it; a filter refuses it.
+_BEYOND_64_BITS = 12345678901234567890
 _METADATA: tuple[dict[str, Any] | None, ...] = (
     None,
     None,
     {"n\0l": "v\0", "deep": [1, 2.5, None, True, {"ü": "\U0010fffe"}]},
     {"back\\slash": "\\u0000 \\\0 \\\\u0000", "promoted_from": "\0"},
-    {"number": 12345678901234567890, "small": 1e-9, "empty": ""},
+    {"number": _BEYOND_64_BITS, "small": 1e-9, "empty": "", "nil": None},
 )
 
 
@@ -239,4 +241,17 @@ def make_filters(start: datetime, end: datetime) -> list[dict[str, Any]]:
         {"as_of": end - timedelta(minutes=9), "tags": ["blue"], "include_expired": True},
         {"created_after": start + third / 9, "created_before": end - third / 9},
         {"include_expired": True, "language": "zh"},
+        {"scope": "global", "source_label": "mail"},
+        *({"metadata": {key: value}} for key, value in _simple_pairs()),
+    ]
+
+
+def _simple_pairs() -> list[tuple[str, Any]]:
+    """List the pairs of metadata that a filter can ask for."""
+    pairs: list[tuple[str, Any]] = [("changed", "\0")]
+    pairs += [pair for each in _METADATA if each for pair in each.items()]
+    return [
+        (key, value)
+        for key, value in pairs
+        if not isinstance(value, dict | list) and value != _BEYOND_64_BITS
     ]

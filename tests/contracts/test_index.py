@@ -225,3 +225,26 @@ def test_candidates_say_which_terms_each_chunk_has(storage: Storage) -> None:
         "plum pie": {"pie": True, "plum": True},
         "plum": {"pie": False, "plum": True},
     }
+
+
+@covers(Index.centers)
+def test_each_memory_has_a_mean_vector_and_every_nth_is_chosen_of_many(storage: Storage) -> None:
+    drafts = [
+        draft("one", EAST, kind="fact"),
+        draft("two", NORTH, kind="note"),
+        draft("three", WEST, kind="fact"),
+        draft("without a vector"),
+    ]
+    transactions.write(storage, drafts, MODEL)
+    transactions.write(storage, [draft("elsewhere", EAST, space="other", kind="odd")], MODEL)
+    with storage.searching("space") as reader:
+        whole = reader.index.centers(Filter("space"), 10)
+        few = reader.index.centers(Filter("space"), 2)
+        none = reader.index.centers(Filter("space", kind=("odd",)), 10)
+        names = [each.summary for each in reader.summaries(whole.memory_nos.tolist())]
+    assert names == ["one", "two", "three"]
+    assert np.allclose(whole.vectors, [EAST, NORTH, WEST], atol=1e-3)
+    assert [whole.kinds[each] for each in whole.kind] == ["fact", "note", "fact"]
+    assert (whole.total, few.total, none.total) == (3, 3, 0)
+    assert few.memory_nos.tolist() == whole.memory_nos[:2].tolist()
+    assert none.vectors.shape == (0, 3)

@@ -110,7 +110,7 @@ def test_memories_are_held_by_the_rows_of_their_present_texts(storage: Storage) 
         assert held[1] == MemoryState(
             *(first, old.memory.memory_id, key_of(old), 1, old.memory.created_at),
             *(old.memory.updated_at, None, None, None, new.memory.memory_id, AT, AT, AT),
-            *(None, None, None, 0, None, 1, 1),
+            *(None, None, None, 0, None, None, 1, 1),
         )
         assert rows.superseded_by(new.memory.memory_id, "space") == held[1:]
         assert rows.superseded_by(old.memory.memory_id, "space") == []

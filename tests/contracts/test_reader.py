@@ -15,7 +15,8 @@ from byheart.contracts import (
 )
 from byheart.language.terms import query_terms
 from byheart.memory import transactions
-from byheart.model import Filter, Heading, Session
+from byheart.model import Filter, Heading, IndexedFile, Session
+from byheart.model.times import to_micros
 from tests.contracts.conftest import OpenStorage
 from tests.contracts.covering import covers
 from tests.contracts.drafts import EAST, MODEL, NORTH, draft, found, key_of
@@ -317,3 +318,22 @@ def test_the_valid_copies_of_memories_are_found_by_their_source(storage: Storage
     with storage.reading() as reader:
         assert reader.copies_of(["mem_1", "mem_2"], "space") == [(ids[0], "mem_1")]
         assert reader.copies_of(["mem_2"], "space") == []
+
+
+@covers(Reader.indexed_files)
+def test_memories_of_files_name_the_files_of_their_workspace(storage: Storage) -> None:
+    made = draft("words", EAST, kind="file", path="/home/x/docs/a.md")
+    other = draft("others", EAST, path="/home/x/docs/a.md")
+    [result, beside] = transactions.write(storage, [made, other], MODEL)
+    read_at = datetime(2026, 1, 1, tzinfo=UTC)
+    with storage.writing("space") as writer:
+        number = writer.workspaces.add("space", "/home/x")
+        known = KnownFile(result.memory_id, FileStamp(5, 7, 9), b"h", read_at)
+        writer.workspaces.put_file(number, "docs/a.md", known)
+    with storage.searching("space") as reader:
+        ids = [result.memory_id, beside.memory_id]
+        file = IndexedFile("/home/x", "docs/a.md", 5, 7, to_micros(read_at))
+        assert reader.indexed_files(ids, "space") == {result.memory_id: file}
+        assert reader.indexed_files(ids, "another") == {}
+        [found] = reader.chunks_of(result.memory_id, "space")
+        assert found.file == file

@@ -18,6 +18,7 @@ from byheart.contracts import (
     Removed,
     Storage,
     Tally,
+    TextSummary,
     Writer,
 )
 from byheart.embedding import stored_vectors
@@ -159,13 +160,13 @@ def test_notes_are_written_now_or_when_others_have_finished(open_storage: OpenSt
         storage.settle()
         with open_storage().searching("space") as reader:
             [summary] = reader.summaries(reader.index.candidates(_given(), 9).memory_nos.tolist())
-            assert summary == (memory_id, memory_id, made.memory.summary, False)
+            assert summary == TextSummary(memory_id, memory_id, made.memory.summary, False, None)
             assert _accesses(reader, memory_id) == 2
             assert reader.emitted("space", "s") == []
     storage.settle()
     with other.searching("space") as reader:
         assert _accesses(reader, memory_id) == 3
-        assert reader.emitted("space", "s") == ["given"]
+        assert reader.emitted("space", "s") == [(memory_id, "given")]
         assert reader.emitted("space", "t") == []
     with other.writing("space") as writer:
         writer.forget_emissions("space", "s")
@@ -180,7 +181,7 @@ def test_a_passage_is_noted_alone_and_with_its_memory(storage: Storage) -> None:
     storage.note(notes.emissions([memory_id, f"{memory_id}#0"], "space", "s"))
     storage.settle()
     with storage.reading("space") as reader:
-        assert reader.emitted("space", "s") == ["given"]
+        assert reader.emitted("space", "s") == [(made.memory.memory_id, "given")]
 
 
 @covers(Storage.is_remote)
@@ -216,7 +217,7 @@ def test_any_number_of_notes_is_written_at_once(storage: Storage) -> None:
     storage.note(notes.emissions([*passages, f"{made.memory.memory_id}#0"], "space", "s"))
     storage.settle()
     with storage.reading("space") as reader:
-        assert reader.emitted("space", "s") == ["given"]
+        assert reader.emitted("space", "s") == [(made.memory.memory_id, "given")]
 
 
 def test_the_oldest_given_passages_are_let_go_only_when_many_more_are_recorded(

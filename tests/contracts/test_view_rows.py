@@ -82,3 +82,29 @@ def test_the_texts_of_a_memory_are_read_from_the_latest_on(storage: Storage) -> 
     assert [(each.version, each.title, each.content) for each in found] == [(1, "One", "first")]
     assert found[0].replaced_at is None
     assert elsewhere == ([], 0)
+
+
+@covers(ViewReader.mark, ViewReader.changed_since)
+def test_changes_of_a_space_are_listed_since_a_mark(storage: Storage) -> None:
+    [old] = transactions.write(storage, [draft("old", kind="fact")], None)
+    with storage.reading("space") as reader:
+        mark = reader.views.mark()
+        assert reader.views.changed_since(mark, "space", 10) == []
+    new = [draft(f"new {n}", session_id="s", kind="note") for n in range(3)]
+    made = transactions.write(storage, [*new, draft("far", space="other")], None)
+    transactions.forget(storage, [old.memory_id], "space", "test", None)
+    with storage.reading("space") as reader:
+        found = reader.views.changed_since(mark, "space", 10)
+        first = reader.views.changed_since(mark, "space", 1)
+        later = reader.views.mark()
+        none = reader.views.changed_since(later, "space", 10)
+    assert (found[0].memory_id, found[0].operation, found[0].kind) == (
+        old.memory_id,
+        "forget",
+        "fact",
+    )
+    assert {each.memory_id for each in found[1:]} == {each.memory_id for each in made[:3]}
+    assert {(each.operation, each.session_id) for each in found[1:]} == {("create", "s")}
+    assert first == found[:1]
+    assert none == []
+    assert later.change_no > mark.change_no

@@ -197,7 +197,7 @@ def test_what_was_given_last_is_remembered_longest(open_store: OpenStore) -> Non
     for memory_id in facts:
         store.sessions.note_shown(memory_id, "s1")
     with store._storage.reading() as reader:
-        remembered = reader.emitted("default", "s1")
+        remembered = [each.text for each in reader.emitted("default", "s1")]
     assert "Fact number 199 of many." in remembered
     assert "Fact number 0 of many." not in remembered
 
@@ -208,7 +208,7 @@ def test_an_echo_is_not_noted_as_given_out_again(asked: MemoryStore) -> None:
     reply = asked.log("s1", "assistant", f"{KEY} {NEW}")
     asked.sessions.note_shown(reply.memory_id, "s2")
     with asked._storage.reading() as reader:
-        assert [text.strip() for text in reader.emitted("default", "s2")] == [NEW]
+        assert [each.text.strip() for each in reader.emitted("default", "s2")] == [NEW]
 
 
 def test_a_summary_is_not_made_of_echoes(asked: MemoryStore) -> None:
@@ -224,7 +224,7 @@ def test_what_is_erased_is_not_remembered_as_given_out(asked: MemoryStore) -> No
     asked.context("s1")
     asked.forget(asked.search("deploy key vault").results[0].memory_id, hard=True)
     with asked._storage.reading() as reader:
-        assert KEY not in reader.emitted("default", "s1")
+        assert KEY not in {each.text for each in reader.emitted("default", "s1")}
 
 
 def test_it_can_be_switched_off(open_store: OpenStore) -> None:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 from safetensors.numpy import load_file
@@ -21,7 +22,7 @@ SEQUENCES = [[2, 3], [2, 10, 11, 12, 3], list(range(2, 42))]
 
 
 def load(graph):
-    session = onnxruntime.InferenceSession(graph.SerializeToString())
+    session = onnxruntime.InferenceSession(graph)
     return lambda ids: session.run(None, {"input_ids": np.array([ids], np.int32)})[0][0]
 
 
@@ -63,6 +64,24 @@ def test_a_channel_with_outliers_does_not_blur_the_others(
     monkeypatch.setattr("byheart.embedding.bert_graph.LOUD", np.inf)
     together = run(build_graph(loud, model, "int8"), SEQUENCES[2]) @ expected
     assert 1 - apart < (1 - together) / 5
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_the_package_onnx_reads_the_file_and_finds_every_operator_in_order(
+    precision, tmp_path, write_tiny_model, tiny_weights
+):
+    model = read_sentence_model(write_tiny_model(tmp_path / "tiny"), "tiny")
+    written = build_graph(tiny_weights, model, precision)
+    read = onnx.load_from_string(written)
+    onnx.checker.check_model(read)
+    assert read.SerializeToString(deterministic=True) == written
+    [words] = [each for each in read.graph.initializer if each.name == "words"]
+    table = tiny_weights["embeddings.word_embeddings.weight"]
+    assert onnx.numpy_helper.to_array(words).shape == table.shape
+    assert read.graph.node[0].op_type == "Gather"
+    assert read.graph.node[-1].output == ["embedding"]
+    axis = {each.name: each.i for each in read.graph.node[-1].attribute}
+    assert axis == {"axis": -1, "p": 2}
 
 
 def test_weights_under_a_task_head_or_in_half_precision_are_read(

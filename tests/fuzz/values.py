@@ -19,6 +19,7 @@ _TEXTS: Mapping[str, Sequence[str]] = {
     "task_code": ("T-7",),
     "language": ("de", "pt-BR"),
     "include_task": ("T-7",),
+    "source_label": ("manual",),
     "path": ("notes/3.md", "notes/*.md"),
     "title": ("Harbour notes",),
     "summary": ("The harbour in short.",),
@@ -38,6 +39,7 @@ _TEXTS: Mapping[str, Sequence[str]] = {
     "older_than": ("2020-01-01",),
     "session_iter": ("v1",),
     "origin": ("user", "agent"),
+    "item_id": ("rev_unknown",),
     **dict.fromkeys(("tags", "entities"), ("harbour",)),
     **dict.fromkeys(
         ("created_after", "created_before", "as_of", "created_at"),
@@ -85,6 +87,8 @@ def valid_values(name: str, schema: Schema, ids: Sequence[str]) -> list[Any]:
         one = valid_values(name, schema["items"], ids)
         return [one, one[:1]]
     if kind == "object":
+        if "additionalProperties" in schema:
+            return [{}, {"dock": 1}, {"dock": None, "crane": "x"}]
         return [{}, {"where": {"dock": [1, None, "x"]}}]
     return list(_TEXTS[name])
 

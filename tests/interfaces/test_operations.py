@@ -47,6 +47,7 @@ LOCAL = {
         ("index", "workspaces.watch", "workspaces.drop"), "the machine's owner names its folders"
     ),
     "workspaces.list": "part of status",
+    "views.changes": "the page follows them as a stream of events",
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",
     **dict.fromkeys(("sessions.of", "sessions.identify"), "what grants are checked with"),
@@ -279,6 +280,8 @@ def test_the_history_says_whose_token_it_was(store: MemoryStore) -> None:
 COMMANDS = {
     "rename_entity": ("entities", "rename"),
     "merge_entities": ("entities", "merge"),
+    "keep_item": ("review", "keep"),
+    "unkeep_item": ("review", "unkeep"),
     "session_stats": ("sessions", "stats"),
     "forget_session": ("sessions", "forget"),
     "restore_session": ("sessions", "restore"),
@@ -300,6 +303,7 @@ SAID_OTHERWISE = {
         for verb in ("forget", "cleanup", "dedupe", "trust", "distrust")
         for name in ("as_of", "include_global")
     },
+    ("review", "as_of"): "what is now is reviewed",
 }
 # The command line counts first and asks; --dry-run only counts.
 OTHER_DEFAULTS = {

@@ -34,6 +34,7 @@ def held(memory_id: str = "mem_a", **fields: Any) -> MemoryState:
         "accessed_at": None,
         "access_count": 0,
         "turn_no": None,
+        "feedback": None,
         "chunks": 2,
         "pending_vectors": 1,
     }

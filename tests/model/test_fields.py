@@ -136,7 +136,8 @@ def test_names_are_moved_behind_others_and_the_rest_keeps_its_order() -> None:
 # Modules that may name many fields at once: the table; the order of the front matter; constructors
 # of other nouns, which hold only some of the fields.
 _MAY_LIST = {
-    *("model/fields.py", "model/trust_fields.py", "model/validity_fields.py", "transfer/vault.py"),
+    *("model/fields.py", "model/session_fields.py", "model/trust_fields.py"),
+    *("model/validity_fields.py", "transfer/vault.py"),
     *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tool_texts.py"),
     *("transfer/foreign/mem0.py", "workspace/indexing.py"),
 }

@@ -42,6 +42,11 @@ _GIVEN: dict[str, list[Any]] = {
     "trusted": [None, True, False],
     "valid_from": [None, None, "2026-03-05", "2090-01-01"],  # some begin later
     "valid_until": [None, None, "2091-01-01"],
+    "source": ["manual", "wiki", "mail"],
+    "metadata": [
+        *(None, {"n": 1}, {"n": 1.0, "x": "1"}, {"n": True}, {"n": "1"}, {"n": None, "x": 'a"b'}),
+        *({"x": [1]}, {"x": {"n": 1}}, {"a.b": "deep", "$.n": 2.5}, {"n": 2**60 + 1, "x": "\0"}),
+    ],
 }
 # Values that no row has.
 _STRANGE: dict[str, Any] = {
@@ -54,6 +59,7 @@ _STRANGE: dict[str, Any] = {
     "entities": "Nobody",
     "path": "nowhere/*",
     "language": "zh",
+    "source_label": "news",
 }
 
 
@@ -97,6 +103,13 @@ def make_up(chance: random.Random, memories: list[Memory], start: datetime) -> d
             given[name] = chance.choice(["any", "all"])
         elif name == "as_of":
             given[name] = start + timedelta(hours=chance.randint(-10, 900))
+        elif name == "scope":
+            given[name] = chance.choice(["session", "global"])
+        elif asked.operator == "pairs":
+            pairs = [pair for value in values for pair in value.items()]
+            simple = [pair for pair in pairs if not isinstance(pair[1], dict | list)]
+            picked = chance.sample(simple, chance.randint(1, 2))
+            given[name] = dict([*picked, *([("missing", None)] if chance.random() < 0.1 else [])])
         elif asked.operator == "labels":
             labels = sorted({label for value in values for label in value}) + strange
             given[name] = chance.sample(labels, chance.randint(1, min(3, len(labels))))

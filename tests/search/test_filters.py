@@ -13,6 +13,7 @@ import pytest
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.hash_embedder import HashEmbedder
+from byheart.errors import InvalidInput
 from byheart.memory.erasing import erase
 from byheart.storage.sqlite import SqliteStorage
 from byheart.store import MemoryStore
@@ -44,6 +45,12 @@ MEMORIES: dict[str, dict[str, Any]] = {
     "high": {"importance": 9},
     "expired": {"expires_at": "2020-01-01"},
     "later": {"expires_at": "2099-01-01"},
+    "wiki": {"source": "wiki"},
+    "one": {"metadata": {"n": 1, "team": "core"}},
+    "true": {"metadata": {"n": True, "team": "core"}},
+    "text": {"metadata": {"n": "1", 'odd "key" $.[0]': 'a "quoted" text'}},
+    "null": {"metadata": {"n": None}},
+    "half": {"metadata": {"n": 0.5, "deep": {"n": 1}, "list": [1]}},
 }
 LIVE = set(MEMORIES) - {"expired"}
 
@@ -118,6 +125,29 @@ def everywhere(store: MemoryStore, **where: Any) -> set[str]:
         ({"as_of": "2100-01-01"}, LIVE - {"later"}),
         ({"as_of": "2100-01-01", "include_expired": True}, LIVE | {"expired"}),
         ({"space": "another"}, set()),
+        ({"scope": "global"}, LIVE - {"s1", "s2"}),
+        ({"scope": "session"}, {"s1", "s2"}),
+        ({"scope": "global", "session_id": "s1"}, LIVE - {"s1", "s2"}),
+        ({"scope": "session", "session_id": "s1"}, {"s1"}),
+        ({"scope": "global", "session_id": "s1", "include_global": False}, set()),
+        ({"source_label": "wiki"}, {"wiki"}),
+        ({"source_label": ["wiki", "mail"]}, {"wiki"}),
+        ({"source_label": "mail"}, set()),
+        ({"metadata": {}}, LIVE),
+        ({"metadata": {"n": 1}}, {"one"}),
+        ({"metadata": {"n": 1.0}}, {"one"}),
+        ({"metadata": {"n": 0.5}}, {"half"}),
+        ({"metadata": {"n": True}}, {"true"}),
+        ({"metadata": {"n": "1"}}, {"text"}),
+        ({"metadata": {"n": None}}, {"null"}),
+        ({"metadata": {"missing": None}}, set()),
+        ({"metadata": {"team": "core"}}, {"one", "true"}),
+        ({"metadata": {"team": "core", "n": 1}}, {"one"}),
+        ({"metadata": {"team": "core", "missing": 1}}, set()),
+        ({"metadata": {'odd "key" $.[0]': 'a "quoted" text'}}, {"text"}),
+        ({"metadata": {"deep": 1}}, set()),
+        ({"metadata": {"list": 1}}, set()),
+        ({"metadata": {"team": "CORE"}}, set()),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",
 )
@@ -125,6 +155,40 @@ def test_a_filter_lets_through_exactly_what_it_says(
     filled: MemoryStore, where: dict[str, Any], found: set[str]
 ) -> None:
     assert everywhere(filled, **where) == found
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ({"metadata": {"n": [1]}}, "cannot compare the metadata key 'n'"),
+        ({"metadata": {"n": {"a": 1}}}, "cannot compare the metadata key 'n'"),
+        ({"metadata": {"n": 2**63}}, "too large"),
+        ({"metadata": {"n": 1e300}}, "too large"),
+        ({"metadata": {"n": float("nan")}}, "cannot be written as JSON"),
+        ({"metadata": "n=1"}, "must be an object"),
+        ({"metadata": {str(number): number for number in range(101)}}, "101 keys"),
+        ({"scope": "everything"}, "scope 'everything' is not known"),
+        ({"source_label": 5}, "source_label must be a list of texts"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused(
+    filled: MemoryStore, where: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        filled.list(**where)
+
+
+def test_metadata_numbers_are_compared_exactly(store: MemoryStore) -> None:
+    for title, number in (("a", 2**60), ("b", 2**60 + 1)):
+        store.save(f"common words {title}", title=title, metadata={"n": number})
+    assert everywhere(store, metadata={"n": 2**60 + 1}) == {"b"}
+
+
+def test_a_filter_by_metadata_chooses_what_is_forgotten(store: MemoryStore) -> None:
+    gone = store.save("An old plan.", metadata={"draft": True}).memory_id
+    store.save("A new plan.", metadata={"draft": False})
+    assert store.forget(metadata={"draft": True}, dry_run=False).memory_ids == (gone,)
+    assert [each.content for each in store.list().memories] == ["A new plan."]
 
 
 def test_created_after_includes_its_moment_and_created_before_excludes_it(

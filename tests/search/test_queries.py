@@ -485,7 +485,7 @@ def test_a_fine_hit_carries_the_fields_of_the_chunk_and_of_its_memory(store: Mem
         *("memory_id", "kind", "title", "summary", "session_id", "agent_id", "session_iter"),
         *("task_code", "path", "tags", "importance", "created_at", "updated_at", "expires_at"),
         *("version", "replaced_at", "superseded_by", "role", "origin", "damaged"),
-        *("untrusted_at", "valid_from", "valid_until"),
+        *("untrusted_at", "valid_from", "valid_until", "stale", "relative_path"),
         *("chunk_id", "chunk_index", "chunk_content", "chunk_type", "header_path", "level"),
         *("start_line", "end_line", "similarity", "score", "snippet", "source", "explanation"),
     }

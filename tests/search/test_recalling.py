@@ -335,6 +335,7 @@ def test_a_recall_lists_every_match_and_gives_them_in_full(store: MemoryStore) -
     [detail] = wire["details"]
     assert detail.pop("score") == pytest.approx(0.4 + 0.3 * 0.7 + 0.2, abs=1e-3)
     assert detail.pop("id") == saved.memory_id
+    assert (detail.pop("relative_path"), detail.pop("stale")) == (None, False)
     assert detail == {name: to_wire(getattr(memory, name)) for name in detail}
     assert set(detail) >= {"kind", "title", "content", "tags", "entities"}
     assert (answer.query, answer.mode, answer.degraded) == ("tea", "hybrid", None)

@@ -99,7 +99,9 @@ def fill(store: MemoryStore, folder: Path) -> None:
     for at in range(5):
         store.log("talk", "user" if at % 2 else "assistant", f"Turn {at} about plums.")
     store.sessions.summarize("talk", "They talked about plums.")
-    store.pin(store.save("Always first.").memory_id)
+    always = store.save("Always first.").memory_id
+    store.pin(always)
+    store.review.keep(f"unused:{always}@1")
     store.entities.merge(["Tree 1", "Tree 2"], "Oak")
     store.supersede(first, store.save("A better text.").memory_id)
     store.recall("pear")

@@ -112,6 +112,20 @@ def test_queries_are_counted_by_kind_of_search_and_recall_is_one(store: MemorySt
     assert queries.total.p50_ms is not None
 
 
+def test_verdicts_of_all_kinds_of_searches_are_counted(open_store: OpenStore) -> None:
+    store = open_store()
+    store.save("Deploys are frozen from Friday noon until Monday.")
+    said = [store.search("deploys frozen Friday").verdict, store.recall("deploys frozen").verdict]
+    said.append(store.search("deploys", mode="fts").verdict)
+    said.append(store.context("chat", query="deploys frozen until Monday").verdict or "none")
+    store.search("", granularity="coarse")  # a listing answers no question
+    store.search("deploys", space="other")
+    store.close()
+    counted = open_store().admin.stats().queries.verdicts
+    assert counted == {name: said.count(name) for name in ("answered", "weak", "none")}
+    assert sum(counted.values()) == 4
+
+
 def test_a_refused_query_is_not_counted(store: MemoryStore) -> None:
     with pytest.raises(InvalidInput, match="empty"):
         store.search("")

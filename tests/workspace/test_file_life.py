@@ -71,6 +71,7 @@ def held(memory_id: str = "mem_own", *, hidden_by: str | None = None) -> MemoryS
         accessed_at=None,
         access_count=0,
         turn_no=None,
+        feedback=None,
         chunks=1,
         pending_vectors=0,
     )

@@ -38,6 +38,7 @@ from byheart.contracts.index import (
     Accesses,
     Background,
     Candidates,
+    Centers,
     Figures,
     Index,
     IndexLookup,
@@ -81,6 +82,7 @@ from byheart.contracts.records import (
     DedupKey,
     Draft,
     Dump,
+    EmittedText,
     EntityRecord,
     Loaded,
     MemoryRecord,
@@ -95,8 +97,9 @@ from byheart.contracts.records import (
     key_of,
 )
 from byheart.contracts.retries import one_transaction
+from byheart.contracts.reviews import ReviewedText, ReviewReader, ReviewRows, TextStamp
 from byheart.contracts.storage import Bookmarks, Expecting, Remove, Storage
-from byheart.contracts.views import DayCount, TimeSpan, ViewReader
+from byheart.contracts.views import ChangeMark, DayCount, TimeSpan, ViewReader
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -138,7 +141,9 @@ __all__ = [
     "Candidate",
     "Candidates",
     "Cause",
+    "Centers",
     "Change",
+    "ChangeMark",
     "ChangedMemories",
     "ChunkText",
     "CopyMark",
@@ -152,6 +157,7 @@ __all__ = [
     "Embedder",
     "EmbedderSpec",
     "Emission",
+    "EmittedText",
     "EntityRecord",
     "EntityRow",
     "EntityRows",
@@ -209,6 +215,9 @@ __all__ = [
     "Remove",
     "Removed",
     "Reopenable",
+    "ReviewReader",
+    "ReviewRows",
+    "ReviewedText",
     "Revision",
     "SaidTurn",
     "Section",
@@ -221,6 +230,7 @@ __all__ = [
     "TermsPresent",
     "TextKey",
     "TextRow",
+    "TextStamp",
     "TextState",
     "TextSummary",
     "TimePassed",

@@ -52,6 +52,7 @@ OF_SPACE: Mapping[str, tuple[str, ...]] = {
         *("used_tokens", "items", "left_out", "body"),
     ),
     "receipt_memories": ("receipt_id", "memory_id", "space", "is_used"),
+    "kept_items": ("space", "item_id", "memory_id", "at", "who"),
 }
 OF_STORE: Mapping[str, tuple[str, ...]] = {
     "tokens": (

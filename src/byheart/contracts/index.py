@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from byheart.contracts.embedders import Vectors
@@ -59,6 +59,19 @@ class Weighing(NamedTuple):
     by_standing: Callable[[Standings], Figures]
     least: float
     whole: int
+
+
+class Centers(NamedTuple):
+    """Hold the mean vectors of memories; `kind` is the place of each one's kind in `kinds`.
+
+    `total` counts the memories that have vectors, whether they are here or not.
+    """
+
+    memory_nos: Numbers
+    vectors: Vectors
+    kinds: tuple[str, ...]
+    kind: Numbers
+    total: int
 
 
 class TermsPresent(Protocol):
@@ -123,6 +136,8 @@ class Candidates:
     standings: Standings | None = None
     coverage: Figures | None = None
     matching_memories: int = 0
+    # The feedback of the memories that have any, by row, as `model/feedback.py` writes it.
+    feedback: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def chunks(self) -> int:
@@ -155,6 +170,10 @@ class Index(Protocol):
 
     def doubles(self, where: Filter, least: float) -> list[tuple[int, int, float]]:
         """Pair memories of one kind and session that say almost the same, best first."""
+        ...
+
+    def centers(self, where: Filter, limit: int) -> Centers:
+        """Give the mean vector of each memory that has any; of every n-th if there are many."""
         ...
 
     def sample(self, where: Filter, count: int, seed: int) -> list[int]:

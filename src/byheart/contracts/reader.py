@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
@@ -15,7 +15,8 @@ from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
 from byheart.contracts.models import ModelReader
 from byheart.contracts.receipts import ReceiptReader
-from byheart.contracts.records import DedupKey, Dump, TextKey
+from byheart.contracts.records import DedupKey, Dump, EmittedText, TextKey
+from byheart.contracts.reviews import ReviewReader
 from byheart.contracts.views import ViewReader
 from byheart.contracts.workspaces import WorkspaceReader
 from byheart.contracts.writer import MemoryState
@@ -25,6 +26,7 @@ from byheart.model import (
     Filter,
     Heading,
     HistoryEntry,
+    IndexedFile,
     Memory,
     MemoryFields,
     Session,
@@ -39,6 +41,8 @@ class FoundChunk:
     chunk_no: int
     chunk: Chunk
     memory: MemoryFields
+    # The file of a workspace that the memory was made of.
+    file: IndexedFile | None = None
 
 
 class Section(NamedTuple):
@@ -50,7 +54,7 @@ class Section(NamedTuple):
 
 # The orders of a listing: newest first; by iteration, then newest first; by iteration, then last
 # turn first; oldest first; as said; as said, but counted from the end; as pinned; longest waiting
-# for review first.
+# for review first; soonest to expire first; longest without a change or an access first.
 Order = Literal[
     "newest",
     "iteration",
@@ -60,6 +64,8 @@ Order = Literal[
     "said last",
     "pinned",
     "waiting",
+    "expiring",
+    "untouched",
 ]
 
 
@@ -78,6 +84,12 @@ class Listing:
     roles: Sequence[str] | None = None
     task_code: str | None = None
     untouched_since: datetime | None = None
+    expires_before: datetime | None = None
+    exclude_turns: bool = False
+    exclude_pinned: bool = False
+    exclude_kinds: Sequence[str] = ()
+    # A reason of the review queue: leave out memories that somebody decided to keep.
+    not_kept_as: str | None = None
 
 
 class TextState(NamedTuple):
@@ -97,6 +109,7 @@ class TextSummary(NamedTuple):
     text_id: str
     summary: str
     is_turn: bool
+    file: IndexedFile | None = None
 
 
 class SaidTurn(NamedTuple):
@@ -131,6 +144,11 @@ class Reader(Announcing, Protocol):
     @property
     def receipts(self) -> ReceiptReader:
         """Give the receipts of contexts."""
+        ...
+
+    @property
+    def reviews(self) -> ReviewReader:
+        """Give the rows that a review looks at."""
         ...
 
     @property
@@ -232,11 +250,15 @@ class Reader(Announcing, Protocol):
         """Fetch the fields that recall weighs, in the order asked."""
         ...
 
+    def indexed_files(self, memory_ids: Sequence[str], space: str) -> Mapping[str, IndexedFile]:
+        """Find the files of workspaces that memories were made of, by their ids."""
+        ...
+
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
         """Pick the first turn and the most important turns, in order."""
         ...
 
-    def emitted(self, space: str, session_id: str) -> list[str]:
+    def emitted(self, space: str, session_id: str) -> list[EmittedText]:
         """Give texts that this session, or no named session, was lately given and still finds."""
         ...
 

@@ -113,6 +113,13 @@ class Refused:
         return f"{self.memory_id}#{self.index}"
 
 
+class EmittedText(NamedTuple):
+    """A passage that was given to a session, and the id of its memory."""
+
+    memory_id: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class StoredText:
     """One text of a memory as stored; `vectors` holds the vectors of each chunk by model name.
@@ -126,6 +133,7 @@ class StoredText:
     chunks: tuple[Chunk, ...]
     vectors: tuple[Mapping[str, tuple[Window, ...]], ...]
     turn_no: int | None = None
+    feedback: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

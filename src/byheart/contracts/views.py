@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from byheart.model import Brief, Filter, Lane, TextVersion
+from byheart.model import Brief, ChangedMemory, Filter, Lane, TextVersion
 
 
 class DayCount(NamedTuple):
@@ -22,6 +22,13 @@ class TimeSpan(NamedTuple):
 
     first_at: datetime | None
     last_at: datetime | None
+
+
+class ChangeMark(NamedTuple):
+    """A moment of a space: the last change, and the highest number of a memory so far."""
+
+    change_no: int
+    memory_no: int
 
 
 class ViewReader(Protocol):
@@ -47,4 +54,12 @@ class ViewReader(Protocol):
 
     def lanes(self, where: Filter, limit: int, offset: int) -> tuple[list[Lane], int]:
         """List the sessions with memories, the latest first, and count them all."""
+        ...
+
+    def mark(self) -> ChangeMark:
+        """Give the mark of this moment, in the space of this view."""
+        ...
+
+    def changed_since(self, mark: ChangeMark, space: str, limit: int) -> list[ChangedMemory]:
+        """List memories that changed after a mark and still exist, the latest change first."""
         ...

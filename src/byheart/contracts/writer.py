@@ -21,6 +21,7 @@ from byheart.contracts.expiry import ExpiryRows
 from byheart.contracts.models import ModelRows
 from byheart.contracts.receipts import ReceiptRows
 from byheart.contracts.records import DedupKey, Window
+from byheart.contracts.reviews import ReviewRows
 from byheart.contracts.workspaces import WorkspaceRows
 from byheart.model import Chunk, Memory, Operation
 
@@ -49,6 +50,7 @@ class MemoryState(NamedTuple):
     accessed_at: datetime | None
     access_count: int
     turn_no: int | None
+    feedback: str | None
     chunks: int
     pending_vectors: int
 
@@ -264,6 +266,11 @@ class Writer(Announcing, Protocol):
     @property
     def receipts(self) -> ReceiptRows:
         """Give the receipts of contexts."""
+        ...
+
+    @property
+    def reviews(self) -> ReviewRows:
+        """Give the decisions of reviews."""
         ...
 
     def forget_emissions(self, space: str, session_id: str) -> None:

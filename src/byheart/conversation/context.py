@@ -105,7 +105,7 @@ class Prompter:
         query = (request.query or (question.content if question else ""))[:_LONGEST_QUESTION]
         mode = request.mode
         asks_by_meaning = mode != "fts" and bool(query) and request.top_k > 0
-        searches = _searches(request, query)
+        searches = _searches(request, query, self._settings)
         # Load the tokenizer before the snapshot is opened that tells whether it is the right one.
         self._vectorizer.likely_tokens().token_starts("")
         question_text = query if asks_by_meaning else None
@@ -251,12 +251,18 @@ def _with_left_out(answer: ContextAnswer, damaged: Sequence[LeftOut]) -> Context
     return replace(answer, receipt=replace(answer.receipt, left_out=left_out))
 
 
-def _searches(request: PromptRequest, query: str) -> list[SearchRequest]:
+def _searches(request: PromptRequest, query: str, settings: Settings) -> list[SearchRequest]:
     if not request.top_k or not query.strip():
         return []
     limit = 2 * request.top_k + _MORE_CANDIDATES
     return [
-        SearchRequest(query.strip(), _injectable(where), limit=limit, mode=request.mode)
+        SearchRequest(
+            query.strip(),
+            _injectable(where),
+            limit=limit,
+            mode=request.mode,
+            feedback_half_life_days=settings.feedback_half_life_days,
+        )
         for where in filter(None, (request.where, request.also))
     ]
 

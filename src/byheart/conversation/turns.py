@@ -14,6 +14,7 @@ from typing import Any
 
 from byheart.contracts import Listing, Storage
 from byheart.contracts.reader import Order
+from byheart.conversation.noticed_use import EmbedQuestion, Use, UseRecorder
 from byheart.conversation.prompt import (
     Emitted,
     extract_summary,
@@ -68,17 +69,25 @@ def check_logged(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
 class Recorder:
     """Keep what is said in sessions, and what it comes to."""
 
-    def __init__(self, storage: Storage, saver: Saver, update: Update, settings: Settings) -> None:
+    def __init__(
+        self,
+        storage: Storage,
+        saver: Saver,
+        update: Update,
+        embed_question: EmbedQuestion,
+        settings: Settings,
+    ) -> None:
         self._storage = storage
         self._saver = saver
         self._update = update
         self._settings = settings
+        self._uses = UseRecorder(storage, embed_question)
 
     def keep(
         self, turns: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
         """Save turns in one go; what was logged before under the same client id stays as it is."""
-        heard = self._hear(turns)
+        heard, uses = self._hear(turns)
         try:
             results = self._saver.save(heard, on_embedded)
         except Conflict:
@@ -95,6 +104,9 @@ class Recorder:
             for (space, session_id), count in created.items():
                 assert session_id is not None, "every turn belongs to a session"
                 self._refresh(session_id, space, count)
+            if self._settings.feedback_half_life_days:
+                new = [use for use in uses if results[use.at].status == "created"]
+                self._uses.record(turns, new)
         return results
 
     def _first_conflict(self, turns: Sequence[SaveRequest]) -> int:
@@ -107,32 +119,39 @@ class Recorder:
         )
         return next((at for at, conflict in enumerate(conflicts) if conflict), 0)
 
-    def _hear(self, turns: Sequence[SaveRequest]) -> Sequence[SaveRequest]:
+    def _hear(self, turns: Sequence[SaveRequest]) -> tuple[Sequence[SaveRequest], list[Use]]:
         """Find the parts of turns that only repeat what their session's prompts contained.
+
+        Name the memories that replies repeat as well.
 
         A user's own words always count. In a user's turn, only text between our delimiters is
         known to be ours.
         """
         if not self._settings.notice_echoes:
-            return turns
+            return turns, []
         nothing, emitted = Emitted(), dict[tuple[str, str | None], Emitted]()
-        heard = []
-        for turn in turns:
+        heard, uses = [], []
+        for at, turn in enumerate(turns):
             place = (turn.space, turn.session_id)
             quoted = [text for _, text in find_quotations(turn.content)]
             if place not in emitted and (quoted or turn.role != "user"):
                 emitted[place] = self._emitted(*place)
             repeated = nothing if turn.role == "user" else emitted[place]
-            heard.append(replace(turn, echoes=tuple(repeated.find_echoes(turn.content))))
+            echoes = tuple(repeated.find_echoes(turn.content))
+            heard.append(replace(turn, echoes=echoes))
+            if echoes and turn.role == "assistant":
+                uses.append(Use(at, repeated.find_sources(turn.content)))
             for text in quoted:
                 emitted[place].add(text)
-        return heard
+        return heard, uses
 
     def _emitted(self, space: str, session_id: str | None) -> Emitted:
         assert session_id is not None, "every turn belongs to a session"
         self._storage.settle()
         with self._storage.reading(space) as reader:
-            given = Emitted(reader.emitted(space, session_id))
+            given = Emitted()
+            for memory_id, text in reader.emitted(space, session_id):
+                given.add(text, memory_id)
         for file in read_identity_files(self._settings, space):
             given.add(file.text)
         return given

@@ -11,10 +11,17 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 
+from byheart.embedding.onnx_format import (
+    FLOAT,
+    INT32,
+    Attribute,
+    Graph,
+    Node,
+    Value,
+    write_model,
+)
 from byheart.embedding.sentence_model import ONLY_BERT, SentenceModel
 from byheart.errors import ModelFilesError
 
@@ -45,13 +52,16 @@ LOUD = 10
 WORDS = "embeddings.word_embeddings.weight"
 
 
-def build_graph(weights: Weights, model: SentenceModel, precision: Precision) -> onnx.ModelProto:
-    """Build the graph from `input_ids` (one row of them) to the unit-length `embedding`."""
+def build_graph(weights: Weights, model: SentenceModel, precision: Precision) -> bytes:
+    """Build the graph from `input_ids` (one row of them) to the unit-length `embedding`.
+
+    Return it in ONNX's file format.
+    """
     return _GraphBuilder(weights, model, precision).build()
 
 
 class _GraphBuilder:
-    """Collect nodes and initialisers; each method adds one part and returns its output's name."""
+    """Collect nodes and tensors; each method adds one part and returns its output's name."""
 
     def __init__(self, weights: Weights, model: SentenceModel, precision: Precision) -> None:
         self._weights = weights
@@ -59,22 +69,18 @@ class _GraphBuilder:
         self._int8 = precision == "int8"
         # A model saved together with a task head has its encoder under a prefix such as `bert.`.
         self._prefix = next((name[: -len(WORDS)] for name in weights if name.endswith(WORDS)), "")
-        self._nodes: list[onnx.NodeProto] = []
-        self._initializers: list[onnx.TensorProto] = []
+        self._nodes: list[Node] = []
+        self._tensors: dict[str, NDArray[Any]] = {}
 
-    def build(self) -> onnx.ModelProto:
+    def build(self) -> bytes:
         hidden = self._embeddings()
         for layer in range(self._model.layers):
             hidden = self._encoder_layer(f"encoder.layer.{layer}", hidden)
         self._pooled(hidden)
-        ids = helper.make_tensor_value_info("input_ids", TensorProto.INT32, [1, "tokens"])
-        shape = [1, self._model.dimensions]
-        embedding = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, shape)
-        graph = helper.make_graph(
-            self._nodes, "sentence_model", [ids], [embedding], self._initializers
-        )
-        opsets = [helper.make_opsetid("", ONNX_OPSET), helper.make_opsetid(FUSED, 1)]
-        return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION)
+        ids = Value("input_ids", INT32, (1, "tokens"))
+        embedding = Value("embedding", FLOAT, (1, self._model.dimensions))
+        graph = Graph("sentence_model", self._nodes, self._tensors, (ids,), (embedding,))
+        return write_model(graph, IR_VERSION, {"": ONNX_OPSET, FUSED: 1})
 
     def _embeddings(self) -> str:
         table = self._tensor(WORDS)
@@ -82,7 +88,7 @@ class _GraphBuilder:
             quantized, scales = _quantized(table, LARGEST_TABLE_VALUE, axis=1)
             rows = self._add("Gather", self._given("words", quantized), "input_ids")
             row_scales = self._add("Gather", self._given("word_scales", scales), "input_ids")
-            values = self._add("Cast", rows, to=TensorProto.FLOAT)
+            values = self._add("Cast", rows, to=FLOAT)
             words = self._add("Mul", values, row_scales)
         else:
             words = self._add("Gather", self._given("words", table), "input_ids")
@@ -139,9 +145,7 @@ class _GraphBuilder:
             return self._add("Attention", hidden, weight, bias, num_heads=heads)
         weight, scales = self._given_quantized(f"{name}.weight", matrix)
         values, scale, zero = (f"{name}.{part}" for part in ("values", "scale", "zero"))
-        self._nodes.append(
-            helper.make_node("DynamicQuantizeLinear", [hidden], [values, scale, zero])
-        )
+        self._nodes.append(Node("DynamicQuantizeLinear", (hidden,), (values, scale, zero), {}))
         inputs = (values, weight, bias, scale, scales, "", zero)
         return self._add("QAttention", *inputs, num_heads=heads)
 
@@ -171,8 +175,7 @@ class _GraphBuilder:
             pooled = self._add("ReduceMean", hidden, axes=[1], keepdims=0)
         else:
             pooled = self._add("Gather", hidden, self._given("first", np.array(0)), axis=1)
-        unit = helper.make_node("LpNormalization", [pooled], ["embedding"], axis=-1, p=2)
-        self._nodes.append(unit)
+        self._nodes.append(Node("LpNormalization", (pooled,), ("embedding",), {"axis": -1, "p": 2}))
 
     def _layer_norm(self, name: str) -> tuple[str, str]:
         return self._weight(f"{name}.weight"), self._weight(f"{name}.bias")
@@ -194,15 +197,13 @@ class _GraphBuilder:
         return self._given(name, quantized), self._given(f"{name}.scales", scales[0])
 
     def _given(self, name: str, values: NDArray[Any]) -> str:
-        self._initializers.append(numpy_helper.from_array(np.asarray(values, order="C"), name))
+        self._tensors[name] = values
         return name
 
-    def _add(self, operator: str, *inputs: str, **attributes: Any) -> str:
+    def _add(self, operator: str, *inputs: str, **attributes: Attribute) -> str:
         output = f"{operator}_{len(self._nodes)}"
         domain = FUSED if operator in FUSED_OPERATORS else ""
-        self._nodes.append(
-            helper.make_node(operator, inputs, [output], domain=domain, **attributes)
-        )
+        self._nodes.append(Node(operator, inputs, (output,), attributes, domain))
         return output
 
 

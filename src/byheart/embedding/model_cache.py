@@ -225,8 +225,7 @@ def _origin(model: str) -> list[int]:
 
 def _build(model: str, source: Path, target: Path) -> Path:
     """Build the graph, and write it with its tokenizer and manifest into the target folder."""
-    # Importing onnx and safetensors takes half a second, and only this function needs them.
-    import onnx
+    # Only this function needs safetensors, and most processes never build a graph.
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -241,7 +240,7 @@ def _build(model: str, source: Path, target: Path) -> Path:
             "get the model's files again",
         ) from None
     target.mkdir()
-    onnx.save(build_graph(weights, shape, "int8"), str(target / GRAPH))
+    (target / GRAPH).write_bytes(build_graph(weights, shape, "int8"))
     shutil.copyfile(source / TOKENIZER, target / TOKENIZER)
     manifest: dict[str, Any] = {
         "build": BUILD,

@@ -364,6 +364,10 @@ class Vectorizer:
                 stack.close()  # the model was switched meanwhile, and vectors of two models differ
             yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
+    def embed_question(self, text: str) -> Vectors | None:
+        """Embed a question by the store's model; return `None` if that is impossible now."""
+        return self._embed_question(text, True, self._held)[0]
+
     def _embed_question(
         self, text: str | None, remember: bool, held: Model | None
     ) -> tuple[Vectors | None, Model | None, str | None, str | None]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from byheart.contracts import (
     Background,
     Candidates,
+    Centers,
     Figures,
     IndexLookup,
     Numbers,
@@ -22,6 +23,7 @@ from byheart.contracts import (
 from byheart.index import likeness
 from byheart.index.array_search import Ranked, Selection, Slots, View, WordScores
 from byheart.index.background import look_around
+from byheart.index.centers import find_centers
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT
 from byheart.index.standings import (
@@ -148,7 +150,18 @@ class ArraySearch:
             standings=standings,
             coverage=None if coverage is None else coverage.take(slots).astype(np.float64),
             matching_memories=prepared.matching_memories,
+            feedback=self._feedback(slots),
         )
+
+    def _feedback(self, slots: Slots) -> dict[int, str]:
+        """Give the feedback of chunks' memories, by the places of the chunks."""
+        view = self._view
+        known = view.codes["feedback"].numbers
+        if not known:
+            return {}
+        codes = view.memories.feedback.take(view.chunks.owner.take(slots))
+        rows, texts = np.flatnonzero(codes >= 0).tolist(), list(known)
+        return {row: texts[codes[row]] for row in rows}
 
     def _prepare(self, question: Question) -> _Prepared:
         """Select, score and sample once per question, at whatever depth it is asked again."""
@@ -321,6 +334,10 @@ class ArraySearch:
         """Pair memories of one kind and session that say almost the same, best first."""
         pairs = likeness.find_pairs(self._view, self._select(where).chunks, least)
         return list(zip(*(column.tolist() for column in pairs), strict=True))
+
+    def centers(self, where: Filter, limit: int) -> Centers:
+        """Give the mean vector of each memory that has any; of every n-th if there are many."""
+        return find_centers(self._view, self._select(where).chunks, limit)
 
     def sample(self, where: Filter, count: int, seed: int) -> list[int]:
         """Pick chunks at random: the same ones for the same seed while nothing changes."""

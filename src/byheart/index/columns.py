@@ -127,6 +127,7 @@ class MemoryColumns:
     superseded: NDArray[np.int64]
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
+    feedback: NDArray[np.int32]
     turn: NDArray[np.int64]
 
     def __init__(self, **arrays: Array) -> None:

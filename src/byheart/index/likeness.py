@@ -12,7 +12,7 @@ bit of ten, and agree in some band of 24 in 99 of 100 cases.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +27,9 @@ from byheart.index.segment import FIXED_POINT, pack_signs
 # The number of vectors of a long memory that are looked up when it is saved; one scan takes half
 # a millisecond in a store of 100,000 chunks.
 _MOST_ASKED = 4
+# The number of vectors whose cosine with one of these is computed, the nearest by sign: in a store
+# of 100,000 long texts, half of them can be near enough.
+_MOST_COMPARED = 1000
 # The number of memories that are compared with a saved one, the nearest first.
 _MOST_JUDGED = 32
 _MOST_TIMES_LONGER = 2
@@ -59,16 +62,19 @@ def resembling(
 ) -> list[tuple[int, float]]:
     """Find memories that say almost the same as one and are visible wherever it is visible."""
     row = int(np.searchsorted(view.memories.memory_nos, memory_no))
-    mine = _text(view, row)
-    nearest: dict[int, float] = {}
-    for vector in mine.vectors[:: -(-len(mine.vectors) // _MOST_ASKED) or 1]:
-        for other, cosine in _near(view, vector, least):
-            nearest[other] = max(cosine, nearest.get(other, -1.0))
-    able = [other for other in nearest if _is_visible(view, other, row, now)]
-    able.sort(key=lambda other: (-nearest[other], other))
+    mine = _texts(view, [row])[0]
+    asked = mine.vectors[:: -(-len(mine.vectors) // _MOST_ASKED) or 1]
+    near = [each for vector in asked for each in _near(view, vector, least)]
+    if not near:
+        return []
+    owners, cosines = map(np.concatenate, zip(*near, strict=True))
+    visible = _is_visible(view, owners, row, now)
+    owners, cosines = owners[visible], cosines[visible]
+    nearest_first = owners[np.lexsort((owners, -cosines))]
+    firsts = np.sort(np.unique(nearest_first, return_index=True)[1])  # each memory once
+    judged = nearest_first[firsts[:_MOST_JUDGED]].tolist()
     found = []
-    for other in able[:_MOST_JUDGED]:
-        text = _text(view, other)
+    for other, text in zip(judged, _texts(view, judged), strict=True):
         shorter, longer = sorted((mine.length, text.length))
         if longer <= _MOST_TIMES_LONGER * shorter:
             similarity = _liken(mine.vectors, text.vectors)
@@ -84,8 +90,16 @@ class _Text(NamedTuple):
     vectors: Cosines
 
 
-def _text(view: View, row: int) -> _Text:
-    slots = np.flatnonzero((view.chunks.owner == row) & view.chunks.alive)
+def _texts(view: View, rows: Sequence[int]) -> list[_Text]:
+    """Read the compared parts of some memories, in one pass over the chunks of the store."""
+    wanted = np.zeros(len(view.memories.memory_nos), np.bool_)
+    wanted[list(rows)] = True
+    slots = np.flatnonzero(wanted[view.chunks.owner] & view.chunks.alive)
+    owners = view.chunks.owner[slots]
+    return [_text(view, slots[owners == row]) for row in rows]
+
+
+def _text(view: View, slots: Numbers) -> _Text:
     parts: list[NDArray[np.int16]] = [np.empty((0, view.dimensions), np.int16)]
     for segment in view.segments:
         first = np.searchsorted(segment.vector_slots, slots, side="left")
@@ -95,33 +109,42 @@ def _text(view: View, row: int) -> _Text:
     return _Text(int(view.chunks.length[slots].sum()), vectors)
 
 
-def _is_visible(view: View, other: int, row: int, now: int) -> bool:
+def _is_visible(view: View, others: Numbers, row: int, now: int) -> Mask:
     rows = view.memories
-    return bool(
-        other != row
-        and rows.present[other]
-        and rows.space[other] == rows.space[row]
-        and rows.session[other] in (NONE, rows.session[row])
-        and rows.replaced[other] == NEVER
-        and rows.superseded[other] == NEVER
-        and rows.expires[other] > now
+    session = rows.session[others]
+    visible: Mask = (
+        (others != row)
+        & rows.present[others]
+        & (rows.space[others] == rows.space[row])
+        & ((session == NONE) | (session == rows.session[row]))
+        & (rows.replaced[others] == NEVER)
+        & (rows.superseded[others] == NEVER)
+        & (rows.expires[others] > now)
     )
+    return visible
 
 
-def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[int, float]]:
+def _near(view: View, vector: Cosines, least: float) -> Iterator[tuple[Numbers, Cosines]]:
     """Give the memories that have a vector with at least this cosine, and the cosine."""
     by_signs = sum(len(each.vector_slots) for each in view.segments) > EXACT_VECTORS
     bits, reach = pack_signs(vector[np.newaxis])[:, 0], _reach(view.dimensions, least)
     for segment in view.segments:
         rows = np.arange(len(segment.vector_slots))
         if by_signs and len(rows):
-            rows = np.flatnonzero(count_differences(segment, bits, rows) <= reach)
+            rows = _nearest(count_differences(segment, bits, rows), reach)
         cosines = np.vecdot(segment.embeddings[rows].astype(np.float32), vector) / FIXED_POINT
         near = cosines >= least
         slots = segment.vector_slots[rows[near]]
         alive = view.chunks.alive[slots]
-        owners = view.chunks.owner[slots[alive]]
-        yield from zip(owners.tolist(), cosines[near][alive].tolist(), strict=True)
+        yield view.chunks.owner[slots[alive]], cosines[near][alive]
+
+
+def _nearest(differences: NDArray[np.uint16], reach: int) -> Numbers:
+    """Give the rows within reach: the nearest ones, if they are more than are worth comparing."""
+    rows: Numbers = np.flatnonzero(differences <= reach)
+    if len(rows) > _MOST_COMPARED:
+        rows = rows[np.argpartition(differences[rows], _MOST_COMPARED)[:_MOST_COMPARED]]
+    return rows
 
 
 def _distances(differing: Iterable[NDArray[np.uint64]]) -> NDArray[np.uint16]:

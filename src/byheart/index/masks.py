@@ -32,6 +32,11 @@ def _is_session(column: Array, given: str, codes: Codes, where: Filter) -> Mask:
     return inside | (column == NONE) if where.include_global else inside
 
 
+def _has_scope(column: Array, given: str, _codes: object, _where: Filter) -> Mask:
+    found: Mask = (column == NONE) == (given == "global")
+    return found
+
+
 def _is_any_of(column: Array, given: Sequence[str], codes: Codes, where: Filter) -> Mask:
     found: Mask = np.logical_or.reduce([_equals(column, each, codes, where) for each in given])
     return found
@@ -69,6 +74,7 @@ _MASKS: Mapping[str, Callable[..., Mask]] = {
     "any_of": _is_any_of,
     "subtags": _has_subtags,
     "session": _is_session,
+    "scope": _has_scope,
     "unset": _unset,
 }
 # The space is compared once for all searches of it.

@@ -22,7 +22,7 @@ from byheart.language.moments import (
     Clock,
     Day,
 )
-from byheart.language.quantities import UNITS, Quantity, read_number, scale_of
+from byheart.language.quantities import NUMBER_WORDS, UNITS, Quantity, read_number, scale_of
 from byheart.language.terms import tokens
 
 _TOKEN = re.compile(
@@ -109,6 +109,8 @@ _ONE_VALUE = re.compile(
     r"\s+(?:(?:the|a|an|our|my|their|mr\.?|mrs\.?|ms\.?|dr\.?|prof\.?)\s+)*$",
     re.IGNORECASE,
 )
+# Words of letters alone that tell a time or a number.
+_VALUE_WORDS = frozenset((*WEEKDAYS, *MONTHS, *ORDINALS, *NAMED_HOURS, *NUMBER_WORDS))
 _TITLES = frozenset("mr mrs ms dr prof".split())
 _ARTICLES = frozenset("the a an our my their".split())
 _LEADING = frozenset("in at with by on to from for as called named".split())
@@ -170,11 +172,15 @@ class _Reader:
         """Read all words."""
         self._read_changes()
         while self._at < len(self._words):
-            for step in (self._day, self._clock, self._number, self._word):
-                taken = step()
-                if taken:
-                    self._at += taken
-                    break
+            is_value = self._may_be_value(self._words[self._at])
+            taken = (self._day() or self._clock() or self._number()) if is_value else 0
+            self._at += taken or self._word()
+
+    @staticmethod
+    def _may_be_value(word: str) -> bool:
+        """Return whether a word can be part of a time or a number; most words cannot."""
+        folded = word.casefold()
+        return not word.isalpha() or folded in _VALUE_WORDS or folded.removesuffix("s") in WEEKDAYS
 
     def _read_changes(self) -> None:
         for old, new in _FROM_TO.findall(self._sentence):

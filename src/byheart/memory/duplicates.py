@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from byheart.contracts import Reader, Storage
 from byheart.errors import Do, Hint
 from byheart.language import distinct_words as particulars
+from byheart.language.claims import Claim
 from byheart.language.conflicts import find_difference, read_claims
 from byheart.memory import transactions
 from byheart.model import Contradiction, Dedupe, Filter, Memory, MergeProposal, Similar
+
+Name = TypeVar("Name", bound="str | int")
 
 
 class Double(NamedTuple):
@@ -92,8 +95,9 @@ def find_contradictions(content: str, near: Iterable[Similar]) -> Iterator[Contr
     The near ones are compared by their summaries, which for a fact is the fact: reading their texts
     would make every save wait for the database once more.
     """
-    claims = read_claims(content)
+    claims: list[Claim] | None = None
     for each in near:
+        claims = read_claims(content) if claims is None else claims
         found = find_difference(claims, read_claims(each.summary))
         if found:
             yield Contradiction(each.memory_id, each.similarity, *found)
@@ -116,25 +120,37 @@ def propose_merges(
             continue
         alike.setdefault(first, {})[second] = similarity
         alike.setdefault(second, {})[first] = similarity
-    proposals, taken = [], set[str]()
-    for keep in sorted(alike, key=lambda name: _rank(memories[name])):
-        others = [name for name in alike[keep] if name not in taken]
+    proposals = [
+        MergeProposal(
+            keep=keep,
+            summary=memories[keep].summary,
+            why=_why(memories[keep], [memories[name] for name in others]),
+            others=tuple(
+                Similar(name, alike[keep][name], memories[name].summary) for name in others
+            ),
+        )
+        for keep, others in group_around(alike, lambda name: _rank(memories[name]))
+    ]
+    proposals.sort(key=lambda each: (-each.others[0].similarity, each.keep))
+    return proposals, left_out
+
+
+def group_around(
+    alike: Mapping[Name, Mapping[Name, float]], rank: Callable[[Name], tuple[Any, ...]]
+) -> Iterator[tuple[Name, list[Name]]]:
+    """Group names around those of the lowest rank: each group has the nearest others first.
+
+    Every other name of a group is alike to the first, not only to a third one.
+    """
+    taken = set[Name]()
+    for keep in sorted(alike, key=rank):
+        near = alike[keep]
+        others = [name for name in near if name not in taken]
         if keep in taken or not others:
             continue
         taken.update((keep, *others))
-        others.sort(key=lambda name: (-alike[keep][name], name))
-        proposals.append(
-            MergeProposal(
-                keep=keep,
-                summary=memories[keep].summary,
-                why=_why(memories[keep], [memories[name] for name in others]),
-                others=tuple(
-                    Similar(name, alike[keep][name], memories[name].summary) for name in others
-                ),
-            )
-        )
-    proposals.sort(key=lambda each: (-each.others[0].similarity, each.keep))
-    return proposals, left_out
+        others.sort(key=lambda name: (-near[name], name))
+        yield keep, others
 
 
 def _rank(memory: Memory) -> tuple[object, ...]:

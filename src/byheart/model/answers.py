@@ -14,6 +14,7 @@ Granularity = Literal["fine", "medium", "coarse"]
 Fusion = Literal["evidence", "rrf"]
 Verdict = Literal["answered", "weak", "none"]
 
+VERDICTS: tuple[Verdict, ...] = ("answered", "weak", "none")
 MODES: tuple[Mode, ...] = ("hybrid", "vector", "fts")
 GRANULARITIES: tuple[Granularity, ...] = ("fine", "medium", "coarse")
 FUSIONS: tuple[Fusion, ...] = ("evidence", "rrf")
@@ -31,13 +32,17 @@ class RetrieverExplanation:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The contributions to a hit's score: of both retrievers, and of the turns around it."""
+    """The contributions to a hit's score: of both retrievers, and of the turns around it.
+
+    `feedback` is the factor that the sum was multiplied by.
+    """
 
     fusion: str
     final_score: float
     fts: RetrieverExplanation | None = None
     vector: RetrieverExplanation | None = None
     neighbours: float = 0.0
+    feedback: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class MemoryFields:
     """Hold the fields of its memory that every hit carries.
 
     `damaged` says that the text shown differs from the saved text: the store's file has changed.
+    A hit of a workspace also has `relative_path`, the path below the root, and `stale`: the file on
+    disk was changed or deleted since it was indexed.
     """
 
     memory_id: str
@@ -94,6 +101,8 @@ class ChunkHit(MemoryFields):
     snippet: str
     source: Literal["chunk"] = "chunk"
     explanation: Explanation | None = None
+    relative_path: str | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,8 @@ class SectionHit(MemoryFields):
     snippet: str
     source: Literal["expanded_section"] = "expanded_section"
     explanation: Explanation | None = None
+    relative_path: str | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,8 @@ class MemoryHit(MemoryFields):
     source: Literal["full_document"] = "full_document"
     source_type: Literal["ranked", "scoped"] = "ranked"
     explanation: Explanation | None = None
+    relative_path: str | None = None
+    stale: bool = False
 
 
 Hit = ChunkHit | SectionHit | MemoryHit
@@ -218,11 +231,17 @@ class RecalledMemory:
     valid_from: datetime | None
     valid_until: datetime | None
     score: float
+    path: str | None = None
+    relative_path: str | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecallExplanation:
-    """The four parts of a memory's score, each from 0 to 1, before they are weighted."""
+    """The four parts of a memory's score, each from 0 to 1, before they are weighted.
+
+    `feedback` is the factor that is part of the relevance.
+    """
 
     id: str
     score: float
@@ -230,6 +249,7 @@ class RecallExplanation:
     importance: float
     recency: float
     frequency: float
+    feedback: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ Codec = Literal["text", "whole", "number", "moment", "json", "hash", "words", "l
 # The object that has the field: a memory; one of its stored texts; or only a caller's request.
 Owner = Literal["memory", "text", "request"]
 # How a filter compares its value with the field. With `subtags`, `de` finds `de-AT` as well;
-# `unset` asks whether the field has no value. A modifier only changes what other filters mean.
+# `unset` asks whether the field has no value, `scope` whether there is a session, `pairs` for keys
+# and values of an object. A modifier only changes what other filters mean.
 Operator = Literal[
     "equals",
     "any_of",
@@ -23,6 +24,8 @@ Operator = Literal[
     "at_least",
     "below",
     "session",
+    "scope",
+    "pairs",
     "labels",
     "path",
     "unset",
@@ -35,13 +38,14 @@ Verb = Literal["save", "update", "log"]
 class Flag:
     """How the command line names a value; `usual` are the words that shells complete.
 
-    A flag for names can be repeated. `switch` takes no value, `either` has a `--no-` form as well.
+    A flag for names or for pairs can be repeated. `switch` takes no value, `either` has a `--no-`
+    form as well.
     """
 
     help: str
     metavar: str | None = None
     short: str | None = None
-    takes: Literal["text", "number", "names", "choice", "switch", "either"] = "text"
+    takes: Literal["text", "number", "names", "pairs", "choice", "switch", "either"] = "text"
     usual: Sequence[str] = ()
     # The help for a turn that is logged, where it differs.
     log_help: str | None = None

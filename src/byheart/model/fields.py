@@ -16,8 +16,11 @@ from byheart.model import checks as check
 from byheart.model import schemas as schema
 from byheart.model.field_types import Asked, Field, Flag, Verb, arrange, unnamed
 from byheart.model.memories import ORIGINS, Match
+from byheart.model.metadata_filter import check_pairs
 from byheart.model.schemas import Schema
+from byheart.model.session_fields import SESSION_FIELDS
 from byheart.model.trust_fields import TRUST_FIELDS
+from byheart.model.usage_fields import USAGE_FIELDS
 from byheart.model.validity_fields import VALIDITY_FIELDS
 
 MATCHES: tuple[Match, ...] = ("any", "all")
@@ -28,12 +31,17 @@ KINDS = (
 )
 
 
+def _one_or_more_labels(name: str, value: Any) -> tuple[str, ...]:
+    return check.check_labels(name, [value] if isinstance(value, str) else value)
+
+
 def _match(name: str, value: Any) -> Match:
     return check.check_choice(name, value, MATCHES)
 
 
 _ALL: tuple[Verb, ...] = ("save", "update", "log")
 _SLUG: Schema = {"type": "string", "pattern": schema.SLUG, "maxLength": check.LONGEST_LABEL}
+_LABEL: Schema = {"type": "string", "minLength": 1, "maxLength": check.LONGEST_LABEL}
 KINDS_SCHEMA = schema.one_or_more("Only this kind, or these.", _SLUG)
 
 FIELDS: tuple[Field, ...] = (
@@ -120,121 +128,25 @@ FIELDS: tuple[Field, ...] = (
         written=True,
         verbs=("save", "update"),
         check=check.check_label,
+        array="source",
         default="manual",
+        filters=(
+            # In a search, `source` is another name of `mode`.
+            Asked(
+                name="source_label",
+                operator="any_of",
+                check=_one_or_more_labels,
+                seldom=True,
+                schema=schema.one_or_more("Only saved with this source, or these.", _LABEL),
+                flag=Flag("Only saved with these sources.", takes="names"),
+            ),
+        ),
         schema=schema.label("Where it comes from."),
         flag=Flag("Where it comes from  [default: manual]", "NAME"),
         exported="always",
         front_matter="source",
     ),
-    Field(
-        name="session_id",
-        codec="text",
-        nullable=True,
-        written=True,
-        array="session",
-        verbs=_ALL,
-        check=check.check_optional_label,
-        filters=(
-            Asked(
-                name="session_id",
-                operator="session",
-                check=check.check_optional_label,
-                flag=Flag("This session, and global memories.", "ID", "-s"),
-            ),
-            Asked(
-                name="include_global",
-                operator="modifier",
-                check=check.check_bool,
-                seldom=True,
-                default=True,
-                schema=schema.flag("With session_id: also global memories."),
-                flag=Flag(
-                    "With --session-id: also global memories (the default).",
-                    takes="either",
-                ),
-            ),
-        ),
-        schema=schema.label("The session; a search also covers global memories."),
-        flag=Flag("The session it belongs to.", "ID", "-s"),
-        shown=True,
-        exported="always",
-        front_matter="session_id",
-    ),
-    Field(
-        name="agent_id",
-        codec="text",
-        nullable=True,
-        written=True,
-        array="agent",
-        verbs=_ALL,
-        check=check.check_optional_label,
-        filters=(
-            Asked(
-                name="agent_id",
-                operator="equals",
-                check=check.check_optional_label,
-                flag=Flag("Only of this agent.", "ID", "-a"),
-            ),
-        ),
-        schema=schema.label("The agent that saved it."),
-        flag=Flag("The agent who saves it.", "ID", "-a", log_help="The agent who logs it."),
-        shown=True,
-        exported="always",
-        front_matter="agent_id",
-    ),
-    Field(
-        name="session_iter",
-        codec="whole",
-        nullable=True,
-        written=True,
-        array="iteration",
-        verbs=_ALL,
-        check=unnamed(check.check_session_iter),
-        filters=(
-            Asked(
-                name="session_iter",
-                operator="equals",
-                check=unnamed(check.check_session_iter),
-                seldom=True,
-                flag=Flag("Only of this iteration: 2 or v2.", "N"),
-            ),
-        ),
-        schema={
-            "anyOf": [
-                {"type": "integer", "minimum": 0, "maximum": 10**9 - 1},
-                {"type": "string", "pattern": r"^[vV]?[0-9]{1,9}$"},
-            ],
-            "description": "Its iteration: 2 or v2.",
-        },
-        flag=Flag("The iteration: 2 or v2.", "N"),
-        shown=True,
-        exported="always",
-        checked_in_imports=True,
-        front_matter="session_iter",
-    ),
-    Field(
-        name="task_code",
-        codec="text",
-        nullable=True,
-        written=True,
-        array="task",
-        verbs=_ALL,
-        check=check.check_optional_label,
-        filters=(
-            Asked(
-                name="task_code",
-                operator="equals",
-                check=check.check_optional_label,
-                seldom=True,
-                flag=Flag("Only of this task.", "CODE"),
-            ),
-        ),
-        schema=schema.label("The task it belongs to."),
-        flag=Flag("The task it belongs to.", "CODE"),
-        shown=True,
-        exported="always",
-        front_matter="task_code",
-    ),
+    *SESSION_FIELDS,
     Field(
         name="tags",
         codec="labels",
@@ -365,6 +277,20 @@ FIELDS: tuple[Field, ...] = (
         written=True,
         verbs=_ALL,
         check=unnamed(check.check_metadata),
+        filters=(
+            Asked(
+                name="metadata",
+                operator="pairs",
+                check=unnamed(check_pairs),
+                seldom=True,
+                schema={
+                    "type": "object",
+                    "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+                    "description": "Only with these keys and values in the metadata.",
+                },
+                flag=Flag("Only with this in the metadata.", "KEY=VALUE", takes="pairs"),
+            ),
+        ),
         schema={"type": "object", "description": "Any other data, as a JSON object."},
         flag=Flag("Any other data, as a JSON object.", "JSON"),
         exported="always",
@@ -487,8 +413,7 @@ FIELDS: tuple[Field, ...] = (
         array="superseded",
         exported="always",
     ),
-    Field(name="accessed_at", codec="moment", nullable=True, exported="always"),
-    Field(name="access_count", codec="whole", exported="always"),
+    *USAGE_FIELDS,
     Field(
         name="role",
         codec="text",

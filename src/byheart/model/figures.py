@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from byheart.model.answers import IndexState, Mode
+from byheart.model.answers import IndexState, Mode, Verdict
 from byheart.model.upkeep import Finding
 from byheart.model.workspaces import Workspace
 
@@ -88,12 +88,16 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class QueryStats:
-    """The queries of a space: all of them, by kind of search, and the slowest of each kind."""
+    """The queries of a space: all of them, by kind of search, and the slowest of each kind.
+
+    `verdicts` counts the answers by what `search`, `recall` and `context` said of their best hit.
+    """
 
     total: Latency
     kinds: Mapping[str, Latency]
     slowest: tuple[SlowQuery, ...]
     slow_query_ms: float
+    verdicts: Mapping[Verdict, int]
 
 
 @dataclass(frozen=True, slots=True)

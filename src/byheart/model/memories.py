@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 Match = Literal["any", "all"]
+Scope = Literal["session", "global"]
 SaveStatus = Literal["created", "unchanged", "updated"]
 Origin = Literal["user", "agent", "tool", "file", "import"]
 Operation = Literal[
@@ -182,7 +183,7 @@ class Memory:
         return self.untrusted_at is None
 
     @property
-    def scope(self) -> Literal["session", "global"]:
+    def scope(self) -> Scope:
         """Say whether the memory belongs to one session or to the whole space."""
         return "global" if self.session_id is None else "session"
 
@@ -210,6 +211,10 @@ class Filter:
     as_of: datetime | None = None
     include_expired: bool = False
     trusted: bool | None = None
+    scope: Scope | None = None
+    source_label: tuple[str, ...] = ()
+    # Keys with their values as JSON: unlike Python's, these tell `true` from 1.
+    metadata: tuple[tuple[str, str], ...] = ()
     # Whether another memory superseded it, or it is not valid at the moment in question.
     superseded: bool | None = None
     forgotten: bool = False
@@ -235,6 +240,9 @@ class ContextFilters(TypedDict, total=False):
     space: str | None
     origin: str | Sequence[str] | None
     trusted: bool | None
+    scope: str | None
+    source_label: str | Sequence[str] | None
+    metadata: Mapping[str, Any] | None
 
 
 class FilterFields(ContextFilters, total=False):

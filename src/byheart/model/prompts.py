@@ -33,6 +33,8 @@ LeftOutReason = Literal[
 class ContextItem:
     """An item of a context, and its source; `cut` if its end is missing.
 
+    `stale` says that the file in its workspace has changed or is gone since it was indexed.
+
     An identity file has a path, and its `memory_id` is empty.
     """
 
@@ -51,6 +53,8 @@ class ContextItem:
     score: float | None
     tokens: int
     cut: bool
+    relative_path: str | None = None
+    stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)

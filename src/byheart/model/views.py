@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from byheart.model.memories import Origin, Similar
+from byheart.model.memories import Operation, Origin, Similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +143,62 @@ class Timeline:
     first_at: datetime | None
     last_at: datetime | None
     as_of: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMemory:
+    """A memory that changed.
+
+    `operation` is `create` if the memory is new since then. Otherwise it is the last event of its
+    history, or `update` if that event is its creation: then only its vectors changed.
+    """
+
+    memory_id: str
+    operation: Operation
+    session_id: str | None
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The memories of a space that changed since a mark, the latest change first.
+
+    `mark` continues from here. `more` says that other memories changed as well, or that the mark
+    asked for is not from this store.
+    """
+
+    mark: str
+    memories: tuple[ChangedMemory, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MapRegion:
+    """A part of a map: its middle, its size, and the words that are frequent only there."""
+
+    region: int
+    x: float
+    y: float
+    memories: int
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceMap:
+    """Memories as points between 0 and 1: near points are often alike in meaning.
+
+    The lists have one value for each memory; `kind` is a place in `kinds`, and `region` the number
+    of a region. The map is a hint: it shows two dimensions of many. `total` counts the memories
+    with vectors; if there are more than points, every n-th is shown.
+    """
+
+    memory_ids: tuple[str, ...]
+    x: tuple[float, ...]
+    y: tuple[float, ...]
+    kind: tuple[int, ...]
+    kinds: tuple[str, ...]
+    region: tuple[int, ...]
+    regions: tuple[MapRegion, ...]
+    total: int
+    made_at: datetime
+    degraded: str | None

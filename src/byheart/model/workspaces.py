@@ -29,6 +29,21 @@ class Workspace:
 
 
 @dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """The file that a memory was made of, as it was when it was read last.
+
+    `path` is relative to the root. `size` is -1 if the file has changed since and could not be read
+    then; `mtime_ns` is -1 if the file was read so soon after a change that its time says nothing.
+    """
+
+    root: str
+    path: str
+    size: int
+    mtime_ns: int
+    read_at_micros: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileError:
     """A file that could not be read, and why."""
 

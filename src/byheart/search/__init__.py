@@ -1,6 +1,7 @@
 """Find the memories that answer a query."""
 
 from byheart.search.candidates import gather
+from byheart.search.file_freshness import describe_file
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
 from byheart.search.request import RecallRequest, SearchRequest, Weights
@@ -10,6 +11,7 @@ __all__ = [
     "RecallRequest",
     "SearchRequest",
     "Weights",
+    "describe_file",
     "find",
     "gather",
     "is_relevant",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from byheart.contracts import Candidate, Reader, Vectors
 from byheart.model import Judgement
 from byheart.search.ranking import FIRST_PASSAGES, Ranking
 from byheart.search.request import SearchRequest
-from byheart.search.verdict import judge_hit, judge_passage
+from byheart.search.verdict import judge_hit, judge_passage, weigh_terms
 
 
 class Gathered(NamedTuple):
@@ -42,6 +43,7 @@ def gather(
     gathered: list[Candidate] = []
     judgement: Judgement | None = None
     wanted = request.limit
+    rarities_of = cache(weigh_terms)  # they are the same for all chunks of a tier
     while batch := list(islice(ranked, wanted)):
         numbers = [fused.chunk_no for fused, _ in batch]
         vectors = reader.index.vectors(numbers) if vector is not None else {}
@@ -49,7 +51,8 @@ def gather(
         for (fused, found), chunk in zip(batch, chunks, strict=True):
             if judgement is None and chunk.memory.memory_id != question_id:
                 judgement = judge_hit(fused, found, unrelated, by_words=ranking.by_words)
-            confidence = judge_passage(fused, found, unrelated, by_words=ranking.by_words)
+            rarities = rarities_of(found) if ranking.by_words else None
+            confidence = judge_passage(fused, found, unrelated, rarities)
             near = vectors.get(fused.chunk_no)
             gathered.append(Candidate(chunk, fused.score, near, confidence))
         wanted = sum(chunk.memory.memory_id in there for chunk in chunks)

@@ -14,7 +14,9 @@ from byheart.contracts import Candidates, Figures, Numbers
 RRF_K = 60
 KEYWORDS, VECTOR = "fts", "vector"
 # A page shows ten hits, and one more says whether another page follows.
-_ON_A_PAGE = 11
+PAGE = 10
+_ON_A_PAGE = PAGE + 1
+_DIGITS = 6
 
 Mask = NDArray[np.bool_]
 
@@ -44,6 +46,8 @@ class Fused(NamedTuple):
     # The cosine of the best window, if both the chunk and the question have vectors.
     cosine: float | None
     beside: float = 0.0
+    # The factor of the score by the feedback on the memory.
+    feedback: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,6 +60,8 @@ class Ordered:
     rows: Numbers
     scores: Figures
     describe: Callable[[Numbers], Iterator[Fused]]
+    # The factor of every score by feedback, if it is not 1 for all.
+    feedback: Figures | None = None
 
     def __iter__(self) -> Iterator[Fused]:
         return self.describe(self.rows)
@@ -99,6 +105,33 @@ def keep_order(found: Candidates, tier: Mask, retriever: str) -> Ordered:
             yield Fused(number, memory, score, {retriever: place}, None if by_words else score)
 
     return Ordered(rows, scores, describe_rows)
+
+
+def apply_gains(ordered: Ordered, gains: Figures | None) -> Ordered:
+    """Multiply the scores by factors, and order the rows again; equals keep their order.
+
+    A factor below 1 moves no row off its page of `PAGE` rows: the score is at least that of the
+    last row there.
+    """
+    if gains is None:
+        return ordered
+    raised = (ordered.scores * np.maximum(gains, 1.0)).round(_DIGITS)
+    rows = ordered.rows.take(np.argsort(-raised.take(ordered.rows), kind="stable"))
+    least = np.repeat(raised.take(rows[PAGE - 1 :: PAGE]), PAGE)
+    scores = (ordered.scores * gains).round(_DIGITS)
+    # The last page is not full: there is nowhere to fall to.
+    on_full_pages = rows[: len(least)]
+    scores[on_full_pages] = np.maximum(scores.take(on_full_pages), least)
+    rows = rows.take(np.argsort(-scores.take(rows), kind="stable"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where(ordered.scores > 0, scores / ordered.scores, 1.0)
+
+    def describe_rows(some: Numbers) -> Iterator[Fused]:
+        figures = _in_parts(some, scores, factors)
+        for fused, (score, factor) in zip(ordered.describe(some), figures, strict=True):
+            yield fused._replace(score=score, feedback=factor)
+
+    return Ordered(rows, scores, describe_rows, factors)
 
 
 def describe(

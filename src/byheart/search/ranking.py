@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from byheart.contracts import Candidates, Index, Question, Vectors, Weighing
+from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
 from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
+from byheart.search.feedback import describe_question, feedback_gains
 from byheart.search.rank_fusion import (
     KEYWORDS,
     RRF_K,
@@ -25,10 +26,12 @@ from byheart.search.rank_fusion import (
     Fused,
     Mask,
     Ordered,
+    apply_gains,
     fuse,
     keep_order,
 )
 from byheart.search.request import SearchRequest
+from byheart.system import clock
 
 if TYPE_CHECKING:
     from byheart.language.raw_query import RawQuery
@@ -72,6 +75,8 @@ class Ranking:
         self.found: Candidates | None = None
         # The description of how the final scores are made, with the weights.
         self.method = KEYWORDS if self.by_words else VECTOR
+        # Cosines and reciprocal ranks are references: only evidence is moved by feedback.
+        self._is_reference = not self.by_words or request.fusion == "rrf"
 
     @property
     def raw(self) -> bool:
@@ -125,7 +130,8 @@ class Ranking:
             if self._raw is not None:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
-            yield found, self._rank(found, _tier(found, before))
+            ordered = self._rank(found, _tier(found, before))
+            yield found, apply_gains(ordered, self._feedback(found))
             if not found.more:
                 return
             before = found
@@ -142,6 +148,15 @@ class Ranking:
         weight = weigh_words(found.highest_bm25, found.background, one_word=one_word)
         self.method = f"evidence({weight:.3g} bm25 + {VECTOR_WEIGHT} z^2)"
         return rank_by_evidence(found, tier, weight)
+
+    def _feedback(self, found: Candidates) -> Figures | None:
+        """Return the factor of each row by the feedback on its memory, if any has feedback."""
+        half_life = self._request.feedback_half_life_days
+        if not found.feedback or not half_life or self._is_reference:
+            return None
+        asked = describe_question(self._request.query, self._vector)
+        rows = len(found.chunk_nos)
+        return feedback_gains(found.feedback, rows, asked, clock.now(), half_life)
 
     def note_best(self, found: Candidates, ordered: Ordered) -> None:
         """Note the first chunk of the whole list, for the verdict."""

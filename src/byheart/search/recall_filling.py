@@ -14,8 +14,10 @@ from byheart.contracts import Reader, TextSummary
 from byheart.model import Memory, RecalledMemory, RecalledSummary
 from byheart.search.budget import Budget
 from byheart.search.contradictions import contradiction
+from byheart.search.file_freshness import FileFacts, describe_file
 
-_DETAIL_FIELDS = tuple(each.name for each in fields(RecalledMemory))
+_OWN = ("id", "score", *FileFacts.__annotations__)
+_OF_MEMORY = tuple(each.name for each in fields(RecalledMemory) if each.name not in _OWN)
 
 
 class RecallWriter(Protocol):
@@ -48,6 +50,7 @@ class _Line:
 
     def __init__(self, text: TextSummary, score: float, writer: RecallWriter) -> None:
         self.text_id = text.text_id
+        self.file = text.file
         self.score = score
         self.entry = RecalledSummary(text.memory_id, text.summary)
         self.written = writer.line(self.entry)
@@ -111,7 +114,7 @@ def _add_details(
         if memory.damaged:
             damaged.append(memory.memory_id)
             continue
-        detail = _detail(memory, line.score)
+        detail = _detail(memory, line)
         cost = budget.cost(writer.detail(detail), room)
         if cost is not None:
             budget.used += cost - refund
@@ -142,6 +145,7 @@ def _likely(text_ids: Sequence[str], lengths: Mapping[str, int], left: int) -> I
             yield text_id
 
 
-def _detail(memory: Memory, score: float) -> RecalledMemory:
-    named = {name: getattr(memory, name) for name in _DETAIL_FIELDS if name not in ("id", "score")}
-    return RecalledMemory(id=memory.memory_id, score=score, **named)
+def _detail(memory: Memory, line: _Line) -> RecalledMemory:
+    named = {name: getattr(memory, name) for name in _OF_MEMORY}
+    facts = describe_file(line.file)
+    return RecalledMemory(id=memory.memory_id, score=line.score, **named, **facts)

@@ -106,10 +106,12 @@ class _Match(NamedTuple):
     parts: Weights
     score: float
     relevant: bool
+    feedback: float
 
     def explain(self, memory_id: str) -> RecallExplanation:
-        parts = (round(part, _DIGITS) for part in self.parts)
-        return RecallExplanation(memory_id, self.score, *parts)
+        shown = Weights(*(round(part, _DIGITS) for part in self.parts))
+        feedback = round(self.feedback, _DIGITS)
+        return RecallExplanation(memory_id, self.score, **shown._asdict(), feedback=feedback)
 
 
 _Named = tuple[_Match, TextSummary]
@@ -122,16 +124,16 @@ class _Weighed(NamedTuple):
     parts: tuple[Figures, ...]
     scores: Figures
     relevant: Mask
+    feedback: Figures
 
     def matches(self, first: int, behind: int) -> Iterator[_Match]:
         """Describe the memories from one place to another."""
         here = slice(first, behind)
         parts = zip(*(part[here].tolist() for part in self.parts), strict=True)
-        columns = (column[here].tolist() for column in (self.memory_nos, self.scores))
-        for number, score, relevant, each in zip(
-            *columns, self.relevant[here].tolist(), parts, strict=True
-        ):
-            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant)
+        figures = (self.memory_nos, self.scores, self.relevant, self.feedback)
+        columns = (column[here].tolist() for column in figures)
+        for number, score, relevant, gain, each in zip(*columns, parts, strict=True):
+            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant, gain)
 
 
 class Recalled(NamedTuple):
@@ -254,11 +256,13 @@ class _Finder:
             relevant |= found.coverage.take(rows) >= LEAST_COVERAGE
         is_near = relevant | np.isin(memory_nos, found.memory_nos[_near(found)])
         order = np.lexsort((-weighed_scores, ~is_near))
+        gains = np.ones(len(rows)) if ordered.feedback is None else ordered.feedback.take(rows)
         return _Weighed(
             memory_nos.take(order),
             tuple(part.take(order) for part in parts),
             weighed_scores.take(order),
             relevant.take(order),
+            gains.take(order),
         )
 
 

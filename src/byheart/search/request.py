@@ -22,6 +22,8 @@ class SearchRequest:
     raw: bool = False
     explain: bool = False
     snippet_chars: int = 500
+    # The days after which feedback counts half; without them, feedback does not count.
+    feedback_half_life_days: float = 0.0
 
 
 class Weights(NamedTuple):

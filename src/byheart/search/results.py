@@ -23,7 +23,9 @@ from byheart.model import (
     SectionHit,
     section_of,
 )
+from byheart.model.workspaces import FILE_KIND
 from byheart.search.contradictions import contradiction
+from byheart.search.file_freshness import describe_file
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
@@ -34,6 +36,7 @@ AUTO_MERGE_RATIO = 0.6
 # The number of ranked chunks to read for each requested section or memory.
 _CHUNKS_PER_SECTION, _CHUNKS_PER_MEMORY = 5, 20
 _RANKED_PER_HIT = 3
+_DIGITS = 6
 # The similarity shown in a listing without a query, where nothing was compared.
 SCOPED_SIMILARITY = 2.0
 
@@ -96,6 +99,7 @@ class _Answer:
                 score=fused.score,
                 snippet=self._snippet(found),
                 explanation=self._explain(fused),
+                **describe_file(found.file),
             )
             for fused, found in zip(shown, chunks, strict=True)
         ]
@@ -142,6 +146,7 @@ class _Answer:
             score=best.score,
             snippet=self._snippet(found),
             explanation=self._explain(best),
+            **describe_file(found.file),
         )
 
     def memories(self) -> tuple[list[Hit], bool]:
@@ -168,6 +173,7 @@ class _Answer:
             score=best.score,
             snippet=self._snippet(found),
             explanation=self._explain(best),
+            **describe_file(found.file),
         )
 
     def _with_best(self, groups: Sequence[Group]) -> Iterator[tuple[Group, FoundChunk]]:
@@ -220,7 +226,13 @@ class _Answer:
             )
             for retriever, place in fused.places.items()
         }
-        return Explanation(self._ranking.method, fused.score, **explained, neighbours=fused.beside)
+        return Explanation(
+            self._ranking.method,
+            fused.score,
+            **explained,
+            neighbours=fused.beside,
+            feedback=round(fused.feedback, _DIGITS),
+        )
 
     def _terms(self, retriever: str, fused: Fused) -> dict[str, float]:
         if retriever != "fts":
@@ -243,6 +255,8 @@ def _depth(request: SearchRequest) -> int:
 def _list_memories(request: SearchRequest, reader: Reader) -> Found:
     listing = Listing(request.where, "iteration", request.limit, request.offset)
     memories, total = reader.memories(listing), reader.count(listing)
+    of_files = [memory.memory_id for memory in memories if memory.kind == FILE_KIND]
+    files = reader.indexed_files(of_files, request.where.space) if of_files else {}
     hits: list[Hit] = [
         MemoryHit(
             **_fields_of(memory),
@@ -256,6 +270,7 @@ def _list_memories(request: SearchRequest, reader: Reader) -> Found:
             score=SCOPED_SIMILARITY,
             snippet=make_snippet(memory.content, (), request.snippet_chars),
             source_type="scoped",
+            **describe_file(files.get(memory.memory_id)),
         )
         for memory in memories
     ]

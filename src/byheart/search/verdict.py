@@ -120,7 +120,8 @@ def judge(ranking: Ranking, unrelated: float) -> Judgement:
 
 def judge_hit(best: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> Judgement:
     """Judge a hit that was chosen from some candidates."""
-    signs = read_signs(_row_of(best.chunk_no, found), found, unrelated, by_words=by_words)
+    rarities = weigh_terms(found) if by_words else None
+    signs = _read_signs(_row_of(best.chunk_no, found), found, unrelated, rarities)
     confidence = round(estimate(signs), _DIGITS)
     grounds = VerdictExplanation(
         coverage=_shown(signs.coverage),
@@ -135,15 +136,39 @@ def _shown(figure: float | None) -> float | None:
     return None if figure is None else round(figure, _DIGITS)
 
 
-def judge_passage(passage: Fused, found: Candidates, unrelated: float, *, by_words: bool) -> float:
+class TermRarities(NamedTuple):
+    """Hold how rare the terms of a question are: each that occurs, all of them, and an unseen one.
+
+    They are the same for all chunks of one search.
+    """
+
+    each: list[float]
+    all: float
+    unseen: float
+
+
+def weigh_terms(found: Candidates) -> TermRarities:
+    """Return the rarity of the terms that some candidates were searched by."""
+    counted = max(found.chunks, LEAST_TO_TELL_RARITY)
+    unseen = rarity(0, counted)
+    terms = found.document_frequency
+    rarities = [rarity(chunks, counted) for chunks in terms.values()]
+    missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
+    return TermRarities(rarities, sum(rarities) + missing, unseen)
+
+
+def judge_passage(
+    passage: Fused, found: Candidates, unrelated: float, rarities: TermRarities | None
+) -> float:
     """Estimate the probability that a chunk has to do with the question.
 
-    A turn counts by the turns beside it too, with the shares that the ranking gives them: "On
-    Friday." is an answer if the turn before it is the question.
+    `rarities` are those of the candidates, or None if they were not searched by words. A turn
+    counts by the turns beside it too, with the shares that the ranking gives them: "On Friday." is
+    an answer if the turn before it is the question.
     """
 
     def estimate_row(row: int) -> float:
-        return estimate(read_signs(row, found, unrelated, by_words=by_words))
+        return estimate(_read_signs(row, found, unrelated, rarities))
 
     row = _row_of(passage.chunk_no, found)
     estimates = [estimate_row(row)]
@@ -157,26 +182,16 @@ def _row_of(chunk_no: int, found: Candidates) -> int:
     return int(found.chunk_nos.searchsorted(chunk_no))
 
 
-def read_signs(row: int, found: Candidates, unrelated: float, *, by_words: bool) -> Signs:
+def _read_signs(
+    row: int, found: Candidates, unrelated: float, rarities: TermRarities | None
+) -> Signs:
     """Read the figures of a chunk from the candidates it was chosen from."""
     coverage = weight = similarity = None
-    if by_words:
-        asked, held, rarest = _weigh_terms(row, found)
-        coverage = held / asked if asked else 0.0
-        weight = held / rarest
+    if rarities is not None:
+        held = sum(compress(rarities.each, found.terms_present[row].tolist()))
+        coverage = held / rarities.all if rarities.all else 0.0
+        weight = held / rarities.unseen
     cosine = float(found.cosines[row])
     if not math.isnan(cosine):
         similarity = (cosine - unrelated) / (1 - unrelated)
     return Signs(coverage, weight, similarity, found.chunks)
-
-
-def _weigh_terms(row: int, found: Candidates) -> tuple[float, float, float]:
-    """Return the rarity of all query terms together, of the hit's terms, and of an unseen term."""
-    counted = max(found.chunks, LEAST_TO_TELL_RARITY)
-    unseen = rarity(0, counted)
-    terms = found.document_frequency
-    rarities = [rarity(chunks, counted) for chunks in terms.values()]
-    present = found.terms_present[row].tolist()
-    held = sum(compress(rarities, present))
-    missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
-    return sum(rarities) + missing, held, unseen

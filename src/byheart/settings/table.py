@@ -108,6 +108,12 @@ class Settings:
     recall_importance_weight: float = weight(0.3, "The weight of importance in a recall.")
     recall_recency_weight: float = weight(0.2, "The weight of recency in a recall.")
     recall_frequency_weight: float = weight(0.1, "The weight of the frequency of use in a recall.")
+    feedback_half_life_days: float = seconds(
+        90.0,
+        "Days after which feedback on a memory counts half; 0 means that it does not count.",
+        0,
+        365_000,
+    )
     max_content_bytes: int = number(
         10_000_000, "The largest text that can be saved, in bytes.", 1, 1_000_000_000
     )

@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 
 from byheart.contracts import Count, Embedder, Ledger, RemembersQueries, Tally
 from byheart.model import (
+    VERDICTS,
     CacheStats,
     Inventory,
     Latency,
@@ -28,6 +29,7 @@ from byheart.model import (
     SaveStatus,
     SlowQuery,
     Stats,
+    Verdict,
     WorkStats,
 )
 
@@ -41,22 +43,25 @@ _SHORTEST_MS, _BUCKETS_PER_DOUBLING, _LAST_BUCKET = 0.01, 8, 255
 _WHOLE_STORE = ""
 _LATENCY, _QUERY_MS, _SLOW = "latency", "query_ms", "slow_queries"
 _SAVES, _WORK, _WORK_SECONDS = "saves", "index_work", "index_seconds"
-_HITS, _MISSES = "cache_hits", "cache_misses"
+_VERDICTS, _HITS, _MISSES = "verdicts", "cache_hits", "cache_misses"
 _QUERY_VECTORS, _TEXT_VECTORS = "query_vectors", "text_vectors"
 
 
 class _Queries:
     """Count the queries of one space and kind of search, as cheaply as possible."""
 
-    __slots__ = ("buckets", "slow", "slowest", "total_ms")
+    __slots__ = ("buckets", "slow", "slowest", "total_ms", "verdicts")
 
     def __init__(self) -> None:
         self.buckets: dict[int, int] = {}
         self.total_ms = 0.0
         self.slow = 0
         self.slowest: list[tuple[float, float, str]] = []
+        self.verdicts: dict[Verdict, int] = {}
 
-    def count(self, query: str, elapsed_ms: float, slow: bool) -> None:
+    def count(self, query: str, elapsed_ms: float, slow: bool, verdict: Verdict | None) -> None:
+        if verdict is not None:
+            self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
         bucket = _bucket_of(elapsed_ms)
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
         self.total_ms += elapsed_ms
@@ -70,6 +75,8 @@ class _Queries:
         for bucket, number in self.buckets.items():
             _add(tally.counts, Count(space, _LATENCY, kind, bucket), number)
         _add(tally.counts, Count(space, _QUERY_MS, kind), self.total_ms)
+        for verdict, number in self.verdicts.items():
+            _add(tally.counts, Count(space, _VERDICTS, verdict), number)
         if self.slow:
             _add(tally.counts, Count(space, _SLOW, kind), self.slow)
         tally.slowest[space] = slowest_of(
@@ -105,8 +112,10 @@ class Observer:
 
     # --- Counting -----------------------------------------------------------------------------
 
-    def searched(self, space: str, kind: str, query: str, elapsed_ms: float) -> None:
-        """Count a query of one kind of search."""
+    def searched(
+        self, space: str, kind: str, query: str, elapsed_ms: float, verdict: Verdict | None = None
+    ) -> None:
+        """Count a query of one kind of search, and the verdict of its answer."""
         if not self._collecting:
             return
         with self._lock:
@@ -114,7 +123,7 @@ class Observer:
                 queries = self._queries[space, kind]
             except KeyError:
                 queries = self._queries[space, kind] = _Queries()
-            queries.count(query, elapsed_ms, elapsed_ms > self._slow_query_ms)
+            queries.count(query, elapsed_ms, elapsed_ms > self._slow_query_ms, verdict)
         if not self._waiting:
             self._flush_soon()
 
@@ -256,6 +265,7 @@ class Observer:
             kinds={kind: _latency(counts, [kind]) for kind in kinds},
             slowest=tuple(slowest),
             slow_query_ms=self._slow_query_ms,
+            verdicts=_verdicts(counts),
         )
 
 
@@ -335,6 +345,14 @@ def _percentile(buckets: Mapping[int, float], share: float) -> float:
         if seen >= wanted:
             break
     return round(_SHORTEST_MS * 2 ** ((bucket + 0.5) / _BUCKETS_PER_DOUBLING), 3)
+
+
+def _verdicts(counts: Mapping[Count, float]) -> dict[Verdict, int]:
+    found = dict.fromkeys(VERDICTS, 0)
+    for each, number in counts.items():
+        if each.name == _VERDICTS and each.kind in VERDICTS:
+            found[each.kind] += int(number)
+    return found
 
 
 def _work(counts: Mapping[Count, float], latest: Mapping[str, float]) -> dict[str, WorkStats]:

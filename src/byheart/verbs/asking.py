@@ -53,7 +53,8 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
         engine.storage.note(notes.emissions(given_out, where.space, where.session_id))
     elapsed_ms = (time.perf_counter() - started) * 1000
     looked = f"{request.mode if request.query else 'listing'}/{request.granularity}"
-    engine.observer.searched(request.where.space, looked, request.query, elapsed_ms)
+    verdict = judgement.verdict if request.query else None  # a listing has no verdict
+    engine.observer.searched(request.where.space, looked, request.query, elapsed_ms, verdict)
     # A listing needs no vectors.
     used: Mode = request.mode if request.query else "fts"
     return SearchAnswer(
@@ -93,6 +94,7 @@ def _search_request(engine: Engine, given: Given) -> SearchRequest:
         raw=check.check_bool("raw", given["raw"]),
         explain=check.check_bool("explain", given["explain"]),
         snippet_chars=engine.settings.snippet_chars,
+        feedback_half_life_days=engine.settings.feedback_half_life_days,
     )
 
 
@@ -118,6 +120,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
         mode=_raw_mode(mode) if given["raw"] else check.check_choice("mode", mode, MODES),
         raw=check.check_bool("raw", given["raw"]),
         explain=check.check_bool("explain", given["explain"]),
+        feedback_half_life_days=engine.settings.feedback_half_life_days,
     )
     if not question.query:
         raise InvalidInput("the query is empty", "say what is to be recalled")
@@ -143,7 +146,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
             ]
         )
     elapsed_ms = (time.perf_counter() - started) * 1000
-    engine.observer.searched(where.space, "recall", question.query, elapsed_ms)
+    engine.observer.searched(where.space, "recall", question.query, elapsed_ms, answer.verdict)
     degraded = engine.degraded(asked.degraded, question.mode, state)
     remark = join_hints("; ", (asked.remark, answer.remark))
     return replace(answer, index_state=state, degraded=degraded, remark=remark)
@@ -202,6 +205,7 @@ def _prompted(
 ) -> ContextAnswer:
     answer, state = engine.prompter.context(request, verb)
     elapsed_ms = (time.perf_counter() - started) * 1000
-    engine.observer.searched(request.where.space, "context", answer.query, elapsed_ms)
+    space, verdict = request.where.space, answer.verdict
+    engine.observer.searched(space, "context", answer.query, elapsed_ms, verdict)
     degraded = engine.degraded(answer.degraded, answer.mode, state)
     return replace(answer, degraded=degraded, elapsed_ms=round(elapsed_ms, 3))

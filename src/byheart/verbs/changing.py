@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from byheart.errors import InvalidInput
 from byheart.memory import transactions
-from byheart.model import Forgotten, Memory, SaveResult
+from byheart.memory.feedback import give_feedback
+from byheart.model import FeedbackResult, Forgotten, Memory, SaveResult
 from byheart.model import checks as check
+from byheart.model.feedback import OUTCOMES, Feedback
+from byheart.search.feedback import describe_question
+from byheart.system import clock
 from byheart.verbs.engine import Engine
 from byheart.verbs.reading import get_any
 
@@ -47,6 +52,21 @@ def supersede(
         check.check_optional_text("reason", reason, check.LONGEST_SUMMARY),
     )
     return get_any(engine, name, space)
+
+
+def feedback(
+    engine: Engine, memory_id: str, query: str, outcome: str, space: Text
+) -> FeedbackResult:
+    """Record what came of a memory that was given out for a question."""
+    name, where = check.check_label("memory_id", memory_id), engine.space(space)
+    known = check.check_choice("outcome", outcome, OUTCOMES)
+    text = check.check_query(query)
+    if not text:
+        raise InvalidInput("the query is empty", "give the question that the memory was found for")
+    asked = describe_question(text, engine.vectorizer.embed_question(text))
+    at = clock.now()
+    questions = give_feedback(engine.storage, name, where, Feedback(known, at, asked))
+    return FeedbackResult(name, known, at, questions)
 
 
 def pin(engine: Engine, memory_id: str, who: str, space: Text, *, pinned: bool) -> Memory:

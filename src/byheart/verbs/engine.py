@@ -51,7 +51,13 @@ class Engine:
         self.saver = Saver(storage, self.vectorizer, settings)
         self.batcher = Batcher(storage, self.saver, self.observer, settings)
         self.changer = Changer(storage, self.saver, self.vectorizer, settings)
-        self.recorder = Recorder(storage, self.saver, self.changer.update, settings)
+        self.recorder = Recorder(
+            storage,
+            self.saver,
+            self.changer.update,
+            self.vectorizer.embed_question,
+            settings,
+        )
         self.prompter = Prompter(storage, self.vectorizer, settings)
         self.forgetter = Forgetter(
             storage, self._find_again, self.observer.clear_queries, settings.space

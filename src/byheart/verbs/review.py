@@ -1,4 +1,4 @@
-"""Define the verbs about memories that wait for review: `store.review`."""
+"""Define the verbs about memories that somebody should look at: `store.review`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from byheart.contracts import Listing
+from byheart.errors import InvalidInput
 from byheart.memory import transactions
 from byheart.memory.choosing import Chooser, matches_everything, nothing_named_error
-from byheart.model import MemoryPage, Reviewed
+from byheart.memory.reviewing import Reviewer
+from byheart.model import REVIEW_REASONS, KeptItem, MemoryPage, Reviewed, ReviewQueue
 from byheart.model import checks as check
 from byheart.model.memories import FilterFields
 from byheart.system.forks import RefusedInChild
@@ -19,11 +21,49 @@ Text = str | None
 
 
 class ReviewVerbs(RefusedInChild):
-    """List untrusted memories, trust them, and put others among them."""
+    """List memories to review; trust memories, or keep them out of prompts."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._chooser = Chooser(engine.storage, engine.settings.space)
+        self._reviewer = Reviewer(engine.storage)
+
+    def queue(
+        self,
+        reason: Text = None,
+        limit: int = 20,
+        offset: int = 0,
+        **filters: Unpack[FilterFields],
+    ) -> ReviewQueue:
+        """List what needs a look, each with its reason and the actions that fit.
+
+        The reasons are: secrets found, contradictions, untrusted memories, those that expire within
+        14 days, near duplicates, and those that nobody changed or used for 180 days.
+        """
+        where = self._engine.filter(filters)
+        if where.as_of is not None:
+            raise InvalidInput("as_of is not allowed: only what is now can be reviewed", "leave it")
+        return self._reviewer.queue(
+            replace(where, superseded=False),
+            None if reason is None else check.check_choice("reason", reason, REVIEW_REASONS),
+            check.check_int("limit", limit, 1, check.LARGEST_LIMIT),
+            check.check_int("offset", offset, 0, check.LARGEST_OFFSET),
+        )
+
+    def keep(self, item_id: str, who: str = "manual", space: Text = None) -> KeptItem:
+        """Keep an item of the queue as it is: it is not listed again until a memory of it changes.
+
+        `unkeep` undoes it.
+        """
+        name, author = _check_item_id(item_id), check.check_label("who", who)
+        self._reviewer.keep(name, self._engine.space(space), author)
+        return KeptItem(name, kept=True)
+
+    def unkeep(self, item_id: str, space: Text = None) -> KeptItem:
+        """List an item again that was kept."""
+        name = _check_item_id(item_id)
+        self._reviewer.unkeep(name, self._engine.space(space))
+        return KeptItem(name, kept=False)
 
     def quarantine(
         self, limit: int = 20, offset: int = 0, **filters: Unpack[FilterFields]
@@ -101,3 +141,7 @@ class ReviewVerbs(RefusedInChild):
             self._engine.storage, chosen, space, author, why, trusted=trusted
         )
         return Reviewed(tuple(changed), len(changed), trusted, dry_run=False)
+
+
+def _check_item_id(item_id: object) -> str:
+    return check.check_text("item_id", item_id, longest=check.LONGEST_SUMMARY)

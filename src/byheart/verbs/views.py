@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date
 from typing import Unpack
 
-from byheart.contracts import DayCount
+from byheart.contracts import ChangeMark, DayCount
 from byheart.errors import Do, Hint, InvalidInput
 from byheart.memory import versions
 from byheart.model import (
     Briefs,
+    Changes,
     ChunkPage,
     Day,
     Filter,
     MemoryChunk,
     RenderedMemory,
     SimilarMemories,
+    SpaceMap,
     Timeline,
     VersionPage,
 )
@@ -28,6 +31,7 @@ from byheart.verbs import reading
 from byheart.verbs.engine import Engine
 
 Text = str | None
+_MARK = re.compile(r"([0-9]{1,19})-([0-9]{1,19})")
 _MINUTE_MICROS = 60_000_000
 _EPOCH, _LAST = date(1970, 1, 1).toordinal(), date.max.toordinal()
 
@@ -129,6 +133,19 @@ class ViewVerbs(RefusedInChild):
         html, cut = render(memory.content, memory.format)
         return RenderedMemory(memory.memory_id, memory.version, memory.format, html, cut)
 
+    def map(self, limit: int = 20_000, **filters: Unpack[FilterFields]) -> SpaceMap:
+        """Lay memories out in two dimensions by meaning, and name regions by their telling words.
+
+        The same memories give the same map. It is a hint: two dimensions stand for many.
+        """
+        # Imported here, because few processes draw a map.
+        from byheart.search.space_map import draw_map
+
+        where = self._engine.filter(filters)
+        return draw_map(
+            self._engine.storage, where, check.check_int("limit", limit, 1, check.MOST_POINTS)
+        )
+
     def timeline(
         self,
         limit: int = 20,
@@ -163,6 +180,33 @@ class ViewVerbs(RefusedInChild):
             last_at=span.last_at,
             as_of=where.as_of,
         )
+
+    def changes(self, since: Text = None, limit: int = 100, space: Text = None) -> Changes:
+        """List the memories that any process changed since a mark; without one, give a mark."""
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        where = self._engine.space(space)
+        before = None if since is None else _parse_mark(since)
+        with self._engine.storage.reading(where) as reader:
+            now = reader.views.mark()
+            if before is None or now.change_no < before.change_no:
+                return Changes(_spell_mark(now), (), before is not None)
+            if now.change_no == before.change_no:
+                return Changes(_spell_mark(before), (), False)
+            found = reader.views.changed_since(before, where, limit + 1)
+        return Changes(_spell_mark(now), tuple(found[:limit]), len(found) > limit)
+
+
+def _spell_mark(mark: ChangeMark) -> str:
+    return f"{mark.change_no}-{mark.memory_no}"
+
+
+def _parse_mark(text: object) -> ChangeMark:
+    found = _MARK.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InvalidInput(
+            f"since {check.show(text)} is no mark", "give the mark of the last answer"
+        )
+    return ChangeMark(int(found[1]), int(found[2]))
 
 
 def _days(counts: Sequence[DayCount]) -> list[Day]:

@@ -34,6 +34,10 @@ FLAGS: list[tuple[list[str], dict[str, Any]]] = [
     (["--created-before", "2999-01-01"], {"created_before": "2999-01-01"}),
     (["--as-of", "2020-01-01"], {"as_of": "2020-01-01"}),
     (["--include-expired"], {"include_expired": True}),
+    (["--scope", "global"], {"scope": "global"}),
+    (["--source-label", "wiki,mail"], {"source_label": ["wiki", "mail"]}),
+    (["--metadata", "team=core", "--metadata", "n=1"], {"metadata": {"team": "core", "n": 1}}),
+    (["--metadata", 'n="1"'], {"metadata": {"n": "1"}}),
 ]
 
 
@@ -44,6 +48,8 @@ def stocked(library: MemoryStore) -> MemoryStore:
     library.save("A note on tea", tags=["a"], agent_id="coder", session_iter=2, importance=9)
     library.save("Tea in the index", session_id="s1", task_code="T-7", path="notes/x.md")
     library.save("An expired tea", ttl_days=0)
+    library.save("The wiki on tea", source="wiki", metadata={"team": "core", "n": 1})
+    library.save("A tea with a text", metadata={"n": "1"})
     return library
 
 
@@ -153,3 +159,18 @@ def test_counts_are_kept_when_the_command_ends(run: Run, stocked: MemoryStore) -
     for _ in range(3):
         run("recall", "tea", "--kind", "fact")
     assert stocked.list(kind="fact").memories[0].access_count == 3
+
+
+def test_raw_syntax_is_taken(run: Run, library: MemoryStore) -> None:
+    program = library.save("The program is written in typescript.").memory_id
+    library.save("A concert is on the programme.", title="Typescript")
+    by_column = run("recall", "{content}: typescript", "--raw", "--json").json
+    assert [each["id"] for each in by_column["index"]] == [program]
+    by_prefix = run("recall", "program*", "--raw", "--json").json
+    assert by_prefix["total_count"] == 2
+    assert "position" in run("recall", "program AND", "--raw").err
+
+
+def test_metadata_without_a_value_is_a_usage_error(run: Run, stocked: MemoryStore) -> None:
+    ran = run("recall", "tea", "--metadata", "team")
+    assert (ran.code, "give KEY=VALUE" in ran.err) == (2, True)

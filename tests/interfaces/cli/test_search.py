@@ -39,6 +39,10 @@ FLAGS: list[tuple[list[str], dict[str, Any]]] = [
     (["--created-before", "2030-01-01"], {"created_before": "2030-01-01"}),
     (["--as-of", "2020-01-01"], {"as_of": "2020-01-01"}),
     (["--include-expired"], {"include_expired": True}),
+    (["--scope", "global"], {"scope": "global"}),
+    (["--source-label", "wiki,mail"], {"source_label": ["wiki", "mail"]}),
+    (["--metadata", "team=core", "--metadata", "n=1"], {"metadata": {"team": "core", "n": 1}}),
+    (["--metadata", 'n="1"'], {"metadata": {"n": "1"}}),
     (["--explain"], {"explain": True}),
     (["--fusion", "rrf"], {"fusion": "rrf"}),
     (["--similarity-threshold", "0.9"], {"similarity_threshold": 0.9}),
@@ -48,8 +52,10 @@ FLAGS: list[tuple[list[str], dict[str, Any]]] = [
 @pytest.fixture
 def stocked(library: byheart.MemoryStore, report: str) -> byheart.MemoryStore:
     """Give a store in which each filter lets something through and holds something back."""
-    library.save("The tea query of Anna", kind="fact", tags=["a", "b"], entities=["Anna"])
-    library.save("A slow query note", tags=["a"], agent_id="coder", session_iter=2, importance=9)
+    wiki = {"source": "wiki", "metadata": {"team": "core", "n": 1}}
+    library.save("The tea query of Anna", kind="fact", tags=["a", "b"], entities=["Anna"], **wiki)
+    mine = {"agent_id": "coder", "session_iter": 2, "metadata": {"n": "1"}}
+    library.save("A slow query note", tags=["a"], importance=9, **mine)
     library.update(library.list(agent_id="coder").memories[0].memory_id, language="de-AT")
     library.save("The index query", session_id="s2", task_code="T-7", path="notes/x.md")
     library.save("An expired query", ttl_days=0)

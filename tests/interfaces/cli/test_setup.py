@@ -13,7 +13,8 @@ import pytest
 from byheart.errors import ByheartError
 from byheart.interfaces.setup import config_file, registration
 from byheart.interfaces.setup.clients import CLIENTS, this_machine
-from byheart.interfaces.setup.launching import Launch
+from byheart.interfaces.setup.launching import Launch, Running
+from byheart.interfaces.setup.removal import name_removal
 from tests.interfaces.cli.conftest import Run
 
 USER_FILES = {
@@ -22,6 +23,10 @@ USER_FILES = {
     "cursor": ".cursor/mcp.json",
     "codex": ".codex/config.toml",
     "vscode": "config/Code/User/mcp.json",
+    "gemini": ".gemini/settings.json",
+    "windsurf": ".codeium/windsurf/mcp_config.json",
+    "zed": "config/zed/settings.json",
+    "opencode": "config/opencode/opencode.json",
 }
 HELD = {
     "claude-code": '{\n  "numStartups": 3,\n  "mcpServers": {\n    "o": {"command": "x"}\n  }\n}\n',
@@ -29,6 +34,10 @@ HELD = {
     "cursor": '{\n\t"mcpServers": {\n\t\t"o": {"url": "http://x"}\n\t}\n}',
     "codex": 'model = "x" # mine\r\n\r\n[mcp_servers.o]\r\ncommand = "x"\r\n# end',
     "vscode": '{\n  // mine\n  "servers": {\n    "o": {}, // other\n  },\n  "inputs": [],\n}\n',
+    "gemini": '{\n  "theme": "x",\n  "mcpServers": {\n    "o": {"httpUrl": "http://x"}\n  }\n}\n',
+    "windsurf": '{\n  "mcpServers": {}\n}\n',
+    "zed": '// mine\n{\n  "context_servers": {\n    "o": {"command": "x"},\n  },\n}\n',
+    "opencode": '{\n  "mcp": {\n    "o": {"type": "remote", "url": "http://x"}\n  }\n}\n',
 }
 clients = pytest.mark.parametrize("client", USER_FILES)
 
@@ -362,6 +371,9 @@ def test_a_project_has_a_file_of_its_own(run: Run, home: Path) -> None:
         "cursor": ".cursor/mcp.json",
         "codex": ".codex/config.toml",
         "vscode": ".vscode/mcp.json",
+        "gemini": ".gemini/settings.json",
+        "zed": ".zed/settings.json",
+        "opencode": "opencode.json",
     }
     (home / "project").mkdir()
     os.chdir(home / "project")
@@ -443,12 +455,16 @@ def test_without_a_client_all_are_listed(
         ["cursor", "yes", "yes", "-"],
         ["codex", "yes", "no", "-"],
         ["vscode", "yes", "no", "-"],
+        ["gemini", "no", "no", "-"],
+        ["windsurf", "no", "no", "-"],
+        ["zed", "no", "no", "-"],
+        ["opencode", "no", "no", "-"],
     ]
     states = {each["client"]: each for each in run("setup", "--json").json}
     assert states["cursor"]["command"][1:] == ["mcp"]
     assert states["vscode"]["problem"].startswith("unreadable: ")
     assert states["codex"]["problem"] is None
-    assert len(run("setup", "--project", "--json").json) == 4
+    assert len(run("setup", "--project", "--json").json) == 7
 
 
 def test_it_is_listed_whether_hooks_are_there_all_of_them_or_in_part(
@@ -462,14 +478,14 @@ def test_it_is_listed_whether_hooks_are_there_all_of_them_or_in_part(
 
     assert listed().split() == ["no", "no", "no"]
     assert "calls Byheart by itself" in run("setup", "claude-code", "--hooks").out
-    assert listed().split() == ["yes", "no", "yes"]
+    assert listed().split() == ["yes", "yes", "yes"]
     path = home / ".claude" / "settings.json"
     held = json.loads(path.read_text())
     state = run("setup", "--json").json[0]["hooks"]
     assert (state["path"], state["set_up"], state["complete"]) == (str(path), True, True)
     del held["hooks"]["Stop"]
     path.write_text(json.dumps(held))
-    assert listed().split() == ["yes", "no", "in", "part"]
+    assert listed().split() == ["yes", "yes", "in", "part"]
     path.write_text("{")
     assert "unreadable" in run("setup").out
     path.write_text(json.dumps(held).replace(state["command"][0], "/not/there/byheart"))
@@ -485,6 +501,79 @@ def test_undoing_the_hooks_says_what_holds_from_then_on(run: Run, home: Path) ->
     assert "calls Byheart by itself already" in run("setup", "claude-code", "--hooks").out
     assert "does not call Byheart by itself any more" in run(*undo).out
     assert run("setup", "--json").json[0]["set_up"] is True
+
+
+def test_hooks_and_server_are_set_up_and_undone_together(run: Run, home: Path) -> None:
+    planned = run("setup", "claude-code", "--hooks", "--dry-run").out
+    assert planned.count("+++ ") == 2
+    assert not (home / ".claude.json").exists()
+    done = run("setup", "claude-code", "--hooks", "--json").json
+    assert (done["action"], done["hooks"]["action"]) == ("added", "added")
+    assert done["command"][-1] == "mcp"
+    assert done["hooks"]["command"][-1] == "hook"
+    assert parsed("claude-code", (home / ".claude.json").read_text()) is not None
+    undone = run("setup", "claude-code", "--undo").out
+    assert "does not know of Byheart any more" in undone
+    assert "does not call Byheart by itself any more" in undone
+    state = run("setup", "--json").json[0]
+    assert not state["set_up"]
+    assert not state["hooks"]["set_up"]
+
+
+def test_neither_file_changes_if_one_of_them_cannot(run: Run, home: Path) -> None:
+    for broken, sound in (
+        (home / ".claude.json", home / ".claude" / "settings.json"),
+        (home / ".claude" / "settings.json", home / ".claude.json"),
+    ):
+        broken.parent.mkdir(exist_ok=True)
+        broken.write_text("{")
+        assert run("setup", "claude-code", "--hooks").code == 1
+        assert not sound.exists()
+        broken.unlink()
+
+
+# --- Uninstalling -----------------------------------------------------------------------------
+
+
+def test_uninstall_undoes_every_setup_and_names_what_is_left(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_DB_PATH", str(home / "kept" / "memory.db"))
+    run("save", "The gate code is 4711.")
+    held = write(home, "zed", HELD["zed"])
+    (home / "project").mkdir()
+    os.chdir(home / "project")
+    run("setup", "zed")
+    run("setup", "claude-code", "--hooks")
+    run("setup", "cursor", "--project")
+    planned = run("uninstall", "--dry-run", "--json").json
+    assert planned["dry_run"] is True
+    assert [each["client"] for each in planned["clients"]] == [
+        *("claude-code", "claude-code", "zed", "cursor")
+    ]
+    assert parsed("zed", held.read_text()) is not None
+    unsure = run("uninstall")
+    assert "nothing was changed yet: add --yes" in unsure.err
+    assert parsed("zed", held.read_text()) is not None
+    ran = run("uninstall", "--yes")
+    assert ran.code == 0
+    assert held.read_text() == HELD["zed"]
+    assert not (home / "project" / ".cursor" / "mcp.json").exists()
+    assert str(home / "kept" / "memory.db") in ran.out.replace("\n", "")
+    assert "to remove the program:" in ran.out
+    assert (home / "kept" / "memory.db").exists()
+    assert "no client is set up" in run("uninstall").out
+
+
+def test_the_program_is_removed_by_the_tool_that_installed_it(tmp_path: Path) -> None:
+    def removal(prefix: str) -> str:
+        return name_removal(Running("byheart", f"{prefix}/bin/python", prefix))
+
+    assert removal("/home/x/.local/share/uv/tools/byheart") == "uv tool uninstall byheart"
+    assert removal("/home/x/.local/pipx/venvs/byheart") == "pipx uninstall byheart"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "pip").touch()
+    assert removal(str(tmp_path)) == f"{tmp_path}/bin/python -m pip uninstall byheart"
 
 
 def test_a_dry_run_shows_the_change_whole_in_a_file_that_is_one_line(run: Run, home: Path) -> None:

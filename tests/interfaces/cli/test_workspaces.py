@@ -47,6 +47,17 @@ def test_an_index_says_what_became_of_the_files(run: Run, notes: Path) -> None:
     }
 
 
+def test_a_hit_whose_file_changed_says_so(run: Run, notes: Path) -> None:
+    run("index", "notes")
+    mark = "stale: the file has changed since it was indexed"
+    assert mark not in run("search", "lighthouse keeper").out
+    (notes / "first.md").unlink()
+    assert mark in run("search", "lighthouse keeper").out
+    assert mark in run("recall", "lighthouse keeper").out
+    [hit] = run("search", "lighthouse keeper", "--limit", "1", "--json").json["results"]
+    assert (hit["relative_path"], hit["stale"]) == ("first.md", True)
+
+
 def test_without_a_path_all_workspaces_are_looked_at_again(run: Run, notes: Path) -> None:
     ran = run("index")
     assert ran.code == 2 or "name one: byheart index PATH" in ran.err

@@ -31,7 +31,7 @@ LEFT_OUT = {
 LEFT_OUT_OF_FORGET = {name for name, (asked, _) in FILTERS.items() if asked.seldom}
 LEFT_OUT_OF_LOG = {"origin"}  # the role tells
 # Tools that name one memory, or list all of some state: no filter.
-UNFILTERED = {"memory_distrust", "memory_quarantine"}
+UNFILTERED = {"memory_distrust", "memory_feedback", "memory_quarantine"}
 
 
 @pytest.mark.parametrize("profile", FILES)

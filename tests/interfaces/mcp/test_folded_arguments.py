@@ -39,6 +39,28 @@ def test_filters_are_taken_inside_and_outside_of_the_object(
 
 
 @pytest.mark.parametrize(
+    "narrowed", [{"metadata": {"n": 1}}, {"source_label": "wiki"}, {"scope": "global"}]
+)
+def test_filters_that_the_short_schema_does_not_show_are_taken(
+    store: MemoryStore, narrowed: dict[str, Any]
+) -> None:
+    wanted = store.save("Green tea.", source="wiki", metadata={"n": 1}).memory_id
+    store.save("Green tea too.", session_id="s1", metadata={"n": "1"})
+    found = call(store, "memory_search", query="green tea", filters=narrowed).structured
+    assert [each["memory_id"] for each in found["results"]] == [wanted]
+    recalled = call(store, "memory_recall", query="green tea", **narrowed).structured
+    assert [each["id"] for each in recalled["index"]] == [wanted]
+
+
+def test_recall_takes_raw_syntax(store: MemoryStore) -> None:
+    program = store.save("The program is written in typescript.").memory_id
+    store.save("A concert is on the programme.", title="Typescript")
+    found = call(store, "memory_recall", query="{content}: typescript", raw=True).structured
+    assert [each["id"] for each in found["index"]] == [program]
+    assert call(store, "memory_recall", query="program*", raw=True).structured["total_count"] == 2
+
+
+@pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ({"filters": {"kind": "fact"}, "kind": "note"}, "kind is given twice"),

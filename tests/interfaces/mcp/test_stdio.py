@@ -64,7 +64,7 @@ def test_every_tool_says_what_it_does_to_the_memory_and_what_it_answers(connect:
         read_only = {each.name for each in tools if each.annotations.read_only_hint}
         assert {each.name for each in tools} - read_only == {
             *("memory_save", "memory_update", "memory_forget", "memory_log"),
-            *("memory_distrust", "memory_recall"),  # a recall counts accesses
+            *("memory_feedback", "memory_distrust", "memory_recall"),  # a recall counts accesses
         }
         [forget] = [each for each in tools if each.annotations.destructive_hint]
         assert forget.name == "memory_forget"
@@ -96,6 +96,10 @@ def test_answers_are_as_their_schemas_say(connect: Connect) -> None:
                 ("memory_status", {}),
                 ("search", {"query": "release"}),
                 ("fetch", {"id": memory_id}),
+                (
+                    "memory_feedback",
+                    {"memory_id": memory_id, "query": "who releases?", "outcome": "used"},
+                ),
                 ("memory_distrust", {"memory_id": memory_id, "reason": "a trial"}),
                 ("memory_quarantine", {}),
                 ("memory_forget", {"memory_id": memory_id}),

@@ -87,6 +87,35 @@ def test_recall_answers_what_the_library_answers(
     assert set(answer["details"][0]) == set(expected["details"][0])
 
 
+def test_recall_takes_raw_syntax(server: Server, client: httpx2.Client) -> None:
+    program = server.store.save("The program is written in typescript.").memory_id
+    server.store.save("A concert is on the programme.", title="Typescript")
+    answer = client.post("/recall", json={"query": "{content}: typescript", "raw": True}).json()
+    assert [each["id"] for each in answer["index"]] == [program]
+    assert (
+        client.post("/recall", json={"query": "program*", "raw": True}).json()["total_count"] == 2
+    )
+    wrong = client.post("/recall", json={"query": "program AND", "raw": True})
+    assert wrong.status_code == 422
+
+
+def test_metadata_source_and_scope_filter_in_bodies_and_query_strings(
+    server: Server, client: httpx2.Client
+) -> None:
+    own = {"source": "wiki", "metadata": {"team": "core", "n": 1}}
+    wanted = server.store.save("Anna likes tea.", **own).memory_id
+    server.store.save("Anna likes tea too.", session_id="s1", metadata={"team": "core", "n": "1"})
+    for given in ({"metadata": {"n": 1}}, {"source_label": ["wiki"]}, {"scope": "global"}):
+        found = client.post("/search", json={"query": "tea", **given}).json()["results"]
+        assert [each["memory_id"] for each in found] == [wanted]
+    for query in ({"metadata": '{"n": 1}'}, {"source_label": "wiki"}, {"scope": "global"}):
+        listed = client.get("/memories", params=query).json()["memories"]
+        assert [each["memory_id"] for each in listed] == [wanted]
+    for wrong in ("[1]", "n=1", "[" * 5000):
+        refused = client.get("/memories", params={"metadata": wrong})
+        assert (refused.status_code, refused.json()["hint"]) == (422, "give a JSON object")
+
+
 def test_a_saved_memory_is_created_once_and_found_at_its_location(
     server: Server, client: httpx2.Client
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from byheart.interfaces.setup.clients import CLIENTS, Client, Machine
 from byheart.interfaces.setup.launching import Launch
+from byheart.interfaces.setup.servers import Misshapen
 
 LAUNCH = Launch("/bin/byheart", ("mcp",))
 
@@ -44,6 +46,12 @@ def machine(home: Path, platform: str = "linux", **environ: str) -> Machine:
         ("vscode", "linux", {}, ".config/Code/User/mcp.json"),
         ("vscode", "darwin", {}, "Library/Application Support/Code/User/mcp.json"),
         ("vscode", "win32", {"APPDATA": "{home}/R"}, "R/Code/User/mcp.json"),
+        ("gemini", "linux", {}, ".gemini/settings.json"),
+        ("windsurf", "win32", {}, ".codeium/windsurf/mcp_config.json"),
+        ("zed", "linux", {"XDG_CONFIG_HOME": "{home}/xdg"}, "xdg/zed/settings.json"),
+        ("zed", "darwin", {}, ".config/zed/settings.json"),
+        ("zed", "win32", {"APPDATA": "{home}/R"}, "R/Zed/settings.json"),
+        ("opencode", "darwin", {}, ".config/opencode/opencode.json"),
     ],
 )
 def test_every_client_has_its_file(
@@ -74,7 +82,31 @@ def test_projects_have_files_in_their_own_folder(tmp_path: Path) -> None:
         "cursor": ".cursor/mcp.json",
         "codex": ".codex/config.toml",
         "vscode": ".vscode/mcp.json",
+        "gemini": ".gemini/settings.json",
+        "zed": ".zed/settings.json",
+        "opencode": "opencode.json",
     }
+
+
+def test_opencode_keeps_its_file_with_comments(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.jsonc").write_text("{} // mine")
+    path = CLIENTS["opencode"].path(machine(tmp_path), project=False)
+    assert path == folder / "opencode.jsonc"
+
+
+def test_opencode_has_command_and_arguments_in_one_list() -> None:
+    servers = CLIENTS["opencode"].servers
+    text = '{"mcp": {"byheart": {"type": "local", "command": ["old"], "environment": {"A": "b"}}}}'
+    held = json.loads(servers.put(text, {"command": "/bin/byheart", "args": ["mcp"]}))
+    assert held["mcp"]["byheart"] == {
+        "type": "local",
+        "command": ["/bin/byheart", "mcp"],
+        "environment": {"A": "b"},
+    }
+    with pytest.raises(Misshapen, match="not a list"):
+        servers.read('{"mcp": {"byheart": {"command": "byheart mcp"}}}')
 
 
 def test_a_client_is_here_once_its_files_are(
@@ -83,7 +115,9 @@ def test_a_client_is_here_once_its_files_are(
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     here = machine(tmp_path)
     assert not any(client.is_here(here) for client in CLIENTS.values())
-    for folder in (".claude", ".config/Claude", ".cursor", ".codex", ".config/Code/User"):
+    config = ("Claude", "Code/User", "zed", "opencode")
+    home = (".claude", ".cursor", ".codex", ".gemini", ".codeium/windsurf")
+    for folder in (*home, *(f".config/{each}" for each in config)):
         (tmp_path / folder).mkdir(parents=True)
     assert all(client.is_here(here) for client in CLIENTS.values())
 

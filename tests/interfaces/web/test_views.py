@@ -8,7 +8,9 @@ import pytest
 
 from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Forbidden, Grant, perform
+from byheart.model import Changes
 from byheart.store import MemoryStore
+from tests.conftest import OpenStore
 from tests.databases import database as database
 from tests.interfaces.web.conftest import LogIn
 
@@ -123,3 +125,32 @@ def test_the_page_asks_over_rest(log_in: LogIn, server: object, store: MemorySto
     assert browser.get(f"{at}/similar").json()["similar"] == []
     assert browser.post("/brief", {"memory_id": [made["memory_id"]]}).json()["missing"] == []
     assert browser.get("/timeline", params={"kind": "note"}).json()["memories"] == 1
+
+
+def test_changes_are_those_since_a_mark_whoever_made_them(
+    store: MemoryStore, open_store: OpenStore
+) -> None:
+    old = store.save("Anna likes tea.", kind="fact").memory_id
+    mark = store.views.changes().mark
+    assert store.views.changes(mark) == Changes(mark, (), False)
+    elsewhere = open_store()  # another connection to the same store
+    new = elsewhere.save("Anna likes cake.", session_id="s").memory_id
+    elsewhere.update(old, content="Anna likes coffee.")
+    elsewhere.save("Another space.", space="other")
+    found = store.views.changes(mark)
+    told = [(each.memory_id, each.operation, each.session_id) for each in found.memories]
+    assert told == [(old, "update", None), (new, "create", "s")]
+    assert store.views.changes(mark, limit=1).more
+    elsewhere.update(new, content="Anna likes pie.")
+    again = store.views.changes(found.mark)
+    assert [(each.memory_id, each.operation) for each in again.memories] == [(new, "update")]
+    both = store.views.changes(mark)
+    assert (new, "create") in [(each.memory_id, each.operation) for each in both.memories]
+
+
+def test_a_mark_of_another_store_says_that_there_is_more(store: MemoryStore) -> None:
+    store.save("Anna likes tea.")
+    now = store.views.changes().mark
+    assert store.views.changes("9000000000000000000-1") == Changes(now, (), True)
+    with pytest.raises(InvalidInput, match="no mark"):
+        store.views.changes("yesterday")

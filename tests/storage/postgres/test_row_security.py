@@ -31,7 +31,8 @@ def backend(tmp_path: Path) -> Iterator[PostgresBackend]:
         (tmp_path / "notes").mkdir()
         (tmp_path / "notes" / "a.md").write_text("# Notes\n\nBerlin is grey.\n")
         for space in SPACES:
-            store.save(f"Anna Bell of {space} drinks tea.", tags=["tea"], space=space)
+            tea = store.save(f"Anna Bell of {space} drinks tea.", tags=["tea"], space=space)
+            store.review.keep(f"unused:{tea.memory_id}@1", space=space)
             gone = store.save(f"{space} has a secret.", space=space)
             store.forget(gone.memory_id, hard=True, space=space)
             store.log("s1", "user", f"hello from {space}", space=space)

@@ -93,32 +93,36 @@ class Emitted:
     """Index the sentences that were put into a prompt by their runs of words."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._whole: set[tuple[str, ...]] = set()
+        self._whole: dict[tuple[str, ...], int] = {}
+        self._sources: list[set[str]] = []
         self._particulars: list[set[str]] = []
         self._alone: set[tuple[str, ...]] = set()
         self._holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
         for text in texts:
             self.add(text)
 
-    def add(self, text: str) -> None:
-        """Add another text of the prompt."""
+    def add(self, text: str, source: str | None = None) -> None:
+        """Add another text of the prompt, and the id of the memory that it is from, if any."""
         sentences = list(_sentences(text))
         if len(sentences) == 1:
             self._alone.add(sentences[0].words)
         for sentence in sentences:
-            if sentence.words in self._whole:
-                continue
-            self._whole.add(sentence.words)
-            for run in set(_runs(sentence.words)):
-                if len(self._holders[run]) < _MOST_HOLDERS:
-                    self._holders[run].append(len(self._particulars))
-            self._particulars.append(particulars.words_of(sentence.text))
+            if sentence.words not in self._whole:
+                self._add_sentence(sentence)
+            if source is not None:
+                self._sources[self._whole[sentence.words]].add(source)
+
+    def _add_sentence(self, sentence: _Sentence) -> None:
+        at = self._whole[sentence.words] = len(self._particulars)
+        for run in set(_runs(sentence.words)):
+            if len(self._holders[run]) < _MOST_HOLDERS:
+                self._holders[run].append(at)
+        self._particulars.append(particulars.words_of(sentence.text))
+        self._sources.append(set())
 
     def find_echoes(self, text: str) -> list[Span]:
         """Find the sentences of a text that repeat the prompt, and Byheart's quotations in it."""
-        quoted = [span for span, _ in find_quotations(text)]
-        sentences = _sentences(text[:_LONGEST]) if self._whole else ()
-        said = list(_outside(quoted, sentences))
+        quoted, said = self._read(text)
         known = [self._has(each) for each in said]
         repeated = [
             each.span
@@ -126,6 +130,28 @@ class Emitted:
             if known[at] or (each.words in self._whole and any(known[max(0, at - 1) : at + 2]))
         ]
         return _join(sorted((*quoted, *repeated)))
+
+    def find_sources(self, text: str) -> set[str]:
+        """Name the memories that a text repeats a sentence of; short phrases do not count."""
+        _, said = self._read(text)
+        sources: set[str] = set()
+        for each in said:
+            if len(each.words) >= _LEAST_WORDS and self._has(each):
+                sources |= self._sources[self._nearest(each)]
+        return sources
+
+    def _read(self, text: str) -> tuple[list[Span], list[_Sentence]]:
+        """Find Byheart's quotations in a text, and the sentences outside of them."""
+        quoted = [span for span, _ in find_quotations(text)]
+        sentences = _sentences(text[:_LONGEST]) if self._whole else ()
+        return quoted, list(_outside(quoted, sentences))
+
+    def _nearest(self, echo: _Sentence) -> int:
+        """Find the sentence that an echo shares most with."""
+        if echo.words in self._whole:
+            return self._whole[echo.words]
+        counts = Counter(at for run in _runs(echo.words) for at in self._holders.get(run, ()))
+        return min(counts, key=lambda at: (-counts[at], at))
 
     def _has(self, sentence: _Sentence) -> bool:
         if len(sentence.words) < _LEAST_WORDS:

@@ -27,6 +27,7 @@ from byheart.model import (
 )
 from byheart.model.fields import BY_NAME
 from byheart.model.ids import short_form
+from byheart.search import describe_file
 
 # The origin of the words of each speaker whose turns are messages of their own in a prompt.
 SPEAKERS: Mapping[str, Origin] = {"user": "user", "assistant": "agent"}
@@ -158,7 +159,7 @@ def speaks_for_itself(said: Memory | ContextItem) -> bool:
 def passage_entry(passage: Passage) -> Entry:
     """Make an entry of a retrieved passage, with everything needed to cite and open it."""
     first, last, memory = passage.chunks[0], passage.chunks[-1], passage.memory
-    lines = f"{first.start_line}-{last.end_line}"
+    lines, facts = f"{first.start_line}-{last.end_line}", describe_file(passage.file)
     attributes = {
         "id": f"{short_form(memory.text_id)}#{first.index}-{last.index}"
         if len(passage.chunks) > 1
@@ -168,6 +169,7 @@ def passage_entry(passage: Passage) -> Entry:
         "title": memory.title if memory.title != memory.path else None,
         "path": memory.path,
         "lines": lines if memory.path else None,
+        "stale": "its file has changed since" if facts["stale"] else None,
         "under": HEADING_SEPARATOR.join(
             heading.title
             for heading in first.headings
@@ -192,6 +194,7 @@ def passage_entry(passage: Passage) -> Entry:
         score=passage.score,
         tokens=0,
         cut=False,
+        **facts,
     )
     return Entry("retrieved", PASSAGE, tuple(attributes.items()), passage.text.strip("\r\n"), item)
 

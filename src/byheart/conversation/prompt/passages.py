@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import combinations, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Candidate
 from byheart.language import distinct_words as particulars
-from byheart.model import Chunk, LeftOut, LeftOutReason, MemoryFields
+from byheart.model import Chunk, IndexedFile, LeftOut, LeftOutReason, MemoryFields
 
 # Two texts this similar say the same, unless only one has a certain name, number or "not".
 SAME = 0.85
@@ -33,6 +33,7 @@ class Passage:
     memory: MemoryFields
     chunks: tuple[Chunk, ...]
     score: float
+    file: IndexedFile | None = None
 
     @property
     def text(self) -> str:
@@ -115,8 +116,10 @@ def liken(candidates: Sequence[Candidate]) -> Likeness:
         nearest = np.maximum.reduceat(cosines, starts, axis=0)
         return np.maximum.reduceat(nearest, starts, axis=1)
     words = [particulars.words_of(each.found.chunk.content) for each in candidates]
-    shared = [[_overlap(some, other) for other in words] for some in words]
-    return np.array(shared, np.float32).reshape(len(words), len(words))
+    shared = np.eye(len(words), dtype=np.float32)
+    for (one, some), (two, other) in combinations(enumerate(words), 2):
+        shared[one, two] = shared[two, one] = _overlap(some, other)
+    return shared
 
 
 def _overlap(some: set[str], other: set[str]) -> float:
@@ -158,6 +161,7 @@ def _join(chosen: Iterable[Candidate]) -> Iterator[Passage]:
             together[0].found.memory,
             tuple(each.found.chunk for each in together),
             max(each.score for each in together),
+            together[0].found.file,
         )
 
 

@@ -57,6 +57,8 @@ def _about(entry: Entry) -> list[str]:
         about.append(f"from {entry['origin']}")
     if entry.get("session_id"):
         about.append(f"session {entry['session_id']}")
+    if entry.get("stale"):
+        about.append("its file has changed since")
     if entry.get("superseded_by"):
         about.append(f"replaced by {short_form(entry['superseded_by'])}")
     return about

@@ -41,6 +41,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "chunks": Entry("views", "List the passages that a memory is divided into, in order."),
         "render": Entry("views", "Print a memory as HTML that a page can show as it is."),
         "similar": Entry("views", "Find the memories nearest to one in meaning, best first."),
+        "map": Entry("views", "Name the regions of a map of memories by meaning, largest first."),
         "timeline": Entry("views", "Count memories by day and kind, and list sessions over time."),
     },
     "Change and forget": {
@@ -52,6 +53,9 @@ GROUPS: dict[str, dict[str, Entry]] = {
             "forget", "Hide memories until they are restored, or erase them with --hard."
         ),
         "restore": Entry("update", "Restore a forgotten memory."),
+        "feedback": Entry(
+            "update", "Say whether a memory found for a question was used, ignored or wrong."
+        ),
         "pin": Entry("context", "Include a memory at the top of every context."),
         "unpin": Entry("context", "Undo pin: include the memory only if it is relevant."),
     },
@@ -75,6 +79,9 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "watch": Entry("workspaces", "Index folders and keep them fresh until Ctrl-C."),
     },
     "Review": {
+        "review": Entry(
+            "review_queue", "List what needs a look, each with its reason; keep items."
+        ),
         "quarantine": Entry("review", "List memories that wait for review, longest waiting first."),
         "trust": Entry("review", "Let untrusted memories enter prompts."),
         "distrust": Entry("review", "Keep memories out of prompts until they are reviewed."),
@@ -106,6 +113,9 @@ GROUPS: dict[str, dict[str, Entry]] = {
     },
     "Clients and servers": {
         "setup": Entry("setup", "Set up a client, such as Claude Code, to use Byheart over MCP."),
+        "uninstall": Entry(
+            "uninstall", "Undo what setup wrote, and name the folders that are left."
+        ),
         "mcp": Entry("mcp", "Serve one AI client over stdin and stdout (Model Context Protocol)."),
         "hook": Entry("hook", "Answer an agent's hooks: record its turns, and recall memories."),
         "open": Entry("open_page", "Open the web page in your browser, logged in to --space."),
@@ -150,7 +160,9 @@ SYNONYMS = {
     **dict.fromkeys(("summary", "summarise"), "summarize"),
     **dict.fromkeys(("prune", "expire", "gc"), "cleanup"),
     "replace": "supersede",
-    **dict.fromkeys(("review", "untrusted", "pending"), "quarantine"),
+    **dict.fromkeys(("rate", "vote", "useful"), "feedback"),
+    **dict.fromkeys(("untrusted", "pending"), "quarantine"),
+    **dict.fromkeys(("queue", "inbox", "triage"), "review"),
     **dict.fromkeys(("approve", "accept"), "trust"),
     **dict.fromkeys(("reject", "suspect"), "distrust"),
     **dict.fromkeys(("duplicates", "dedup"), "dedupe"),
@@ -165,6 +177,7 @@ SYNONYMS = {
     **dict.fromkeys(("migrate", "rebuild-vectors"), "reembed"),
     **dict.fromkeys(("reindex", "scan", "crawl", "workspaces"), "index"),
     **dict.fromkeys(("install", "init", "register", "connect"), "setup"),
+    **dict.fromkeys(("teardown", "unregister", "disconnect"), "uninstall"),
     **dict.fromkeys(("key", "tokens", "auth", "login"), "token"),
     **dict.fromkeys(("server", "http", "rest", "api", "start", "run"), "serve"),
     **dict.fromkeys(("web", "browse", "browser", "ui", "page", "view", "dashboard"), "open"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -70,6 +71,22 @@ def _split(
     return [name for name in names if name] or None
 
 
+def _read_pairs(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> dict[str, Any] | None:
+    """Read KEY=VALUE, where a value that is JSON has its type and any other is a text."""
+    found: dict[str, Any] = {}
+    for each in value:
+        key, sign, text = each.partition("=")
+        if not sign:
+            raise click.BadParameter(f"{each!r} has no value: give KEY=VALUE")
+        try:
+            found[key] = json.loads(text)
+        except (ValueError, RecursionError):
+            found[key] = text
+    return found or None
+
+
 def described_flag(
     name: str, described: Described, section: str, **settings: Any
 ) -> Decorator[Any]:
@@ -81,7 +98,9 @@ def described_flag(
         settings["shell_complete"] = complete_with(described.usual)
     if described.takes == "names":
         return name_list(*names, **settings)
-    if described.takes == "number":
+    if described.takes == "pairs":
+        settings |= {"multiple": True, "callback": _read_pairs}
+    elif described.takes == "number":
         settings["type"] = float
     elif described.takes == "choice":
         settings |= {"type": click.Choice(list(described.usual)), "show_default": True}
@@ -146,7 +165,9 @@ def search_mode(*other_names: str) -> Decorator[Any]:
     )
 
 
-_FILTER_ORDER = arrange(tuple(FILTERS), {"origin": "include_global", "as_of": "include_expired"})
+_FILTER_ORDER = arrange(
+    tuple(FILTERS), {"origin": "scope", "source_label": "origin", "as_of": "include_expired"}
+)
 
 # Filters for reading: a session also sees global memories.
 filters = _filter_flags(())
@@ -156,6 +177,8 @@ session_filters = _filter_flags(
 )
 # Filters for reading untrusted memories.
 untrusted_filters = _filter_flags(("trusted",))
+# Filters for reading memories as they are now.
+filters_of_now = _filter_flags(("as_of",))
 # Filters for changes: a session's own memories, in their current version.
 _OF_NOW = ("include_global", "as_of")
 own_filters = _filter_flags(_OF_NOW, session_id="Only this session's own.")

@@ -123,8 +123,9 @@ def _show_memory(screen: Screen, memory: RecalledMemory, why: list[str] | None) 
     screen.passage(memory.content.strip("\n"))
     superseded = f"superseded by {memory.superseded_by}" if memory.superseded_by else ""
     untrusted = "untrusted: waits for review" if memory.untrusted_at else ""
+    stale = "stale: the file has changed since it was indexed" if memory.stale else ""
     valid = validity(memory.valid_from, memory.valid_until)
-    marks = (Part(each, "bad") for each in (superseded, valid, untrusted))
+    marks = (Part(each, "bad") for each in (superseded, valid, untrusted, stale))
     screen.line(Part(memory.id, "dim"), *marks, indent=1)
     if why is not None:
         parts = ", ".join(f"{name} {each}" for name, each in zip(_PARTS, why, strict=True))

@@ -131,6 +131,8 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
     if hit.path:
         screen.line(Part(_place(hit, hit.path), "dim", link_to(hit.path)), indent=1)
     screen.line(Part(_address(hit), "dim"), indent=1)
+    if hit.stale:
+        screen.line(Part("stale: the file has changed since it was indexed", "bad"), indent=1)
     if hit.damaged:
         screen.line(Part("damaged: this is not the text that was saved", "bad"), indent=1)
     if hit.untrusted_at:
@@ -217,6 +219,9 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     if explanation.neighbours:
         beside = f"turns around it add {explanation.neighbours:.6f}"
         screen.line(Part(beside, "dim"), indent=1)
+    if explanation.feedback != 1:
+        factor = f"feedback multiplies by {explanation.feedback:.3f}"
+        screen.line(Part(factor, "dim"), indent=1)
     final = f"{explanation.fusion}  final score {explanation.final_score:.6f}"
     screen.line(Part(final, "dim"), indent=1)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,10 +15,11 @@ from byheart.interfaces.cli.options import flag
 from byheart.interfaces.cli.screen import Column, Part, Screen, open_screen, print_json
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
-from byheart.interfaces.setup.clients import CLIENTS, this_machine
+from byheart.interfaces.setup.clients import CLIENTS, Machine, this_machine
 from byheart.interfaces.setup.hooks import USUAL_TOOLS, VERB, hooks_of_claude_code
 from byheart.interfaces.setup.launching import find_launch, see_running
 from byheart.interfaces.setup.registration import (
+    CALLING,
     ClientState,
     HooksState,
     Registration,
@@ -47,7 +50,11 @@ _KEEP_PASSWORD = "every user's own ~/.pgpass can hold it (see docs/postgres.md)"
 @flag("--project", is_flag=True, help="Set up the project in this folder, not the user.")
 @flag("--dry-run", is_flag=True, help="Show the change only.")
 @flag("--undo", is_flag=True, help="Remove what setup added.")
-@flag("--hooks", is_flag=True, help="Set up the hooks of Claude Code: it then remembers by itself.")
+@flag(
+    "--hooks",
+    is_flag=True,
+    help="Set up the hooks of Claude Code too: it then remembers by itself.",
+)
 @click.pass_obj
 def setup_command(
     invocation: Invocation,
@@ -59,22 +66,22 @@ def setup_command(
 ) -> None:
     """Set up a client, such as Claude Code, to use Byheart over MCP.
 
-    CLIENT is claude-code, claude-desktop, cursor, codex or vscode. Without it, list the clients,
-    whether each is set up, and whether its hooks are. --db, --space, BYHEART_DB_PATH and
+    CLIENT is claude-code, claude-desktop, cursor, codex, vscode, gemini, windsurf, zed or opencode.
+    Without it, list the clients, whether each is set up, and whether its hooks are. --undo removes
+    the hooks too; with --hooks, it removes the hooks alone. --db, --space, BYHEART_DB_PATH and
     BYHEART_SPACE apply to the client as well. A changed file is copied first, with the suffix
     .byheart-backup.
     """
     machine = this_machine()
-    if hooks and client != "claude-code":
+    if hooks and client != CALLING:
         raise click.UsageError("hooks are for Claude Code: byheart setup claude-code --hooks")
     if client is None:
         if undo or dry_run:
             raise click.UsageError(f"say which client: {', '.join(CLIENTS)}")
         _show_states(invocation, survey(machine, project=project))
     elif undo:
-        target = hooks_of_claude_code(_tools(Settings())) if hooks else CLIENTS[client]
-        done = unregister(target, machine, project=project, dry_run=dry_run)
-        _show(invocation, done, (), hooks=hooks)
+        done = _undo(client, machine, project=project, dry_run=dry_run, hooks=hooks)
+        _show(invocation, done, hooks_alone=hooks)
     else:
         # Read the settings first, so that invalid ones are refused before anything is written.
         around = _from_environment(invocation)
@@ -87,9 +94,7 @@ def setup_command(
                 "everyone who can read the files of the project would see the database password",
                 f"leave it out of the address; {_KEEP_PASSWORD}",
             )
-        target = hooks_of_claude_code(_tools(settings)) if hooks else CLIENTS[client]
-        verb = VERB if hooks else "mcp"
-        launch = find_launch(see_running(), db, space, shared=project, verb=verb)
+        launch = find_launch(see_running(), db, space, shared=project)
         remarks = list(map(_carried, around.values()))
         if project and around:
             remarks.append("this applies to everyone who shares the file")
@@ -100,8 +105,29 @@ def setup_command(
             )
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
-        done = register(target, machine, launch, project=project, dry_run=dry_run)
-        _show(invocation, done, remarks, hooks=hooks)
+        put = partial(register, machine=machine, project=project)
+        called: Registration | None = None
+        if hooks:
+            calls = hooks_of_claude_code(_tools(settings))
+            by = find_launch(see_running(), db, space, shared=project, verb=VERB)
+            # Change neither file if the other one cannot be changed.
+            put(CLIENTS[client], launch=launch, dry_run=True)
+            called = put(calls, launch=by, dry_run=dry_run)
+        done = put(CLIENTS[client], launch=launch, dry_run=dry_run)
+        _show(invocation, replace(done, hooks=called), remarks)
+
+
+def _undo(
+    client: str, machine: Machine, *, project: bool, dry_run: bool, hooks: bool
+) -> Registration:
+    """Remove the server and the hooks, or the hooks alone."""
+    calls = hooks_of_claude_code(_tools(Settings()))
+    take = partial(unregister, machine=machine, project=project, dry_run=dry_run)
+    if hooks:
+        return take(calls)
+    done = take(CLIENTS[client])
+    called = take(calls) if client == CALLING else None
+    return done if called is None or called.action == "absent" else replace(done, hooks=called)
 
 
 def _tools(settings: Settings) -> str:
@@ -128,18 +154,28 @@ def _carried(row: SettingRow) -> str:
 
 
 def _show(
-    invocation: Invocation, done: Registration, remarks: Sequence[str], *, hooks: bool
+    invocation: Invocation,
+    done: Registration,
+    remarks: Sequence[str] = (),
+    *,
+    hooks_alone: bool = False,
 ) -> None:
     if invocation.json:
         print_json(done)
         return
     screen = open_screen()
-    if done.dry_run and done.diff:
-        _show_diff(screen, done.diff)
-        for each in remarks:
-            screen.line(each)
-        return
-    told = _told_of_hooks(done) if hooks else _told(done)
+    for each in filter(None, (done, done.hooks)):
+        if each.dry_run and each.diff:
+            _show_diff(screen, each.diff)
+        else:
+            of_hooks = hooks_alone or each is done.hooks
+            _show_change(screen, each, _told_of_hooks(each) if of_hooks else _told(each))
+    indent = 0 if done.dry_run and done.diff else 1
+    for remark in remarks:
+        screen.line(remark, indent=indent)
+
+
+def _show_change(screen: Screen, done: Registration, told: str) -> None:
     screen.line(Part("✓", "good"), Part(done.title, "name"), told)
     screen.line(Part(done.path, "dim"), indent=1)
     if done.backup:
@@ -148,8 +184,6 @@ def _show(
         screen.line(Part(f"it starts: {shlex.join(done.command)}", "dim"), indent=1)
     if done.action in ("added", "updated"):
         screen.line(done.then, indent=1)
-    for each in remarks:
-        screen.line(each, indent=1)
 
 
 def _told(done: Registration) -> str:

@@ -91,6 +91,7 @@ def _doings(screen: Screen, stats: Stats) -> list[tuple[str, str]]:
             f"{total.count:,}, of which {total.slow:,} ({total.slow_rate:.1%}) took longer than "
             f"{stats.queries.slow_query_ms:g} ms",
         ),
+        ("verdicts", ", ".join(f"{n:,} {name}" for name, n in stats.queries.verdicts.items())),
         (
             "caches",
             ", ".join(f"{_CACHES[name]} {_rate(cache)}" for name, cache in stats.caches.items()),

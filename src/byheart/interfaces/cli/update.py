@@ -1,4 +1,4 @@
-"""Define `update`, `history`, `supersede` and `restore`, which change a memory."""
+"""Define `update`, `history`, `supersede`, `feedback` and `restore`, which change a memory."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from byheart.interfaces.cli.screen import Part, Screen, one_line, open_screen, p
 from byheart.interfaces.cli.store import open_store, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import HistoryEntry, to_wire
+from byheart.model.feedback import OUTCOMES
 from byheart.model.fields import BY_NAME, UPDATE_FIELDS
 from byheart.system import clock
 
@@ -158,6 +159,34 @@ def supersede_command(
         return
     said = f"is superseded by {by}" if by else "is valid again"
     open_screen().line(Part("✓", "good"), Part(memory.memory_id, "name"), said)
+
+
+@click.command(
+    "feedback",
+    cls=Verb,
+    examples=(
+        'byheart feedback "$ID" "where is the deploy key?" used',
+        'byheart feedback "$ID" "which port?" wrong',
+    ),
+)
+@click.argument("memory_id", metavar="ID")
+@click.argument("query", metavar="QUERY")
+@click.argument("outcome", metavar="OUTCOME", type=click.Choice(OUTCOMES))
+@click.pass_obj
+def feedback_command(invocation: Invocation, memory_id: str, query: str, outcome: str) -> None:
+    """Say whether a memory found for a question was used, ignored or wrong.
+
+    It moves the memory up or down for questions like QUERY, within fixed bounds, and counts less
+    as time passes. byheart search --explain shows the factor.
+    """
+    with open_embedding_store(invocation) as store:
+        result = store.feedback(whole_id(store, memory_id), query, outcome)
+    if invocation.json:
+        print_json(result)
+        return
+    open_screen().line(
+        Part("✓", "good"), "noted:", Part(result.memory_id, "name"), f"was {outcome}"
+    )
 
 
 @click.command("restore", cls=Verb, examples=('byheart restore "$ID"', "byheart list --forgotten"))

@@ -184,6 +184,47 @@ def versions_command(invocation: Invocation, /, memory_id: str, **given: Any) ->
         point_on(invocation, seen, found.total, f"byheart versions {memory_id}")
 
 
+@click.command("map", cls=Verb, examples=("byheart map", "byheart map --kind fact --json"))
+@flag(
+    "--limit",
+    "-n",
+    type=int,
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="The largest number of points.",
+)
+@filters
+@click.pass_obj
+def map_command(invocation: Invocation, /, **given: Any) -> None:
+    """Name the regions of a map of memories by meaning, largest first.
+
+    The web page draws the map; --json prints its points. The terms of a region are frequent in it
+    and rare elsewhere. They are a hint: the map shows two dimensions of many.
+    """
+    with open_store(invocation) as store:
+        drawn = store.views.map(**given)
+    if invocation.json:
+        print_json(drawn)
+        return
+    warn(invocation, drawn.degraded)
+    if not drawn.memory_ids:
+        click.echo("No memory has vectors yet, so there is no map.")
+        return
+    screen = open_screen()
+    screen.table(
+        (Column("MEMORIES", right=True), Column("TERMS", wide=True, style="name")),
+        [
+            (f"{each.memories:,}", ", ".join(each.terms) or "-")
+            for each in sorted(drawn.regions, key=lambda each: (-each.memories, each.region))
+        ],
+    )
+    if len(drawn.memory_ids) < drawn.total:
+        remark(
+            invocation, f"{len(drawn.memory_ids):,} of {count(drawn.total, 'memory')} on the map"
+        )
+
+
 @click.command(
     "timeline",
     cls=Verb,

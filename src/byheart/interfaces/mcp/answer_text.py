@@ -99,6 +99,8 @@ def _about(entry: Wire) -> list[str]:
         about.append(f"{entry['path']}{lines}")
     if entry.get("session_id"):
         about.append(f"session {entry['session_id']}")
+    if entry.get("stale"):
+        about.append("stale: the file has changed since it was indexed")
     if entry.get("damaged"):
         about.append("damaged: this is not the text that was saved")
     if entry.get("untrusted_at"):
@@ -219,6 +221,7 @@ _WRITERS: Mapping[str, Callable[[Wire], str]] = {
     "log": _saved,
     "quarantine": _waiting,
     "distrust": _reviewed,
+    "feedback": lambda answer: f"Noted: {answer['memory_id']} was {answer['outcome']}.",
     "sessions": _sessions,
     "status": _status,
 }

@@ -205,6 +205,15 @@ TOOLS: tuple[ToolText, ...] = (
         destroys=True,
     ),
     ToolText(
+        "memory_feedback",
+        "feedback",
+        "Rate a memory",
+        "Say whether a memory found for a question was used, ignored or wrong. Call it after your "
+        "answer: it ranks later questions like it, and does not change the text.",
+        ("memory_id", "query", "outcome"),
+        reads_only=False,
+    ),
+    ToolText(
         "memory_distrust",
         "distrust",
         "Distrust a memory",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from byheart.conversation.context import LARGEST_TOP_K
-from byheart.model import FUSIONS, GRANULARITIES, MODES
+from byheart.model import FUSIONS, GRANULARITIES, MODES, REVIEW_REASONS
 from byheart.model import checks as check
 from byheart.model import schemas as schema
 from byheart.model.compat_names import COMPAT_NAMES, COSINES, CompatName
+from byheart.model.feedback import OUTCOMES
 from byheart.model.fields import BY_NAME, FIELDS, FILTERS
 from byheart.model.schemas import Schema as Schema
 
@@ -16,6 +17,7 @@ _FILTERING_VERBS = (
     "search",
     "recall",
     "list",
+    "review",
     "quarantine",
     "trust",
     "distrust",
@@ -25,6 +27,7 @@ _FILTERING_VERBS = (
     "context",
     "transcript",
     "timeline",
+    "map",
 )
 
 
@@ -54,12 +57,16 @@ _OF_VERBS: Mapping[str, Schema] = {
     "reason": schema.text(
         "The reason, for the history.", minLength=1, maxLength=check.LONGEST_SUMMARY
     ),
+    "item_id": schema.text(
+        "The id of an item of the review queue.", minLength=1, maxLength=check.LONGEST_SUMMARY
+    ),
     "hard": schema.flag("Erase every trace. Cannot be undone."),
     "dry_run": schema.flag("Only show what would happen."),
     "older_than": {
         "anyOf": [{"type": "number", "minimum": 0}, {"type": "string"}],
         "description": "Only older than this many days, or than this time.",
     },
+    "outcome": schema.text("What came of it.", enum=list(OUTCOMES)),
     "by": schema.label("The id of the memory that replaces it."),
     "who": schema.label("The author, for the history."),
     "output_path": schema.text(
@@ -131,8 +138,13 @@ SPECIAL: Mapping[tuple[str, str], Schema] = {
     ("receipts", "memory_id"): schema.label("Only receipts of contexts that this memory is in."),
     ("receipts", "session_id"): schema.label("Only receipts of this session."),
     ("receipt", "session_id"): schema.label("Only if it is a receipt of this session."),
+    ("feedback", "query"): schema.text(
+        "The question that it was found for.", minLength=1, maxLength=check.LONGEST_QUERY
+    ),
     ("similar", "threshold"): schema.number("The least cosine of two memories.", 0, 1),
     ("similar", "session_id"): schema.label("Only memories that this session can see."),
+    ("review", "reason"): schema.text("Only items with this reason.", enum=list(REVIEW_REASONS)),
+    ("map", "limit"): schema.whole("How many points at most.", 1, check.MOST_POINTS),
     ("promote", "kind"): _OWN_FILTERS["kind"],
     ("get", "memory_id"): schema.place("An id from an answer, or the path of a file."),
     ("expand", "chunk_id"): schema.place(

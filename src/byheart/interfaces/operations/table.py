@@ -134,11 +134,17 @@ OPERATIONS: Mapping[str, Operation] = {
         Operation("similar", "read", "both", "views.similar"),
         # A memory may have had its earlier texts in another session.
         Operation("versions", "read", "space", "views.versions"),
+        Operation("map", "read", "filter", "views.map"),
         Operation("timeline", "read", "filter", "views.timeline"),
         Operation("update", "write", "memory"),
         Operation("supersede", "write", "memory"),
+        Operation("feedback", "write", "memory"),
         Operation("forget", "write", "filter"),
         Operation("restore", "write", "memory"),
+        Operation("review", "read", "filter", "review.queue"),
+        # An item may have memories of several sessions.
+        Operation("keep_item", "write", "space", "review.keep"),
+        Operation("unkeep_item", "write", "space", "review.unkeep"),
         Operation("quarantine", "read", "filter", "review.quarantine"),
         Operation("trust", "write", "filter", "review.trust", voice="user"),
         Operation("distrust", "write", "filter", "review.distrust"),

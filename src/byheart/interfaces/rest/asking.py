@@ -148,12 +148,21 @@ def _typed_one(parameter: Parameter, text: str) -> Any:
     try:
         if kind == "boolean":
             return _FLAGS[text.lower()]
+        if kind == "object":
+            return _typed_object(text)
         if kind in ("integer", "number"):
             # Only JSON's notation is allowed: Python would accept "1_000", "١" and "nan" as well.
             if _NUMBER.fullmatch(text):
                 return json.loads(text)
             raise ValueError
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         allowed = "true or false" if kind == "boolean" else f"a JSON {kind}"
         raise InvalidInput(f"{parameter.name} {text!r} is not allowed", f"give {allowed}") from None
     return text
+
+
+def _typed_object(text: str) -> Given:
+    value = json.loads(text)
+    if not isinstance(value, dict):
+        raise ValueError
+    return value

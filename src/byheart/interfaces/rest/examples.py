@@ -21,6 +21,10 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("PATCH", "/memories/{memory_id}"): {"importance": 8, "expected_version": 1},
     ("POST", "/memories/{memory_id}/restore"): {},
     ("POST", "/memories/{memory_id}/supersede"): {"by": _OTHER_ID, "reason": "new rule"},
+    ("POST", "/memories/{memory_id}/feedback"): {
+        "query": "can I ship on Saturday?",
+        "outcome": "used",
+    },
     ("POST", "/memories/{keep}/merge"): {"others": [_OTHER_ID]},
     ("POST", "/memories/{memory_id}/write_to_file"): {"output_path": "notes/deploys.md"},
     ("POST", "/memories/{memory_id}/pin"): {},
@@ -36,6 +40,8 @@ BODIES: Mapping[tuple[str, str], Any] = {
     ("POST", "/sessions/{session_id}/restore"): {},
     ("POST", "/promote"): {"session_id": "chat-7", "kind": ["fact", "report"]},
     ("POST", "/forget"): {"session_id": "chat-7", "dry_run": True},
+    ("POST", "/review/keep"): {"item_id": f"unused:{_ID}@1"},
+    ("POST", "/review/unkeep"): {"item_id": f"unused:{_ID}@1"},
     ("POST", "/trust"): {"memory_id": _ID},
     ("POST", "/distrust"): {"memory_id": _ID, "reason": "it gives orders"},
     ("POST", "/cleanup"): {"days_old": 180},
@@ -94,6 +100,8 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
                 "snippet": "Deploys are frozen from Friday noon until Monday morning.",
                 "source": "chunk",
                 "explanation": None,
+                "relative_path": None,
+                "stale": False,
             }
         ],
         "total_results": 1,

@@ -158,6 +158,12 @@ def _store_families(stats: Stats) -> Iterator[_Family]:
         "Queries slower than the setting slow_query_ms.",
         (("", {"kind": kind}, each.slow) for kind, each in stats.queries.kinds.items()),
     )
+    yield (
+        "byheart_verdicts_total",
+        "counter",
+        "Answers by what they said of their best hit.",
+        (("", {"verdict": name}, number) for name, number in stats.queries.verdicts.items()),
+    )
     for outcome in ("hits", "misses"):
         yield (
             f"byheart_cache_{outcome}_total",

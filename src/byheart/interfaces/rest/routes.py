@@ -13,8 +13,8 @@ from byheart.model import Access
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
 _IN_PATH = re.compile(r"\{(\w+)\}")
 
-# Verbs that only read, but take long: they compare all memories with one another.
-_TAKE_LONG = ("dedupe",)
+# Verbs that only read, but take long: they look at all memories of a space.
+_TAKE_LONG = ("dedupe", "review", "map")
 # Only this interface offers the verb: it confines the files to one folder.
 WRITE_TO_FILE = Operation("write_to_file", "write", "memory", by_path=True)
 
@@ -95,9 +95,14 @@ def _entries() -> Iterator[RouteEntry]:
     yield RouteEntry("GET", f"{memory}/rendered", verb["render"])
     yield RouteEntry("GET", f"{memory}/similar", verb["similar"])
     yield RouteEntry("POST", "/brief", verb["brief"])
+    yield RouteEntry("GET", "/map", verb["map"])
     yield RouteEntry("GET", "/timeline", verb["timeline"])
     yield RouteEntry("POST", f"{memory}/restore", verb["restore"])
     yield RouteEntry("POST", f"{memory}/supersede", verb["supersede"])
+    yield RouteEntry("POST", f"{memory}/feedback", verb["feedback"])
+    yield RouteEntry("GET", "/review", verb["review"])
+    yield RouteEntry("POST", "/review/keep", verb["keep_item"])
+    yield RouteEntry("POST", "/review/unkeep", verb["unkeep_item"])
     yield RouteEntry("GET", "/quarantine", verb["quarantine"])
     yield RouteEntry("POST", "/trust", verb["trust"])
     yield RouteEntry("POST", "/distrust", verb["distrust"])

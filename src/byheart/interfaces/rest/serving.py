@@ -133,6 +133,7 @@ class _Server(uvicorn.Server):
             server.close()
         for connection in list(self.server_state.connections):
             connection.shutdown()
+        self._work.end()
         while any(self._work.under_way().values()):
             await anyio.sleep(0.02)
         await super().shutdown(sockets)

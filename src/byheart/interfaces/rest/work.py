@@ -172,6 +172,17 @@ class Work:
             "write": _Lane(settings.max_concurrent_writes, waiting),
         }
 
+        self._stops: list[Callable[[], None]] = []
+
+    def at_end(self, stop: Callable[[], None]) -> None:
+        """Have an endless answer stopped when the server stops."""
+        self._stops.append(stop)
+
+    def end(self) -> None:
+        """Stop the endless answers: no other work has to be stopped, because it ends by itself."""
+        for stop in self._stops:
+            stop()
+
     async def run(
         self, lane: Access, task: Callable[[], Result], caller: Caller | None = None
     ) -> Result:

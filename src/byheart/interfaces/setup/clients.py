@@ -10,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from byheart.interfaces.setup.launching import Launch
-from byheart.interfaces.setup.servers import Entry, JsonServers, Servers, TomlServers
+from byheart.interfaces.setup.servers import (
+    Entry,
+    JsonServers,
+    ListedCommands,
+    Servers,
+    TomlServers,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,18 @@ def _claude_desktop(machine: Machine) -> Path:
     return folder / "claude_desktop_config.json"
 
 
+def _zed(machine: Machine) -> Path:
+    if machine.platform == "win32":
+        return machine.applications / "Zed" / "settings.json"
+    return machine.folder_of("XDG_CONFIG_HOME", machine.home / ".config") / "zed" / "settings.json"
+
+
+def _opencode(machine: Machine) -> Path:
+    folder = machine.folder_of("XDG_CONFIG_HOME", machine.home / ".config") / "opencode"
+    commented = folder / "opencode.jsonc"
+    return commented if commented.exists() else folder / "opencode.json"
+
+
 CLIENTS: dict[str, Client] = {
     each.name: each
     for each in (
@@ -163,6 +181,53 @@ CLIENTS: dict[str, Client] = {
             ),
             then="trust the server when VS Code asks; MCP: List Servers shows whether it runs",
             program="code",
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            servers=JsonServers("mcpServers"),
+            user_path=lambda machine: machine.home / ".gemini" / "settings.json",
+            project_path=".gemini/settings.json",
+            places=("`~/.gemini/settings.json`",),
+            then="start Gemini CLI again; /mcp shows whether it is connected",
+            program="gemini",
+            typed=False,
+        ),
+        Client(
+            name="windsurf",
+            title="Windsurf",
+            servers=JsonServers("mcpServers"),
+            user_path=lambda machine: machine.home / ".codeium" / "windsurf" / "mcp_config.json",
+            project_path=None,
+            places=("`~/.codeium/windsurf/mcp_config.json`",),
+            then="refresh the MCP servers of Cascade, or start Windsurf again",
+            program="windsurf",
+            typed=False,
+        ),
+        Client(
+            name="zed",
+            title="Zed",
+            servers=JsonServers("context_servers"),
+            user_path=_zed,
+            project_path=".zed/settings.json",
+            places=(
+                "macOS and Linux: `~/.config/zed/settings.json`",
+                "Windows: `%APPDATA%\\Zed\\settings.json`",
+            ),
+            then="see in the settings of the agent panel that the server is active",
+            program="zed",
+            typed=False,
+        ),
+        Client(
+            name="opencode",
+            title="OpenCode",
+            servers=ListedCommands("mcp"),
+            user_path=_opencode,
+            project_path="opencode.json",
+            places=("`~/.config/opencode/opencode.json`, or `opencode.jsonc` if it is there",),
+            then="start OpenCode again; opencode mcp list shows whether it is connected",
+            program="opencode",
+            typed=False,
         ),
     )
 }

@@ -27,7 +27,7 @@ from byheart.model import Finding
 from byheart.model.address_secrets import hide_secrets, hide_secrets_in
 
 # The client that can call Byheart by itself, through hooks.
-_CALLING = "claude-code"
+CALLING = "claude-code"
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "absent"]
 _MOST_ATTEMPTS = 5
 # The diff shows only the changed part of a longer line (a file may be a single line), and this many
@@ -40,7 +40,8 @@ class Registration:
     """Describe how a client's configuration changed, or would change with `dry_run`.
 
     `command` is the command that the client starts from now on; if the entry was removed, it is the
-    command that the client started before. Passwords are hidden here and in `diff`.
+    command that the client started before. Passwords are hidden here and in `diff`. `hooks` tells
+    how the file with the client's hooks changed, if that was to change too.
     """
 
     client: str
@@ -52,6 +53,7 @@ class Registration:
     diff: str
     backup: str | None
     then: str
+    hooks: Registration | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def survey(machine: Machine, *, project: bool) -> tuple[ClientState, ...]:
             *(client.name, client.title, str(path), client.is_here(machine)),
             *(held.entry is not None, held.command, held.problem),
         )
-        if client.name == _CALLING:
+        if client.name == CALLING:
             state = replace(state, hooks=_survey_hooks(machine, project=project))
         states.append(state)
     return tuple(states)

@@ -83,6 +83,38 @@ class JsonServers:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedCommands:
+    """Edit servers of a JSON file in which a command and its arguments are one list."""
+
+    key: str
+    language: str = "json"
+
+    def read(self, text: str) -> Entry | None:
+        """Return Byheart's member, with the arguments apart from the command."""
+        held = JsonServers(self.key).read(text)
+        if held is None or "url" in held:
+            return held
+        listed = held.get("command")
+        if not isinstance(listed, list) or not listed:
+            raise Misshapen(f"{self.key}.{NAME}.command is not a list")
+        others = {name: each for name, each in held.items() if name not in ("type", "command")}
+        return {"command": listed[0], "args": listed[1:], **others}
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Set the command; leave Byheart's other fields, such as `environment`, unchanged."""
+        command = [entry["command"], *entry["args"]]
+        return JsonServers(self.key).put(text, {"type": "local", "command": command})
+
+    def remove(self, text: str) -> str:
+        """Remove Byheart's member."""
+        return JsonServers(self.key).remove(text)
+
+    def advise(self, text: str, entry: Entry) -> str:  # noqa: ARG002 - the same for any text
+        """Show Byheart's member, with the objects around it."""
+        return f"put this into it yourself:\n{self.put('', entry)}"
+
+
+@dataclass(frozen=True, slots=True)
 class TomlServers:
     """Edit servers that are tables in a TOML file."""
 

@@ -23,6 +23,7 @@ from byheart.interfaces.rest.login_cookies import (
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.interfaces.web.announcing import PROOF_PATH, prove
+from byheart.interfaces.web.live_changes import EVENTS_PATH, LiveChanges
 from byheart.interfaces.web.page_files import (
     LOGIN_PAGE,
     OPEN_FOLDER,
@@ -30,6 +31,7 @@ from byheart.interfaces.web.page_files import (
     PageFile,
     read_page_files,
 )
+from byheart.interfaces.web.store_checks import DOCTOR_PATH, StoreChecks
 from byheart.model import ApiKey, to_wire
 from byheart.store import MemoryStore
 from byheart.upkeep.logins import LOGIN_LIFE
@@ -65,7 +67,7 @@ _LOG_IN_AGAIN = "run byheart open on the machine of this server"
 
 def page_routes(store: MemoryStore, work: Work, key: str) -> list[Route]:
     """Make the routes of the page; `key` proves to `byheart open` that this is its server."""
-    logins = _Logins(store, work)
+    logins, changes = _Logins(store, work), LiveChanges(store, work)
 
     async def proof(request: Request) -> Response:
         challenge = request.query_params.get("challenge", "")
@@ -77,6 +79,8 @@ def page_routes(store: MemoryStore, work: Work, key: str) -> list[Route]:
         Route("/web/{digest}/{path:path}", _send_file),
         Route(LOGIN_PATH, logins.answer, methods=["GET", "POST", "DELETE"]),
         Route(PROOF_PATH, proof),
+        Route(EVENTS_PATH, changes.answer),
+        Route(DOCTOR_PATH, StoreChecks(store).answer),
     ]
 
 

@@ -9,7 +9,13 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+_PAIRS = """(SELECT key, value #>> '{}' AS value, CASE jsonb_typeof(value)
+    WHEN 'string' THEN 'text' WHEN 'number' THEN 'real' WHEN 'boolean' THEN CAST(value AS text)
+    ELSE jsonb_typeof(value) END AS type
+    FROM jsonb_each(CAST(to_json_value(metadata) AS jsonb)))"""
 _WORDS = (
+    # The pairs of an object; PostgreSQL's function of this name is for lists.
+    (re.compile(r"\bjson_each\(metadata\)"), _PAIRS),
     (re.compile(r"\bifnull\("), "coalesce("),
     # `CROSS JOIN` and `INDEXED BY` only tell SQLite's planner what to do.
     (re.compile(r"\bCROSS JOIN\b"), "JOIN"),

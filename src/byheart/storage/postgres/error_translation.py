@@ -43,7 +43,7 @@ class _Reason(NamedTuple):
 
 
 _RETRY = "try again in a few seconds; if it lasts, ask the administrator of the database"
-_PASSWORD = _Reason(
+_LOGIN_REFUSED = _Reason(
     StoreUnreachable,
     "the server of {at} refused the user or the password: {said}",
     "check the user in the address, and the password in the file that PGPASSFILE names (by "
@@ -196,7 +196,7 @@ _BY_SQLSTATE = {
     "25P03": _LOST,  # idle in a transaction for too long
     "25P04": _CANCELLED,
     "26000": _POOLED,
-    "28": _PASSWORD,
+    "28": _LOGIN_REFUSED,
     "3D000": _NO_DATABASE,
     "40": _DEADLOCK,
     "42501": _NO_RIGHTS,
@@ -218,7 +218,7 @@ _BY_SQLSTATE = {
 # Texts of libpq, of psycopg, of an English server and of PgBouncer, for a failed connection.
 _BY_TEXT = [
     (r"could not translate host name", _NO_HOST),
-    (r"authentication failed|no password supplied", _PASSWORD),
+    (r"authentication failed|no password supplied", _LOGIN_REFUSED),
     (r"definition of service|service file", _BAD_SERVICE),
     (r'database "[^\n]*" does not exist|no such database', _NO_DATABASE),
     (r"permission denied for database", _NO_RIGHTS),
@@ -343,7 +343,7 @@ def _find_reason(error: psycopg.Error) -> _Reason | None:
     for cause, reason in _CAUSES:
         if cause.search(text):
             return reason
-    return _PASSWORD if error.pgconn.needs_password else _NO_CONNECTION
+    return _LOGIN_REFUSED if error.pgconn.needs_password else _NO_CONNECTION
 
 
 def _quote(error: psycopg.Error, lines: int = 1) -> str:

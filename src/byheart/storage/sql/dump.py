@@ -26,7 +26,9 @@ from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.rows import CHUNK, MEMORY, to_chunk, to_memory
 
-_TEXT = f"SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, {MEMORY} FROM memories m"
+_TEXT = f"""
+    SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, m.feedback, {MEMORY}
+    FROM memories m"""
 _CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL) ORDER BY memory_no"
 _EARLIER = f"{_TEXT} WHERE m.version_of = ? AND m.space = ? ORDER BY m.version"
 _CHUNKS = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index"
@@ -103,7 +105,7 @@ class SqlDump:
             yield MemoryRecord(text, tuple(earlier), tuple(self._history(row[0])))
 
     def _text(self, row: Any) -> StoredText:
-        memory_no, since_at, superseded_at, turn_no = row[:4]
+        memory_no, since_at, superseded_at, turn_no, feedback = row[:5]
         chunk_rows: Any = self._connection.all(_CHUNKS, (memory_no,))
         vectors: dict[int, dict[str, tuple[Window, ...]]] = {each[0]: {} for each in chunk_rows}
         if self._vectors:
@@ -112,12 +114,13 @@ class SqlDump:
                 made = vectors[chunk_no]
                 made[model] = (*made.get(model, ()), window)
         return StoredText(
-            memory=to_memory(row[4:]),
+            memory=to_memory(row[5:]),
             since_at=from_micros(since_at),
             superseded_at=None if superseded_at is None else from_micros(superseded_at),
             chunks=tuple(to_chunk(each[1:]) for each in chunk_rows),
             vectors=tuple(vectors.values()),
             turn_no=turn_no,
+            feedback=feedback,
         )
 
     def _vector_rows(self, memory_no: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from byheart.contracts import Emission
+from byheart.contracts import Emission, EmittedText
 from byheart.model import ECHO
 from byheart.model.times import to_micros
 from byheart.storage.sql.connection import Connection
@@ -86,21 +86,22 @@ def _read(note: Emission) -> tuple[_Emitted, int]:
     return _Emitted(*place, text_id, int(index) if index else None), to_micros(note.at)
 
 
-def emitted(connection: Connection, space: str, session_id: str, now: int) -> list[str]:
+def emitted(connection: Connection, space: str, session_id: str, now: int) -> list[EmittedText]:
     """Give the texts lately given to this session or to no named session.
 
     Leave out texts of other sessions, forgotten texts and expired texts: a reply that repeats such
     a text is the only visible text that says it, and has to be found.
     """
     rows = connection.each(
-        "SELECT content FROM emitted e JOIN chunks USING (chunk_no) "
-        "JOIN memories m USING (memory_no) WHERE e.space = ?1 AND e.session_id IN (?2, '') "
+        "SELECT ifnull(m.version_of, m.memory_id), content FROM emitted e "
+        "JOIN chunks USING (chunk_no) JOIN memories m USING (memory_no) "
+        "WHERE e.space = ?1 AND e.session_id IN (?2, '') "
         "AND (e.session_id <> '' OR m.session_id IS NULL OR m.session_id = ?2) "
         "AND m.forgotten_at IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?3) "
         "ORDER BY at DESC, chunk_no",
         (space, session_id, now),
     )
-    return [str(row[0]) for row in rows]
+    return [EmittedText(str(row[0]), str(row[1])) for row in rows]
 
 
 def given_since(connection: Connection, space: str, session_id: str, since: int) -> frozenset[int]:

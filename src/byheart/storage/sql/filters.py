@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -53,6 +54,10 @@ def _subtags(column: str, given: Any, _where: Filter) -> _Part:
     return f"({column} = ? OR {column} >= ? AND {column} < ?)", [given, f"{given}-", f"{given}."]
 
 
+def _scope(column: str, given: object, _where: Filter) -> _Part:
+    return f"{column} IS {'' if given == 'global' else 'NOT '}NULL", []
+
+
 def _unset(column: str, given: object, _where: Filter) -> _Part:
     return f"{column} IS {'' if given else 'NOT '}NULL", []
 
@@ -72,6 +77,7 @@ _WRITERS: Mapping[str, _Writer] = {
     "any_of": _any_of,
     "subtags": _subtags,
     "session": _session,
+    "scope": _scope,
     "unset": _unset,
 }
 # The space comes first: most indexes of the database begin with it.
@@ -108,7 +114,7 @@ def _times(where: Filter, now: int) -> list[_Part]:
 
 
 def subqueries(where: Filter) -> list[_Query]:
-    """List the queries whose memories must all contain a hit: tags, entities, path."""
+    """List the queries whose memories must all contain a hit: tags, entities, path, metadata."""
     return [
         write(getattr(where, name), where)
         for name, write in _SUBQUERIES
@@ -164,6 +170,30 @@ def _about(given: Sequence[str], where: Filter) -> _Query:
     return query, (where.space, *keys) * 2
 
 
+def _with_pairs(given: Sequence[tuple[str, str]], where: Filter) -> _Query:
+    """Ask for the memories whose metadata has all keys with these values."""
+    query = "SELECT memory_no FROM memories WHERE space = ? AND metadata <> '{}'"
+    values: list[object] = [where.space]
+    for key, text in given:
+        clause, compared = _is_value(text)
+        pair = f"SELECT 1 FROM json_each(metadata) AS pair WHERE key = ? AND {clause}"
+        query += f" AND EXISTS ({pair})"
+        values += [key, *compared]
+    return query, tuple(values)
+
+
+def _is_value(text: str) -> _Part:
+    """Compare a pair of an object with a value, which is given as JSON."""
+    value = json.loads(text)
+    if value is None or isinstance(value, bool):
+        return "type = ?", [text]
+    if isinstance(value, str):
+        return "type = 'text' AND value = ?", [value]
+    # Without the case, PostgreSQL would cast texts as well.
+    number = "CASE WHEN type IN ('integer', 'real') THEN CAST(value AS NUMERIC) = ? END"
+    return number, [value]
+
+
 def _having(where: Filter, count: int) -> str:
     return f" GROUP BY memory_no HAVING count(*) = {count}" if where.match == "all" else ""
 
@@ -172,14 +202,15 @@ def _marks(values: tuple[object, ...]) -> str:
     return ", ".join("?" * len(values))
 
 
-# Labels are in tables of their own, and a path is a pattern.
+# Labels are in tables of their own, a path is a pattern, and metadata is an object.
 _TABLES: Mapping[str, Callable[[Any, Filter], _Query]] = {
     "tags": _tagged,
     "entities": _about,
     "path": _under_path,
+    "metadata": _with_pairs,
 }
 _SUBQUERIES = [
     (name, _TABLES[field.name])
     for name, (asked, field) in FILTERS.items()
-    if asked.operator in ("labels", "path")
+    if asked.operator in ("labels", "path", "pairs")
 ]

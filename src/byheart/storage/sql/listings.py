@@ -15,6 +15,9 @@ _ORDERS = {
     "said last": "m.turn_no DESC, m.memory_no DESC",
     "pinned": "m.pinned_at, m.memory_id",
     "waiting": "m.untrusted_at, m.memory_no",
+    "expiring": "m.expires_at, m.memory_no",
+    "untouched": "CASE WHEN ifnull(m.accessed_at, 0) > m.updated_at THEN m.accessed_at "
+    "ELSE m.updated_at END, m.memory_no",
 }
 
 
@@ -53,4 +56,20 @@ def source(listing: Listing, now: int) -> tuple[str, list[object]]:
     if listing.untouched_since is not None:
         clause += " AND m.updated_at < ? AND ifnull(m.accessed_at, 0) < ?"
         values += [to_micros(listing.untouched_since)] * 2
+    if listing.expires_before is not None:
+        clause += " AND m.expires_at < ?"
+        values.append(to_micros(listing.expires_before))
+    if listing.exclude_turns:
+        clause += " AND m.role IS NULL"
+    if listing.exclude_pinned:
+        clause += " AND m.pinned_at IS NULL"
+    if listing.exclude_kinds:
+        clause += f" AND m.kind NOT IN ({', '.join('?' * len(listing.exclude_kinds))})"
+        values += listing.exclude_kinds
+    if listing.not_kept_as is not None:
+        clause += (
+            " AND NOT EXISTS (SELECT 1 FROM kept_items k WHERE k.space = m.space "
+            "AND k.item_id = CAST(? AS TEXT) || m.memory_id || '@' || m.version)"
+        )
+        values.append(f"{listing.not_kept_as}:")
     return f"FROM {table} WHERE {clause}", values

@@ -40,7 +40,7 @@ _HELD = """
             SELECT who FROM history h WHERE h.memory_no = m.memory_no AND operation = 'forget'
             ORDER BY history_no DESC LIMIT 1) END,
         m.superseded_by, m.superseded_at, m.pinned_at, m.untrusted_at, m.valid_from,
-        m.valid_until, m.accessed_at, m.access_count, m.turn_no,
+        m.valid_until, m.accessed_at, m.access_count, m.turn_no, m.feedback,
         (SELECT count(*) FROM chunks c WHERE c.memory_no = m.memory_no),
         (SELECT count(*) FROM chunks c JOIN pending_vectors USING (chunk_no)
          WHERE c.memory_no = m.memory_no)

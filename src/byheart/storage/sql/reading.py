@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from byheart.contracts import (
     DedupKey,
+    EmittedText,
     FoundChunk,
     Listing,
     MemoryState,
@@ -25,6 +26,7 @@ from byheart.model import (
     Filter,
     Heading,
     HistoryEntry,
+    IndexedFile,
     Memory,
     Session,
     SessionStats,
@@ -41,11 +43,13 @@ from byheart.storage.sql.history import row_of
 from byheart.storage.sql.memory_rows import SqlMemoryRows
 from byheart.storage.sql.rows import (
     FOUND,
+    INDEXED_FILE,
     MEMORY,
     headings_json,
     text_list,
     to_found_chunk,
     to_headings,
+    to_indexed_file,
     to_memory,
 )
 from byheart.storage.sql.shared_rows import SharedRows
@@ -258,22 +262,33 @@ class SqlReader(SharedRows):
         if not memory_nos:
             return []
         rows = self._connection.each(
-            "SELECT ifnull(version_of, memory_id), memory_id, summary, role IS NOT NULL "
-            "FROM json_each(?) wanted CROSS JOIN memories ON memory_no = CAST(value AS BIGINT) "
+            "SELECT ifnull(version_of, memory_id), memory_id, summary, role IS NOT NULL, "
+            f"{INDEXED_FILE} "
+            "FROM json_each(?) wanted CROSS JOIN memories m ON memory_no = CAST(value AS BIGINT) "
             "ORDER BY wanted.key",
             (json.dumps(list(memory_nos)),),
         )
         found = [
-            TextSummary(memory_id, text_id, summary, bool(turn))
-            for memory_id, text_id, summary, turn in rows
+            TextSummary(memory_id, text_id, summary, bool(turn), to_indexed_file(file))
+            for memory_id, text_id, summary, turn, file in rows
         ]
         return _all_of(found, memory_nos)
+
+    def indexed_files(self, memory_ids: Sequence[str], space: str) -> dict[str, IndexedFile]:
+        """Find the files of workspaces that memories were made of, by their ids."""
+        rows: Any = self._connection.each(
+            f"SELECT m.memory_id, {INDEXED_FILE} FROM json_each(?) "
+            "CROSS JOIN memories m ON m.memory_id = value WHERE m.space = ?",
+            (text_list(memory_ids), space),
+        )
+        found = {memory_id: to_indexed_file(file) for memory_id, file in rows}
+        return {memory_id: file for memory_id, file in found.items() if file is not None}
 
     def salient_turns(self, where: Filter, roles: Sequence[str], limit: int) -> list[SaidTurn]:
         """Pick the first turn and the most important turns, in order."""
         return sessions.salient_turns(self._connection, where, roles, limit, self._now)
 
-    def emitted(self, space: str, session_id: str) -> list[str]:
+    def emitted(self, space: str, session_id: str) -> list[EmittedText]:
         """Give the texts that a session was lately given and still finds, latest first."""
         return emissions.emitted(self._connection, space, session_id, self._now)
 

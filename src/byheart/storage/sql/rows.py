@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from byheart.contracts import FoundChunk, StoredText
-from byheart.model import UNEMBEDDED, Chunk, Heading, Memory, MemoryFields
+from byheart.model import UNEMBEDDED, Chunk, Heading, IndexedFile, Memory, MemoryFields
 from byheart.model.damage import DamagedRow
 from byheart.model.field_types import Codec
 from byheart.model.fields import BY_NAME, FIELDS
@@ -26,6 +26,14 @@ _CHUNK_COUNT = "(SELECT count(*) FROM chunks n WHERE n.memory_no = m.memory_no)"
 # A turn may be empty: then it has no chunks.
 CONTENT = """ifnull((SELECT string_agg(content, '') FROM (SELECT content FROM chunks p
     WHERE p.memory_no = m.memory_no ORDER BY chunk_index) AS parts), '')"""
+
+# The file of a workspace that a memory was made of: its workspace is the nearest, and has read it.
+INDEXED_FILE = """(SELECT CASE WHEN f.trouble IS NULL THEN f.size ELSE -1 END || ' ' || f.mtime_ns
+    || ' ' || f.read_at || ' ' || length(f.path) || ' ' || w.root || f.path
+    FROM workspaces w JOIN workspace_files f ON f.workspace_no = w.workspace_no
+        AND f.path = substr(m.path, length(rtrim(w.root, '/')) + 2)
+    WHERE m.kind = 'file' AND w.space = m.space AND f.memory_id = m.memory_id
+    ORDER BY length(w.root) DESC LIMIT 1)"""
 
 CHUNK = """
     c.chunk_no, c.chunk_index, c.content, c.start_char, c.end_char, c.start_line, c.end_line,
@@ -118,7 +126,7 @@ _CONTENT_AT = _MEMORY_NAMES.index("content")
 _HASH_AT = _MEMORY_NAMES.index("content_hash")
 
 MEMORY = _columns(_MEMORY_NAMES)
-FOUND = f"{CHUNK}, {_columns(_FOUND_NAMES)}, c.checksum"
+FOUND = f"{CHUNK}, {_columns(_FOUND_NAMES)}, c.checksum, {INDEXED_FILE}"
 
 _ENCODERS: Mapping[Codec, Callable[[Any], Any]] = {
     "hash": bytes.fromhex,
@@ -218,10 +226,20 @@ def to_headings(text: Any) -> tuple[Heading, ...]:
 
 def to_found_chunk(row: Any) -> FoundChunk:
     """Read a row of `FOUND`."""
-    values: Any = list(row[10:-1])
+    values: Any = list(row[10:-2])
     _decode(values, _FOUND_DECODERS)
-    values.append(checksum_of(row[2]) != row[-1])
-    return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*values))
+    values.append(checksum_of(row[2]) != row[-2])
+    file = to_indexed_file(row[-1])
+    return FoundChunk(row[0], to_chunk(row[1:10]), MemoryFields(*values), file)
+
+
+def to_indexed_file(text: str | None) -> IndexedFile | None:
+    """Read what `INDEXED_FILE` gives."""
+    if text is None:
+        return None
+    size, mtime_ns, read_at, length, place = text.split(" ", 4)
+    at = len(place) - int(length)
+    return IndexedFile(place[:at], place[at:], int(size), int(mtime_ns), int(read_at))
 
 
 def text_list(texts: Iterable[str | None]) -> str:

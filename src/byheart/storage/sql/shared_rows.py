@@ -10,6 +10,7 @@ from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
 from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.receipt_rows import SqlReceiptRows
+from byheart.storage.sql.review_rows import SqlReviewRows
 from byheart.storage.sql.view_rows import SqlViewRows
 from byheart.storage.sql.whole_rows import SqlWholeRows
 from byheart.storage.sql.workspace_rows import SqlWorkspaceRows
@@ -29,6 +30,11 @@ class SharedRows:
     def receipts(self) -> SqlReceiptRows:
         """Give the receipts of contexts."""
         return SqlReceiptRows(self._connection)
+
+    @cached_property
+    def reviews(self) -> SqlReviewRows:
+        """Give the rows that a review looks at."""
+        return SqlReviewRows(self._connection)
 
     @cached_property
     def views(self) -> SqlViewRows:

@@ -44,6 +44,7 @@ HELD = (
     "SELECT concat_ws(' ', changes, who, reason) FROM history",
     "SELECT concat_ws(' ', name, space, session_id) FROM tokens",
     "SELECT concat_ws(' ', query, space, session_id) FROM receipts",
+    "SELECT concat_ws(' ', item_id, space, who) FROM kept_items",
 )
 
 

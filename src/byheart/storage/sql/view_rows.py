@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from byheart.contracts import DayCount, TimeSpan
-from byheart.model import Brief, Filter, Lane, TextVersion
+from byheart.contracts import ChangeMark, DayCount, TimeSpan
+from byheart.model import Brief, ChangedMemory, Filter, Lane, TextVersion
+from byheart.model.memories import Operation
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.filters import where_clause
@@ -21,6 +22,19 @@ _DAY = (
     f"(m.created_at + ?) / {_DAY_MICROS} "
     f"- CASE WHEN (m.created_at + ?) % {_DAY_MICROS} < 0 THEN 1 ELSE 0 END"
 )
+# An update of a text makes a row for the earlier text, whose number may be higher than the mark's.
+_CHANGED = """
+    SELECT m.memory_id, m.session_id, m.kind,
+        (SELECT h.operation FROM history h WHERE h.memory_no = m.memory_no
+         ORDER BY h.history_no DESC LIMIT 1),
+        m.memory_no > ?4 AND NOT EXISTS (
+            SELECT 1 FROM memories e
+            WHERE e.version_of = m.memory_id AND e.space = m.space AND e.memory_no <= ?4)
+    FROM (SELECT memory_no, max(change_no) AS latest FROM changes
+          WHERE change_no > ?1 AND change_no <= ?2 GROUP BY memory_no) AS changed
+    JOIN memories m ON m.memory_no = changed.memory_no
+    WHERE m.space = ?3 AND m.version_of IS NULL
+    ORDER BY changed.latest DESC LIMIT ?5"""
 _TEXTS = "FROM memories m WHERE m.space = ?1 AND (m.memory_id = ?2 OR m.version_of = ?2)"
 
 
@@ -95,6 +109,36 @@ class SqlViewRows:
             [*values, limit, offset],
         )
         return [_to_lane(row) for row in rows], int(total)
+
+    def mark(self) -> ChangeMark:
+        """Give the mark of this moment, in the space of this view."""
+        numbers = self._connection.numbers
+        between = (numbers.start - 1, numbers[-1])
+        last_change, last_memory = (
+            self._connection.get(
+                f"SELECT max({name}) FROM {table} WHERE {name} > ? AND {name} <= ?", between
+            )
+            for table, name in (("changes", "change_no"), ("memories", "memory_no"))
+        )
+        return ChangeMark(last_change or 0, last_memory or 0)
+
+    def changed_since(self, mark: ChangeMark, space: str, limit: int) -> list[ChangedMemory]:
+        """List memories that changed after a mark and still exist, the latest change first."""
+        numbers = self._connection.numbers
+        first = max(mark.change_no, numbers.start - 1)
+        rows: Any = self._connection.each(
+            _CHANGED, (first, numbers[-1], space, mark.memory_no, limit)
+        )
+        return [
+            ChangedMemory(memory_id, _operation(last, is_new), session_id, kind)
+            for memory_id, session_id, kind, last, is_new in rows
+        ]
+
+
+def _operation(last: Operation | None, is_new: bool) -> Operation:
+    if is_new:
+        return "create"
+    return "update" if last in (None, "create") else last
 
 
 def _to_lane(row: tuple[Any, ...]) -> Lane:

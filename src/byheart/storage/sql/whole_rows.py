@@ -33,7 +33,15 @@ _SPELLED = {"model_no": "models.name"}
 _MODEL_NO = "(SELECT model_no FROM models WHERE name = ?)"
 _SPACES = " UNION ".join(
     f"SELECT space FROM {table}"
-    for table in ("memories", "entities", "tombstones", "workspaces", "bookmarks", "receipts")
+    for table in (
+        "memories",
+        "entities",
+        "tombstones",
+        "workspaces",
+        "bookmarks",
+        "receipts",
+        "kept_items",
+    )
 )
 
 
@@ -141,7 +149,14 @@ class SqlWholeRows:
         """Replace the rows of a space that belong to no memory."""
         # The rows of aliases go with their entities, those of files with their workspaces, and
         # the names of memories with their receipts.
-        for table in ("entities", "tombstones", "workspaces", "bookmarks", "receipts"):
+        for table in (
+            "entities",
+            "tombstones",
+            "workspaces",
+            "bookmarks",
+            "receipts",
+            "kept_items",
+        ):
             self._connection.run(f"DELETE FROM {table} WHERE space = ?", (space,))
         self._skip_numbers(rows)
         for table in OF_SPACE:

@@ -12,7 +12,7 @@ from byheart.language import terms as words
 from byheart.model import ECHO, UNEMBEDDED, Chunk, Memory
 from byheart.model.spellings import choose_spelling, spelling_key
 from byheart.model.times import to_micros
-from byheart.storage.sql import receipt_rows
+from byheart.storage.sql import receipt_rows, review_rows
 from byheart.storage.sql.changes import record_change
 from byheart.storage.sql.checksums import checksum_of
 from byheart.storage.sql.connection import Connection
@@ -168,6 +168,7 @@ def remove(connection: Connection, memory_no: int) -> None:
     connection.remove_words([row[0] for row in chunks])
     remove_labels(connection, memory_no)
     receipt_rows.remove_of_memory(connection, memory_no)
+    review_rows.remove_of_memory(connection, memory_no)
     connection.run("DELETE FROM memories WHERE memory_no = ?", (memory_no,))
     record_change(connection, [memory_no])
 

@@ -21,7 +21,6 @@ from playwright.sync_api import (
 )
 
 import byheart
-from byheart.interfaces.rest.openapi import describe_api
 from byheart.settings import load_settings
 from byheart.store import MemoryStore
 from tests.forked_program import start_program
@@ -46,11 +45,6 @@ The index on orders.customer_id was dropped in release 4.2.
 
 One unused chart library takes two thirds of the first paint.
 """
-
-
-def needs_route(path: str) -> pytest.MarkDecorator:
-    """Skip a test until the server has a route."""
-    return pytest.mark.skipif(path not in describe_api()["paths"], reason=f"no route {path} yet")
 
 
 @dataclass(slots=True)

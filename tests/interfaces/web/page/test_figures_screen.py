@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 from playwright.sync_api import Page, expect
+
+from tests.interfaces.web.page.conftest import Site
 
 
 @pytest.mark.parametrize(
@@ -14,6 +17,7 @@ from playwright.sync_api import Page, expect
         ("Growth", r"20\d\d-"),
         ("Kinds", "message"),
         ("Speed of searches", "hybrid"),
+        ("Verdicts of searches", r"[1-9]\d*[\s\S]*%"),
         ("Vectors", "pending"),
     ],
 )
@@ -41,3 +45,23 @@ def test_the_slowest_searches_lead_to_their_questions(past: Page) -> None:
     slowest = past.get_by_role("region", name="Slowest searches", exact=True)
     slowest.get_by_role("link", name="refund approval").first.click()
     expect(past.get_by_role("searchbox")).to_have_value("refund approval")
+
+
+def test_the_doctor_tells_what_it_found_and_looks_again_when_asked(page: Page, site: Site) -> None:
+    page.goto(f"{site.url}/ui/figures")
+    doctor = page.get_by_role("region", name="Doctor")
+    expect(doctor.locator(".findings li").first).to_be_visible()
+    shown = doctor.locator(".findings strong").all_inner_texts()
+    checked = json.loads(site.cli("doctor", "--json"))
+    own = {each["check"] for each in checked if not each["check"].startswith("setup")}
+    assert set(shown) <= own
+    assert "vectors complete" in shown
+    with page.expect_response(lambda each: "/doctor?again=true" in each.url):
+        doctor.get_by_role("button", name="Check again").click()
+    expect(doctor.locator(".findings li")).to_have_count(len(shown))
+
+
+def test_a_login_to_another_space_is_told_where_the_doctor_is(past: Page) -> None:
+    past.goto("/ui/figures")
+    doctor = past.get_by_role("region", name="Doctor")
+    expect(doctor).to_contain_text("run byheart doctor")

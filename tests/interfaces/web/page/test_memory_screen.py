@@ -6,7 +6,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from tests.interfaces.web.page.conftest import Site, needs_route
+from tests.interfaces.web.page.conftest import Site
 
 
 def show(page: Page, site: Site, memory_id: str, query: str = "") -> None:
@@ -118,7 +118,6 @@ def test_similar_memories_are_listed(page: Page, site: Site) -> None:
     expect(page.locator(".similar").first).to_contain_text("all winter")
 
 
-@needs_route("/receipts")
 def test_the_contexts_that_used_a_memory_are_listed(page: Page, site: Site) -> None:
     with site.open_store() as store:
         one = store.save("The pelican carries the release notes.").memory_id
@@ -159,7 +158,6 @@ def test_forgetting_for_good_needs_the_typed_word_and_shows_the_proof(
     expect(page.locator(".note-bad")).to_contain_text("This is not there")
 
 
-@needs_route("/events")
 def test_a_change_of_another_process_is_announced_and_not_forced(
     page: Page, site: Site, memory: str
 ) -> None:
@@ -170,7 +168,6 @@ def test_a_change_of_another_process_is_announced_and_not_forced(
     expect(page.locator("h1")).to_contain_text("changed elsewhere")
 
 
-@needs_route("/events")
 def test_an_own_change_is_not_announced_as_one_of_others(
     page: Page, site: Site, memory: str
 ) -> None:
@@ -178,7 +175,14 @@ def test_an_own_change_is_not_announced_as_one_of_others(
     page.wait_for_selector(".live-on")
     page.get_by_role("button", name="Pin").click()
     expect(page.locator(".screen-head .badge-accent")).to_have_text("pinned")
-    page.wait_for_timeout(1500)
+    # A later change of another memory is announced behind the own one.
+    page.evaluate(
+        """() => { window.__later = new Promise((done) => {
+          new EventSource('/events').addEventListener('changes', done) }) }"""
+    )
+    later = site.cli("save", "A change that comes after the own one.")
+    assert later
+    page.evaluate("window.__later.then(() => null)")
     assert page.get_by_role("button", name="Show the change").count() == 0
 
 

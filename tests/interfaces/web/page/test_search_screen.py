@@ -233,6 +233,46 @@ def test_a_memory_that_another_process_saves_is_announced_within_a_second(
     expect(pill).to_have_count(0)
 
 
+def test_two_browsers_and_the_command_line_see_each_other_live(
+    browser: Browser, page: Page, site: Site
+) -> None:
+    context = browser.new_context()
+    other = context.new_page()
+    other.goto(site.login_address())
+    page.goto(site.url)
+    for each in (page, other):
+        each.wait_for_selector(".live-on")
+    for number in range(2):
+        site.cli("save", f"The plover number {number} came over the command line.")
+    other.evaluate(
+        """() => fetch('/memories', {
+          method: 'POST', headers: {'Content-Type': 'application/json'},
+          body: JSON.stringify({content: 'The plover number 2 came from a browser.'}),
+        })"""
+    )
+    for each in (page, other):
+        first = each.locator(".hit-name").first.inner_text()
+        expect(each.locator(".pill")).to_contain_text("3 new")
+        assert each.locator(".hit-name").first.inner_text() == first, "the list jumped"
+        each.locator(".pill").click()
+        expect(each.locator(".hit-name").nth(2)).to_contain_text("The plover number 0")
+    context.close()
+
+
+def test_a_page_that_was_hidden_is_told_what_it_missed(page: Page, site: Site) -> None:
+    page.goto(site.url)
+    page.wait_for_selector(".live-on")
+    show = """state => {
+      Object.defineProperty(document, 'visibilityState', {value: state, configurable: true});
+      document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+    page.evaluate(show, "hidden")
+    expect(page.locator(".live-on")).to_have_count(0)
+    site.cli("save", "The dunlin came while nobody looked.")
+    page.evaluate(show, "visible")
+    expect(page.locator(".pill")).to_contain_text("1 new")
+
+
 def test_an_empty_store_tells_how_to_begin(browser: Browser, site: Site) -> None:
     context = browser.new_context()
     page = context.new_page()

@@ -1,9 +1,9 @@
 // Live changes: one stream of server-sent events for the whole page.
-import { get } from "./api.js";
+import { connection, get } from "./api.js";
 import { cell, useCallback, useEffect, useState } from "./lib.js";
 
 /** @typedef {{memory_id: string, operation: string, session_id: string|null, kind: string}} Change */
-/** @typedef {{change: number, memories: Change[], more: boolean}} Changes */
+/** @typedef {{memories: Change[], more: boolean}} Changes */
 
 /** Whether the stream is open. */
 export const live = cell(false);
@@ -20,67 +20,52 @@ export function onChanges(listener) {
   return () => void listeners.delete(listener);
 }
 
-/** @param {Changes} changes */
-const tell = (changes) => [...listeners].forEach((listener) => listener(changes));
-
-const LOOK_MS = 1000;
-const NEWEST = 10;
-
 /**
- * Look for new memories once a second, for servers without a stream of events.
- * @param {() => boolean} isNeeded
+ * Follow the stream while the page is visible: a browser has six connections for all its pages.
+ * A page that was hidden names the last event that it got, and gets what it missed.
  */
-async function lookForNew(isNeeded) {
-  /** @type {string | null} */
-  let latest = null;
-  while (isNeeded()) {
-    if (document.visibilityState === "visible") {
-      const page = await get("/memories", { limit: NEWEST }).catch(() => null);
-      live.set(page !== null);
-      if (page) {
-        const fresh = page.memories.filter((each) => latest !== null && each.created_at > latest);
-        latest = page.memories.reduce((last, each) => (each.created_at > last ? each.created_at : last), latest ?? "");
-        const memories = fresh.map((each) => ({ memory_id: each.memory_id, operation: "create", session_id: each.session_id, kind: each.kind }));
-        if (fresh.length) tell({ change: 0, memories, more: fresh.length === NEWEST });
-      }
-    }
-    await new Promise((done) => setTimeout(done, LOOK_MS));
-  }
-}
-
-/** Open the stream; the browser reconnects by itself until the login ends. */
 export function startEvents() {
   /** @type {EventSource | null} */
   let source = null;
+  let last = "";
   let pause = 1000;
-  let looks = false;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+    live.set(false);
+  };
   const open = () => {
-    source = new EventSource("/events");
-    source.addEventListener("hello", () => {
+    close();
+    if (document.visibilityState === "hidden") return;
+    source = new EventSource(last ? `/events?since=${last}` : "/events");
+    source.addEventListener("hello", (event) => {
+      last = event.lastEventId;
       pause = 1000;
-      looks = false;
       live.set(true);
     });
     source.addEventListener("changes", (event) => {
-      tell(JSON.parse(event.data));
+      last = event.lastEventId;
+      const changes = JSON.parse(event.data);
+      [...listeners].forEach((listener) => listener(changes));
     });
+    // The login has ended: the next question to the server tells the person.
     source.addEventListener("bye", () => {
-      looks = false;
-      live.set(false);
-      source?.close();
+      close();
+      void get("/login").catch(() => null);
     });
     source.addEventListener("error", () => {
-      // The browser gives up after an answer that is no stream, such as 404 or 503.
-      if (source?.readyState === EventSource.CLOSED) {
-        if (!looks) {
-          looks = true;
-          void lookForNew(() => looks);
-        }
-        pause = Math.min(pause * 4, 300_000);
-        setTimeout(open, pause);
-      } else live.set(false);
+      live.set(false);
+      // The browser gives up after an answer that is no stream, such as 401 or 503.
+      if (source?.readyState !== EventSource.CLOSED) return;
+      timer = setTimeout(open, pause);
+      pause = Math.min(pause * 2, 60_000);
     });
   };
+  document.addEventListener("visibilitychange", () => (document.visibilityState === "hidden" ? close() : source ?? open()));
+  connection.follow((state) => state === "ok" && !live.get() && open());
   open();
 }
 

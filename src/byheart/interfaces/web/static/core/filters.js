@@ -4,7 +4,7 @@
  * @typedef {object} FilterInfo
  * @property {string} name the parameter of the REST interface
  * @property {string} label
- * @property {"words"|"word"|"moment"|"number"|"flag"|"choice"} type `words` takes several values
+ * @property {"words"|"word"|"moment"|"number"|"flag"|"choice"|"pairs"} type `words` takes several values
  * @property {string} help
  * @property {readonly string[]} [choices]
  */
@@ -15,6 +15,7 @@ export const FILTERS = [
   { name: "kind", label: "Kind", type: "words", help: "What it is.", choices: ["note", "fact", "entity", "relationship", "self", "session_context", "input_prompt", "system_memory", "report", "report_observation", "working_memory", "knowledge_base", "message", "tool_output", "file", "session_summary"] },
   { name: "session_id", label: "Session", type: "word", help: "Memories of this session, and global ones." },
   { name: "include_global", label: "Global memories too", type: "choice", help: "With a session: also memories that belong to no session.", choices: ["true", "false"] },
+  { name: "scope", label: "Scope", type: "choice", help: "Only what belongs to a session, or only what belongs to none.", choices: ["session", "global"] },
   { name: "agent_id", label: "Agent", type: "word", help: "Saved by this agent." },
   { name: "tags", label: "Tags", type: "words", help: "With one of these tags." },
   { name: "entities", label: "Entities", type: "words", help: "Naming one of these people, projects or things." },
@@ -28,6 +29,8 @@ export const FILTERS = [
   { name: "min_importance", label: "Importance", type: "number", help: "At least this important, from 0 to 10." },
   { name: "task_code", label: "Task", type: "word", help: "Of this task." },
   { name: "session_iter", label: "Iteration", type: "word", help: "Of this iteration of a session, such as 2." },
+  { name: "source_label", label: "Source", type: "words", help: "Saved with one of these sources." },
+  { name: "metadata", label: "Metadata", type: "pairs", help: "With these values in the metadata: project=apollo, year=2026." },
   { name: "trusted", label: "Trusted", type: "choice", help: "Only trusted memories, or only those that wait for review.", choices: ["true", "false"] },
   { name: "include_expired", label: "Expired too", type: "flag", help: "Also memories that have expired." },
 ];
@@ -35,7 +38,31 @@ export const FILTERS = [
 /** The filters whose choices are true and false. */
 const YES_OR_NO = ["include_global", "trusted"];
 
-/** @typedef {Record<string, string | string[] | boolean | number>} Filters */
+/** @typedef {Record<string, string | string[] | boolean | number | Record<string, unknown>>} Filters */
+
+/**
+ * Read `key=value, key=value`: a value that is JSON has its type, any other is a text.
+ * @param {string} text
+ */
+function readPairs(text) {
+  return Object.fromEntries(text.split(",").filter((each) => each.includes("=")).map((each) => {
+    const [key, ...rest] = each.split("=");
+    const value = rest.join("=").trim();
+    try {
+      return [key.trim(), JSON.parse(value)];
+    } catch {
+      return [key.trim(), value];
+    }
+  }));
+}
+
+/** Write pairs as they are typed. @param {Record<string, unknown>} pairs */
+export function spellPairs(pairs) {
+  return Object.entries(pairs).map(([key, value]) => {
+    const plain = typeof value === "string" && readPairs(`key=${value}`).key === value;
+    return `${key}=${plain ? value : JSON.stringify(value)}`;
+  }).join(", ");
+}
 
 /**
  * Read the filters from an address.
@@ -49,6 +76,10 @@ export function readFilters(query) {
     const values = query.getAll(name).filter(Boolean);
     if (!values.length) continue;
     if (type === "words") found[name] = values;
+    else if (type === "pairs") {
+      const pairs = readPairs(values[0]);
+      if (Object.keys(pairs).length) found[name] = pairs;
+    }
     else if (type === "number") {
       if (Number.isFinite(Number(values[0]))) found[name] = Number(values[0]);
     } else if (type === "flag" || YES_OR_NO.includes(name)) found[name] = values[0] === "true";
@@ -64,5 +95,6 @@ export function spellFilter(filter, value) {
   if (filter.name === "min_importance") return `Importance ≥ ${value}`;
   if (filter.name === "trusted") return value ? "Trusted" : "Waiting for review";
   if (filter.name === "include_global") return value ? "With global memories" : "Without global memories";
+  if (filter.type === "pairs") return `${filter.label}: ${spellPairs(/** @type {Record<string, unknown>} */ (value))}`;
   return `${filter.label}: ${Array.isArray(value) ? value.join(", ") : value}`;
 }

@@ -81,14 +81,14 @@ export function addressOf(screen, parts = [], query = {}) {
 }
 
 /**
- * Write values as a query string; a list repeats its name.
+ * Write values as a query string; a list repeats its name, and an object is JSON.
  * @param {Record<string, unknown>} values
  */
 export function toQuery(values) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) {
     for (const each of Array.isArray(value) ? value : [value]) {
-      if (each !== undefined && each !== null && each !== "") query.append(name, String(each));
+      if (each !== undefined && each !== null && each !== "") query.append(name, typeof each === "object" ? JSON.stringify(each) : String(each));
     }
   }
   return query;

@@ -1,6 +1,6 @@
 // Filters as chips: each one can be changed or taken away; a menu adds others.
 import { get } from "../core/api.js";
-import { FILTERS, readFilters, spellFilter } from "../core/filters.js";
+import { FILTERS, readFilters, spellFilter, spellPairs } from "../core/filters.js";
 import { html, useCell, useEffect, useId, useRef, useState } from "../core/lib.js";
 import { place, setQuery } from "../core/router.js";
 import { Icon } from "./icons.js";
@@ -27,7 +27,8 @@ async function suggest(name, typed) {
 function FilterForm({ filter, value, onDone }) {
   const id = useId();
   const first = useRef(/** @type {HTMLElement | null} */ (null));
-  const [text, setText] = useState(Array.isArray(value) ? value.join(", ") : String(value ?? ""));
+  const written = filter.type === "pairs" ? spellPairs(value ?? {}) : String(value ?? "");
+  const [text, setText] = useState(Array.isArray(value) ? value.join(", ") : written);
   const [options, setOptions] = useState(/** @type {string[]} */ ([]));
   useEffect(() => {
     first.current?.focus();

@@ -13,6 +13,7 @@ export const Badges = ({ item }) => html`
     ${item.replaced_at && html`<span class="badge badge-warn">earlier text</span>`}
     ${item.superseded_by && html`<span class="badge badge-warn">superseded</span>`}
     ${item.pinned_at && html`<span class="badge badge-accent">pinned</span>`}
+    ${item.stale && html`<span class="badge badge-warn" title="Its file has changed since it was indexed.">stale</span>`}
     ${item.damaged && html`<span class="badge badge-bad">damaged</span>`}
     ${item.session_id && html`<a class="badge" dir="auto" href=${addressOf("search", [], { session_id: item.session_id })}>${shorten(item.session_id, 30)}</a>`}
     ${item.tags?.slice(0, 6).map((each) => html`<a class="badge" key=${each} dir="auto" href=${addressOf("search", [], { tags: each })}>#${shorten(each, 30)}</a>`)}
@@ -45,7 +46,7 @@ export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy
         ${isHit && !repeats && html`<${Snippet} snippet=${item.snippet} text=${item.chunk_content} />`}
         <div class="hit-foot">
           <${Badges} item=${item} />
-          ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}
+          ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.relative_path ?? item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}
           ${!item.path && isHit && item.header_path && html`<span class="hit-path" dir="auto">${shorten(item.header_path, 80)}</span>`}
           <span class="hit-tools">
             ${item.explanation && html`<button class="text-button" aria-expanded=${!!opened} onClick=${onWhy}>Why</button>`}

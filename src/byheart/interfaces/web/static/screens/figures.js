@@ -1,7 +1,7 @@
 // Figures: growth, kinds, speed, verdicts, pending vectors, slow queries, and what the doctor finds.
 import { get, useRequest } from "../core/api.js";
-import { bytes, count, day as spellDay, milliseconds, moment, percent, shorten, visible } from "../core/format.js";
-import { classes, html } from "../core/lib.js";
+import { ago, bytes, count, day as spellDay, milliseconds, moment, percent, shorten, visible } from "../core/format.js";
+import { classes, html, useState } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
 import { Bars, Figure, Lines, StackedBar } from "../parts/charts.js";
 import { VERDICTS } from "../parts/hits.js";
@@ -99,13 +99,12 @@ const Slowest = ({ queries }) => html`
 
 /** The checks of the doctor. */
 function Doctor() {
-  const { data, error, loading, reload } = useRequest((signal) => get("/doctor", {}, signal), []);
-  // A server that does not offer the doctor leaves it to the command line.
-  if (error?.kind === "missing") return html`<p class="hint figure-wide">Run <code>byheart doctor</code> to check the store.</p>`;
+  const [again, setAgain] = useState(0);
+  const { data, error, loading, reload } = useRequest((signal) => get("/doctor", { again: again > 0 || undefined }, signal), [again]);
   return html`
     <section class="figure figure-wide" aria-labelledby="doctor">
-      <div class="context-head"><h2 id="doctor" class="figure-title">Doctor</h2><button class="button small" disabled=${loading} onClick=${reload}>Check again</button></div>
-      ${error && (error.kind === "forbidden" ? html`<p class="hint">${error.detail}</p>` : html`<${ErrorNote} error=${error} retry=${reload} />`)}
+      <div class="context-head"><h2 id="doctor" class="figure-title">Doctor</h2><button class="button small" disabled=${loading} onClick=${() => setAgain(again + 1)}>Check again</button></div>
+      ${error && (error.kind === "forbidden" ? html`<p class="hint">${error.detail}. ${error.hint}.</p>` : html`<${ErrorNote} error=${error} retry=${reload} />`)}
       ${!data && !error && html`<${Loading} rows=${2} label="Checking the store" />`}
       ${data && html`
         <ul class="findings">${[...data.findings].sort((a, b) => Number(a.ok) - Number(b.ok)).map((each) => html`
@@ -113,7 +112,7 @@ function Doctor() {
             <span class=${classes("finding", each.ok ? "finding-good" : "finding-bad")}><${Icon} name=${each.ok ? "check" : "warning"} /><span class="unseen">${each.ok ? "Fine: " : "Problem: "}</span></span>
             <span><strong>${each.check}</strong> ${each.message}${each.hint && html`<span class="hint"> ${each.hint}</span>`}</span>
           </li>`)}</ul>
-        <p class="hint">${data.findings.every((each) => each.ok) ? "All checks passed" : "Some checks failed"}, in ${milliseconds(data.elapsed_ms)}.</p>`}
+        <p class="hint">${data.findings.every((each) => each.ok) ? "All checks passed" : "Some checks failed"}, in ${milliseconds(data.elapsed_ms)}, ${ago(data.checked_at)}.</p>`}
     </section>`;
 }
 
@@ -133,7 +132,7 @@ export default function FiguresScreen() {
           <div class="figures-column"><${Growth} days=${timeline.days} /><${Speed} queries=${stats.queries} /></div>
           <div class="figures-column">
             <${Kinds} kinds=${stats.kinds} />
-            ${stats.verdicts && html`<${Verdicts} verdicts=${stats.verdicts} />`}
+            <${Verdicts} verdicts=${stats.queries.verdicts} />
             <${Vectors} stats=${stats} />
           </div>
           <${Slowest} queries=${stats.queries} />

@@ -1,0 +1,36 @@
+"""`byheart review`: the queue on a terminal and as JSON."""
+
+import json
+
+from tests.interfaces.cli.conftest import Run
+
+
+def test_review_lists_items_with_reason_and_commands(run: Run) -> None:
+    run("save", "The guest password changes soon.", "--ttl-days", "3", "--kind", "fact")
+    run("save", "The API listens on port 8080.", "--kind", "fact")
+    run("save", "The API listens on port 8081.", "--kind", "fact")
+    shown = run("review")
+    assert "contradiction" in shown.out
+    assert "expires in" in shown.out
+    assert "byheart supersede mem_" in shown.out
+    assert "byheart update mem_" in shown.out
+    assert "2 items: 1 contradiction, 1 expiring" in shown.err
+    only = json.loads(run("review", "--reason", "expiring", "--json").out)
+    assert [each["reason"] for each in only["items"]] == ["expiring"]
+    assert only["counts"]["contradiction"] == 1
+    assert only["items"][0]["actions"] == ["extend", "keep", "forget"]
+
+
+def test_review_of_a_tidy_store_says_so(run: Run) -> None:
+    run("save", "The sky is blue.")
+    assert run("review").out == "Nothing needs a look.\n"
+
+
+def test_an_item_is_kept_and_listed_again(run: Run) -> None:
+    run("save", "The guest password changes soon.", "--ttl-days", "3")
+    [item] = json.loads(run("review", "--json").out)["items"]
+    assert f"byheart review keep {item['item_id']}" in run("review").out
+    assert run("review", "keep", item["item_id"]).out.startswith("✓  kept")
+    assert run("review").out == "Nothing needs a look.\n"
+    run("review", "unkeep", item["item_id"])
+    assert json.loads(run("review", "--json").out)["items"] == [item]
