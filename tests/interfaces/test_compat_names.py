@@ -108,6 +108,9 @@ def test_mcp_answers_the_calls_that_the_seeds_show(store: MemoryStore) -> None:
     assert (found["count"], found["results"][0]["source"]) == (1, "hybrid")
     assert found["results"][0]["snippet"]
     assert call("memory_search", query="build server", topK=5)["results"][0]["source"] == "chunk"
+    call("memory_save", content="Ada leads the build team.", kind="fact")
+    facts = call("memory_recall", query="build", type="fact", max_tokens=1000)
+    assert [each["content"] for each in facts["details"]] == ["Ada leads the build team."]
 
 
 @pytest.mark.parametrize(

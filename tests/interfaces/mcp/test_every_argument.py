@@ -100,7 +100,7 @@ def test_every_hit_of_a_large_store_can_be_explained(
     explained: list[str] = []
     for query in ("harbour", "pump dock 3", "night shift crane", "zebra", "stops at 7"):
         asked = {"query": query, "mode": mode, "granularity": granularity, "explain": True}
-        text = call_tool(filled, "memory_search", {**asked, "limit": 100}, Grant(), 50_000).text
+        text = call_tool(filled, "memory_search", {**asked, "limit": 100}, Grant(), 100_000).text
         assert "place" in text or "Nothing found" in text, query
         explained.append(text)
     assert any("in place 1" in each for each in explained)

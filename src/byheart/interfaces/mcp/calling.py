@@ -12,7 +12,7 @@ from byheart.interfaces.mcp.answer_text import write_text
 from byheart.interfaces.mcp.bounding import Bound
 from byheart.interfaces.mcp.folded_arguments import answer_otherwise, unfold
 from byheart.interfaces.mcp.hints import spell_tool
-from byheart.interfaces.mcp.reading_arguments import read_arguments
+from byheart.interfaces.mcp.reading_arguments import leave_out_empty, read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
 from byheart.interfaces.mcp.tool_texts import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
@@ -26,6 +26,9 @@ Text = str | None
 _LONGEST_TITLE = 100
 _INPUTS: Mapping[str, Wire] = {
     each["name"]: each["inputSchema"] for each in load_definitions("full")
+}
+_SHOWN: Mapping[str, frozenset[str]] = {
+    each["name"]: frozenset(each["inputSchema"]["properties"]) for each in load_definitions("core")
 }
 
 
@@ -43,9 +46,9 @@ def call_tool(
     """Call a tool, and keep its answer within `max_tokens`."""
     tool = BY_NAME[name]
     others = _other_names(tool)
-    arguments = unfold(tool, arguments)
+    schema, all_sent = _INPUTS[name], arguments.keys() >= _SHOWN[name]
+    arguments = leave_out_empty(unfold(tool, arguments), schema["required"], all_sent=all_sent)
     check_names(arguments, (*tool.parameters, *others), f"argument of {name}")
-    schema = _INPUTS[name]
     given = {
         key: value
         for key, value in read_arguments(arguments, schema["properties"] | others).items()

@@ -16,10 +16,14 @@ from byheart.store import MemoryStore
 
 Wire = dict[str, Any]
 
+# Arguments of other memory servers, by tool, and the argument that each one means.
+_OTHER_ARGUMENTS: Mapping[str, Mapping[str, str]] = {"memory_recall": {"type": "kind"}}
+
 
 def unfold(tool: ToolText, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Put the filters of `filters` and the fields of `clear` among the other arguments."""
-    given = dict(arguments)
+    renamed = _OTHER_ARGUMENTS.get(tool.name, {})
+    given = {renamed.get(name, name): value for name, value in arguments.items()}
     if tool.core_filters:
         for name, value in _filters(given.pop("filters", None)).items():
             if given.get(name) not in (None, value):

@@ -1,9 +1,9 @@
-"""Read arguments as models write them: a number or a list may come as text."""
+"""Read arguments as models write them: a number or a list may come as text, or empty."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +16,28 @@ def read_arguments(given: Mapping[str, Any], schemas: Mapping[str, Any]) -> dict
         name: _read(value, schemas.get(name, {}).get("type")) if isinstance(value, str) else value
         for name, value in given.items()
     }
+
+
+def leave_out_empty(
+    given: Mapping[str, Any], required: Collection[str], *, all_sent: bool
+) -> dict[str, Any]:
+    """Leave out empty values of arguments that are optional.
+
+    In OpenAI's strict mode a model must send every argument, so it sends an empty value for one
+    that it does not need. A blank text says nothing anywhere. An empty list or a zero may be meant
+    where a model chose to send it, so they are left out only if the model sent all arguments.
+    """
+    return {
+        name: value
+        for name, value in given.items()
+        if name in required or not _is_empty(value, all_sent=all_sent)
+    }
+
+
+def _is_empty(value: object, *, all_sent: bool) -> bool:
+    if isinstance(value, str):
+        return not value.strip()
+    return all_sent and not isinstance(value, bool) and value in (0, [], {})
 
 
 def _read(text: str, kind: object) -> Any:
