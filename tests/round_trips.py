@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from byheart.storage.postgres.piped_connection import PipedConnection
+from byheart.storage.postgres.pipelined_connection import PipelinedConnection
 
 
 class RoundTrips:
@@ -30,7 +30,7 @@ class RoundTrips:
             self._thread = None
         return self._number
 
-    def notice(self, connection: PipedConnection, work: Generator[Any, Any, Any]) -> None:
+    def notice(self, connection: PipelinedConnection, work: Generator[Any, Any, Any]) -> None:
         """Count one wait of a connection, if it waits for an answer."""
         is_piped = connection._pipeline is not None
         sends_only = is_piped and work.__name__ not in ("_fetch_gen", "_sync_gen", "_exit_gen")
@@ -46,20 +46,24 @@ class RoundTrips:
 @contextmanager
 def counting_round_trips() -> Iterator[RoundTrips]:
     """Count the round trips of all connections of this process."""
-    found, wait, read_ending = RoundTrips(), PipedConnection.wait, PipedConnection.read_ending
+    found, wait, read_ending = (
+        RoundTrips(),
+        PipelinedConnection.wait,
+        PipelinedConnection.read_ending,
+    )
 
-    def counted_wait(self: PipedConnection, gen: Any, *given: Any, **named: Any) -> Any:
+    def counted_wait(self: PipelinedConnection, gen: Any, *given: Any, **named: Any) -> Any:
         found.notice(self, gen)
         return wait(self, gen, *given, **named)
 
-    def uncounted_reading(self: PipedConnection) -> None:
+    def uncounted_reading(self: PipelinedConnection) -> None:
         found.undo()
         read_ending(self)
 
-    PipedConnection.wait = counted_wait  # type: ignore[method-assign,assignment]
-    PipedConnection.read_ending = uncounted_reading  # type: ignore[method-assign]
+    PipelinedConnection.wait = counted_wait  # type: ignore[method-assign,assignment]
+    PipelinedConnection.read_ending = uncounted_reading  # type: ignore[method-assign]
     try:
         yield found
     finally:
-        PipedConnection.wait = wait  # type: ignore[method-assign]
-        PipedConnection.read_ending = read_ending  # type: ignore[method-assign]
+        PipelinedConnection.wait = wait  # type: ignore[method-assign]
+        PipelinedConnection.read_ending = read_ending  # type: ignore[method-assign]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from byheart.contracts import COPY_MARK, NUMBER_BITS, Announcing, Ledger
+from byheart.contracts import COPY_MARK, NUMBER_BITS, Ledger, Prefetching
 from byheart.errors import StoreError, StoreReadOnly
 from byheart.index.index import Index
 from byheart.language.raw_query import parse_raw_query
@@ -54,29 +54,29 @@ def test_a_connection_runs_statements_and_gives_rows(backend: Backend) -> None:
         assert connection.count("DELETE FROM store WHERE key = ?", ("k9",)) == 0
 
 
-@covers(Announcing.announce)
+@covers(Prefetching.prefetch)
 def test_an_announced_question_has_the_answer_of_its_moment(backend: Backend) -> None:
     with backend.writing("space") as connection:
         connection.run(PUT, ("k1", "a"))
         ask = partial(connection.get, VALUE, ("k1",))
         ask_many = partial(connection.get_many, VALUE, [("k1",), ("k9",)])
-        connection.announce(ask, ask_many, lambda: connection.run(PUT, ("k1", "announced")))
+        connection.prefetch(ask, ask_many, lambda: connection.run(PUT, ("k1", "announced")))
         assert ask() == "a"
-        connection.announce(ask_many)
+        connection.prefetch(ask_many)
         assert connection.get("SELECT 1") == 1
         connection.run("UPDATE store SET value = ? WHERE key = ?", ("b", "k1"))
         assert (ask(), ask_many()) == ("b", ["b", None]), "a change makes answers stale"
-        connection.announce(ask)
+        connection.prefetch(ask)
         connection.run("DELETE FROM store WHERE key = ?", ("k1",))
         assert ask() is None
     with backend.reading("space") as connection:
-        connection.announce(partial(connection.all, VALUE, ("k2",)), lambda: 1 / 1)
+        connection.prefetch(partial(connection.all, VALUE, ("k2",)), lambda: 1 / 1)
         with backend.writing("space") as other:
             other.run(PUT, ("k2", "later"))
         assert connection.get("SELECT 1") == 1
     with backend.reading("space") as connection:
         # An answer that nobody reads does not disturb the next transaction.
-        connection.announce(partial(connection.all, VALUE, ("k2",)))
+        connection.prefetch(partial(connection.all, VALUE, ("k2",)))
     with backend.reading("space") as connection:
         assert connection.all(VALUE, ("k2",)) == [("later",)]
 
@@ -197,13 +197,13 @@ def test_removed_words_are_found_no_more(backend: Backend) -> None:
         assert found_again == number
 
 
-@covers(Backend.index_scope, Backend.index_scopes, Backend.index_shelf)
+@covers(Backend.index_scope, Backend.index_scopes, Backend.index_copy)
 def test_a_space_that_was_written_to_has_an_index(backend: Backend) -> None:
     transactions.write(SqlStorage(backend), [draft("one", EAST)], MODEL)
     scope = backend.index_scope("space")
     assert scope in backend.index_scopes()
-    shelf = backend.index_shelf(scope)
-    assert shelf is None or shelf.label() is None
+    copy = backend.index_copy(scope)
+    assert copy is None or copy.label() is None
 
 
 @covers(Database.reading, Database.writing)

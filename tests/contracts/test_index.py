@@ -227,7 +227,7 @@ def test_candidates_say_which_terms_each_chunk_has(storage: Storage) -> None:
     }
 
 
-@covers(Index.centers)
+@covers(Index.mean_vectors)
 def test_each_memory_has_a_mean_vector_and_every_nth_is_chosen_of_many(storage: Storage) -> None:
     drafts = [
         draft("one", EAST, kind="fact"),
@@ -238,9 +238,9 @@ def test_each_memory_has_a_mean_vector_and_every_nth_is_chosen_of_many(storage: 
     transactions.write(storage, drafts, MODEL)
     transactions.write(storage, [draft("elsewhere", EAST, space="other", kind="odd")], MODEL)
     with storage.searching("space") as reader:
-        whole = reader.index.centers(Filter("space"), 10)
-        few = reader.index.centers(Filter("space"), 2)
-        none = reader.index.centers(Filter("space", kind=("odd",)), 10)
+        whole = reader.index.mean_vectors(Filter("space"), 10)
+        few = reader.index.mean_vectors(Filter("space"), 2)
+        none = reader.index.mean_vectors(Filter("space", kind=("odd",)), 10)
         names = [each.summary for each in reader.summaries(whole.memory_nos.tolist())]
     assert names == ["one", "two", "three"]
     assert np.allclose(whole.vectors, [EAST, NORTH, WEST], atol=1e-3)

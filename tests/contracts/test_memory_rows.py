@@ -42,14 +42,14 @@ def put_earlier(rows: MemoryRows, made: Draft, present: Draft) -> int:
 
 
 @covers(Storage.writing, Writer.memories, MemoryRows.insert, MemoryRows.memory)
-@covers(MemoryRows.announce_insert)
+@covers(MemoryRows.prefetch_insert)
 def test_a_text_is_inserted_whole_with_the_fields_of_its_life(storage: Storage) -> None:
     transactions.write(storage, [draft("first", EAST)], MODEL)
     made = draft("plum", NORTH, tags=("x",), entities=("Ann",), title="T")
     with storage.writing("space") as writer:
         rows = writer.memories
         text = NewText(made.memory, (), made.chunks, made.windows, 7, {"version": 3})
-        rows.announce_insert(made.memory, len(made.chunks), MODEL)
+        rows.prefetch_insert(made.memory, len(made.chunks), MODEL)
         number, pending = rows.insert(text, MODEL)
         assert pending == 0
         bare = draft("bare")

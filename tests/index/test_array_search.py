@@ -16,7 +16,7 @@ from byheart.index.segment import (
     empty_segment,
     pack_signs,
 )
-from tests.index.test_likeness import DIMENSIONS, view_of
+from tests.index.test_near_duplicates import DIMENSIONS, view_of
 
 WANTED = 100
 EXACT_VECTORS = index.EXACT_VECTORS

@@ -10,8 +10,8 @@ import pytest
 
 from byheart.index import file
 from byheart.index.array_search import View
-from byheart.index.footprint import UNLOADED, Footprint
 from byheart.index.index import Index
+from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.index.pool import IndexPool
 from byheart.storage.sql.index_source import SqlIndexedDatabase
 from byheart.storage.sqlite.backend import SqliteBackend
@@ -80,7 +80,7 @@ def test_an_index_is_made_when_it_is_asked_for_and_kept(scopes: Scopes) -> None:
     assert pool.of("a") is pool.of("a")
     assert [scopes.count(pool, name) for name in NAMES] == [50, 51, 52, 53]
     assert scopes.made == list(NAMES)
-    assert pool.charged_bytes == sum(pool.of(name).footprint.charged for name in NAMES)
+    assert pool.charged_bytes == sum(pool.of(name).memory_use.charged for name in NAMES)
 
 
 def test_the_least_recently_used_indexes_leave_when_all_exceed_the_limit(scopes: Scopes) -> None:
@@ -209,17 +209,17 @@ def test_arrays_of_a_mapped_file_are_measured_apart_and_count_less(
     monkeypatch.setattr(file, "_LEAST_MAPPED", 0)
     pool = IndexPool(scopes.make, 1 << 30)
     scopes.count(pool, "a")
-    before = pool.of("a").footprint
+    before = pool.of("a").memory_use
     assert before.mapped == 0
     pool.of("a").publish()
-    after = pool.of("a").footprint
+    after = pool.of("a").memory_use
     written = file.read(scopes.folder / "a.array")
     assert written is not None
     segment = ("terms", "starts", "slots", "counts", "vector_slots", "signs", "embeddings")
     assert after.mapped == sum(written.arrays[name].nbytes for name in segment)
     assert after.own < before.own
-    assert Footprint(5, 0).charged == 5
-    assert Footprint(5, 400).charged == 5 + 100 + (2 << 20)
+    assert MemoryUse(5, 0).charged == 5
+    assert MemoryUse(5, 400).charged == 5 + 100 + (2 << 20)
     assert pool.charged_bytes == after.charged
 
 
@@ -248,4 +248,4 @@ def test_threads_get_right_answers_while_indexes_come_and_go(scopes: Scopes) -> 
     assert not wrong
     assert len(scopes.made) > len(NAMES), "some left and came again"
     left = pool.keys()
-    assert pool.charged_bytes == sum(pool.of(key).footprint.charged for key in left)
+    assert pool.charged_bytes == sum(pool.of(key).memory_use.charged for key in left)

@@ -1,6 +1,5 @@
 """Define the interfaces between folders, each with as few methods as possible."""
 
-from byheart.contracts.announcing import Announcing, Asking
 from byheart.contracts.api_keys import ApiKeyReader, ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, LostLink, TombstoneRows
 from byheart.contracts.copies import (
@@ -38,13 +37,13 @@ from byheart.contracts.index import (
     Accesses,
     Background,
     Candidates,
-    Centers,
     Figures,
     Index,
     IndexLookup,
+    MeanVectors,
     Numbers,
+    Prominence,
     Question,
-    Standings,
     TermsPresent,
     Weighing,
 )
@@ -54,8 +53,8 @@ from byheart.contracts.index_source import (
     Change,
     ChangedMemories,
     ChunkText,
+    IndexCopy,
     IndexedDatabase,
-    IndexShelf,
     IndexSource,
 )
 from byheart.contracts.ledger import Count, Ledger, Tally
@@ -67,6 +66,7 @@ from byheart.contracts.models import (
     VectorCounts,
 )
 from byheart.contracts.notes import Emission, GivenReceipt, KeyUse, MemoryAccess, Note, OldReceipts
+from byheart.contracts.prefetching import Lookup, Prefetching
 from byheart.contracts.reader import (
     Candidate,
     FoundChunk,
@@ -131,17 +131,14 @@ __all__ = [
     "Accesses",
     "ActiveModel",
     "AlikeFile",
-    "Announcing",
     "ApiKeyReader",
     "ApiKeyRows",
     "ArchiveRows",
-    "Asking",
     "Background",
     "Bookmarks",
     "Candidate",
     "Candidates",
     "Cause",
-    "Centers",
     "Change",
     "ChangeMark",
     "ChangedMemories",
@@ -173,8 +170,8 @@ __all__ = [
     "FoundWorkspace",
     "GivenReceipt",
     "Index",
+    "IndexCopy",
     "IndexLookup",
-    "IndexShelf",
     "IndexSource",
     "IndexedDatabase",
     "Inserted",
@@ -185,8 +182,10 @@ __all__ = [
     "Ledger",
     "Listing",
     "Loaded",
+    "Lookup",
     "LostLink",
     "MayBeAway",
+    "MeanVectors",
     "MemoryAccess",
     "MemoryChange",
     "MemoryRecord",
@@ -203,6 +202,8 @@ __all__ = [
     "OldReceipts",
     "PendingChunk",
     "Places",
+    "Prefetching",
+    "Prominence",
     "Question",
     "Reader",
     "ReceiptReader",
@@ -222,7 +223,6 @@ __all__ = [
     "SaidTurn",
     "Section",
     "ServerClocks",
-    "Standings",
     "Storage",
     "StoredText",
     "TableRows",

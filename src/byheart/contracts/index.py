@@ -30,8 +30,8 @@ class Background(NamedTuple):
     chunks: int
 
 
-class Standings(NamedTuple):
-    """Hold what speaks for memories whatever the question is, one value for each.
+class Prominence(NamedTuple):
+    """Hold importance, last use and accesses of memories: they count for any question.
 
     `used_at` is the last access, or else the time of the event itself, in microseconds.
     """
@@ -40,28 +40,28 @@ class Standings(NamedTuple):
     used_at: Numbers
     accesses: Numbers
 
-    def take(self, places: NDArray[np.integer[Any]]) -> Standings:
-        """Pick the standings at some places."""
-        return Standings(
+    def take(self, places: NDArray[np.integer[Any]]) -> Prominence:
+        """Pick the prominence at some places."""
+        return Prominence(
             self.importance.take(places), self.used_at.take(places), self.accesses.take(places)
         )
 
 
 class Weighing(NamedTuple):
-    """Say how much a memory gains by its relevance and by its standing.
+    """Say how much a memory gains by its relevance and by its prominence.
 
-    `by_standing` gives the second part for many memories at once. A chunk gets into the third list
+    `by_prominence` gives the second part for many memories at once. A chunk enters the third list
     with at least the coverage `least`. Among at most `whole` chunks, all that match are candidates,
-    so that no list is needed.
+    and no list is needed.
     """
 
     relevance: float
-    by_standing: Callable[[Standings], Figures]
+    by_prominence: Callable[[Prominence], Figures]
     least: float
     whole: int
 
 
-class Centers(NamedTuple):
+class MeanVectors(NamedTuple):
     """Hold the mean vectors of memories; `kind` is the place of each one's kind in `kinds`.
 
     `total` counts the memories that have vectors, whether they are here or not.
@@ -129,11 +129,11 @@ class Candidates:
     more: bool
     # Whether anything in the space was superseded by another memory.
     holds_superseded: bool
-    # Where the question has a weighing: ranks in the third list; the standing of each row's memory;
+    # If the question has a weighing: ranks in the third list; the prominence of each row's memory;
     # the rarity of the terms that a chunk has, as a share of the most that any chunk has; and the
     # number of memories that any depth would find.
-    standing_ranks: Numbers | None = None
-    standings: Standings | None = None
+    prominence_ranks: Numbers | None = None
+    prominence: Prominence | None = None
     coverage: Figures | None = None
     matching_memories: int = 0
     # The feedback of the memories that have any, by row, as `model/feedback.py` writes it.
@@ -172,7 +172,7 @@ class Index(Protocol):
         """Pair memories of one kind and session that say almost the same, best first."""
         ...
 
-    def centers(self, where: Filter, limit: int) -> Centers:
+    def mean_vectors(self, where: Filter, limit: int) -> MeanVectors:
         """Give the mean vector of each memory that has any; of every n-th if there are many."""
         ...
 

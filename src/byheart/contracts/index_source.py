@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from byheart.contracts.announcing import Announcing
+from byheart.contracts.prefetching import Prefetching
 
 # The lower bits of a row's number count within its space; the upper bits are 0, or the number of
 # the space.
@@ -50,7 +50,7 @@ class ChunkText(NamedTuple):
     chunk_type: str
 
 
-class IndexSource(Announcing, Protocol):
+class IndexSource(Prefetching, Protocol):
     """One snapshot of a database, as the array index reads it."""
 
     def store_id(self) -> str:
@@ -120,7 +120,7 @@ class IndexedDatabase(Protocol):
         ...
 
 
-class IndexShelf(Protocol):
+class IndexCopy(Protocol):
     """The place in a database for a copy of one index file, which all servers can load.
 
     A label, which only the index reads, describes the copy. A copy is replaced as a whole.

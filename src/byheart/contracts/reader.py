@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from byheart.contracts.announcing import Announcing
 from byheart.contracts.api_keys import ApiKeyReader
 from byheart.contracts.copies import CopyReader
 from byheart.contracts.embedders import Vectors
 from byheart.contracts.expiry import ExpiryReader
 from byheart.contracts.index import Index
 from byheart.contracts.models import ModelReader
+from byheart.contracts.prefetching import Prefetching
 from byheart.contracts.receipts import ReceiptReader
 from byheart.contracts.records import DedupKey, Dump, EmittedText, TextKey
 from byheart.contracts.reviews import ReviewReader
@@ -133,7 +133,7 @@ class Candidate:
     confidence: float = 1.0
 
 
-class Reader(Announcing, Protocol):
+class Reader(Prefetching, Protocol):
     """Read one consistent view of the store: ranking and fetching see the same rows."""
 
     @property

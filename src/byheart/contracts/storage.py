@@ -68,7 +68,7 @@ class Storage(Protocol):
     ) -> AbstractContextManager[Reader]:
         """Open a consistent view of a space for ranking and counting as well.
 
-        `expecting` announces questions to the reader before it asks its own first ones.
+        `expecting` prefetches answers before the reader asks its own first questions.
         """
         ...
 

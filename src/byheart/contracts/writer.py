@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from byheart.contracts.announcing import Announcing
 from byheart.contracts.api_keys import ApiKeyRows
 from byheart.contracts.archive import ArchiveRows, TombstoneRows
 from byheart.contracts.copies import CopyRows
@@ -19,6 +18,7 @@ from byheart.contracts.embedders import Model
 from byheart.contracts.entities import EntityRows
 from byheart.contracts.expiry import ExpiryRows
 from byheart.contracts.models import ModelRows
+from byheart.contracts.prefetching import Prefetching
 from byheart.contracts.receipts import ReceiptRows
 from byheart.contracts.records import DedupKey, Window
 from byheart.contracts.reviews import ReviewRows
@@ -182,7 +182,7 @@ class MemoryRows(Protocol):
         """Number the places of a session again, a step apart, in the same order."""
         ...
 
-    def announce_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
+    def prefetch_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
         """Ask ahead for what `insert` has to know about a memory of so many chunks."""
         ...
 
@@ -220,7 +220,7 @@ class MemoryRows(Protocol):
         ...
 
 
-class Writer(Announcing, Protocol):
+class Writer(Prefetching, Protocol):
     """Change a store in one transaction, done completely or not at all."""
 
     @property

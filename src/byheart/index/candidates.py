@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 from byheart.contracts import (
     Background,
     Candidates,
-    Centers,
     Figures,
     IndexLookup,
+    MeanVectors,
     Numbers,
+    Prominence,
     Question,
-    Standings,
     Vectors,
 )
-from byheart.index import likeness
+from byheart.index import near_duplicates
 from byheart.index.array_search import Ranked, Selection, Slots, View, WordScores
 from byheart.index.background import look_around
-from byheart.index.centers import find_centers
 from byheart.index.masks import Mask
-from byheart.index.segment import FIXED_POINT
-from byheart.index.standings import (
+from byheart.index.mean_vectors import find_mean_vectors
+from byheart.index.neighbouring_turns import NEIGHBOURS, NO_SLOT, find_neighbours
+from byheart.index.recall_candidates import (
     Coverage,
     count_memories,
     cover_terms,
     find_matching,
-    rank_by_standing,
-    read_standings,
+    rank_by_prominence,
+    read_prominence,
 )
-from byheart.index.turns import NEIGHBOURS, NO_SLOT, find_neighbours
+from byheart.index.segment import FIXED_POINT
 from byheart.model import Filter, IndexState
 
 if TYPE_CHECKING:
@@ -54,11 +54,11 @@ class _Prepared:
     scored: WordScores | None
     matches: Numbers | None
     background: Background
-    # Where the question has a weighing: the chunks that match, and the standing of every memory.
+    # Where the question has a weighing: the chunks that match, and the prominence of every memory.
     matching: Mask | None = None
     matching_memories: int = 0
     coverage: Coverage | None = None
-    standings: Standings | None = None
+    prominence: Prominence | None = None
 
 
 class _Beside(NamedTuple):
@@ -109,9 +109,9 @@ class ArraySearch:
         by_words = self._rank_by_words(prepared, depth)
         by_vector = self._rank_by_vector(question, prepared.selection, depth)
         more = max(len(by_words.slots), len(by_vector.slots)) >= depth
-        by_standing = self._rank_by_standing(question, prepared, depth) if more else _nothing()
+        by_prominence = self._rank_by_prominence(question, prepared, depth) if more else _nothing()
         slots, around = self._with_neighbours(
-            _union(_union(by_words.slots, by_vector.slots), by_standing.slots),
+            _union(_union(by_words.slots, by_vector.slots), by_prominence.slots),
             question,
             prepared.selection,
         )
@@ -122,13 +122,13 @@ class ArraySearch:
         if len(everyone) > len(slots):
             here = everyone.searchsorted(slots)
             bm25, cosines = bm25.take(here), cosines.take(here)
-        words_at, vector_at, standing_at = (
-            slots.searchsorted(each.slots) for each in (by_words, by_vector, by_standing)
+        words_at, vector_at, prominent_at = (
+            slots.searchsorted(each.slots) for each in (by_words, by_vector, by_prominence)
         )
-        coverage, standings = prepared.coverage, prepared.standings
-        if standings is not None:
+        coverage, prominence = prepared.coverage, prepared.prominence
+        if prominence is not None:
             owners = view.chunks.owner.take(slots)
-            standings = standings.take(owners)
+            prominence = prominence.take(owners)
         return Candidates(
             terms=prepared.terms,
             background=prepared.background,
@@ -146,8 +146,8 @@ class ArraySearch:
             neighbours_cosines=beside.cosines,
             more=more,
             holds_superseded=view.space(question.where.space, self._now).superseded,
-            standing_ranks=None if standings is None else _ranks(standing_at, len(slots)),
-            standings=standings,
+            prominence_ranks=None if prominence is None else _ranks(prominent_at, len(slots)),
+            prominence=prominence,
             coverage=None if coverage is None else coverage.take(slots).astype(np.float64),
             matching_memories=prepared.matching_memories,
             feedback=self._feedback(slots),
@@ -196,7 +196,7 @@ class ArraySearch:
             matching=matching,
             matching_memories=count_memories(self._view, matching),
             coverage=cover_terms(prepared.selection, prepared.scored),
-            standings=read_standings(self._view, self._lookup, question.where.space),
+            prominence=read_prominence(self._view, self._lookup, question.where.space),
         )
 
     def _background(self, question: Question, selection: Selection) -> Background:
@@ -245,13 +245,13 @@ class ArraySearch:
             return self._view.rank_matches(prepared.matches, scores, prepared.selection, depth)
         return self._view.rank_by_words(prepared.scored.scores, depth)
 
-    def _rank_by_standing(self, question: Question, prepared: _Prepared, depth: int) -> Ranked:
+    def _rank_by_prominence(self, question: Question, prepared: _Prepared, depth: int) -> Ranked:
         weighing, matching = question.weighing, prepared.matching
-        coverage, standings = prepared.coverage, prepared.standings
-        if weighing is None or matching is None or coverage is None or standings is None:
+        coverage, prominence = prepared.coverage, prepared.prominence
+        if weighing is None or matching is None or coverage is None or prominence is None:
             return _nothing()
-        return rank_by_standing(
-            self._view, matching, prepared.scored, coverage, standings, weighing, depth
+        return rank_by_prominence(
+            self._view, matching, prepared.scored, coverage, prominence, weighing, depth
         )
 
     def _rank_by_vector(self, question: Question, selection: Selection, depth: int) -> Ranked:
@@ -328,16 +328,16 @@ class ArraySearch:
 
     def resembling(self, memory_no: int, least: float, limit: int) -> list[tuple[int, float]]:
         """Find memories that say almost the same as one, best first, by their numbers."""
-        return likeness.resembling(self._view, memory_no, least, limit, self._now)
+        return near_duplicates.resembling(self._view, memory_no, least, limit, self._now)
 
     def doubles(self, where: Filter, least: float) -> list[tuple[int, int, float]]:
         """Pair memories of one kind and session that say almost the same, best first."""
-        pairs = likeness.find_pairs(self._view, self._select(where).chunks, least)
+        pairs = near_duplicates.find_pairs(self._view, self._select(where).chunks, least)
         return list(zip(*(column.tolist() for column in pairs), strict=True))
 
-    def centers(self, where: Filter, limit: int) -> Centers:
+    def mean_vectors(self, where: Filter, limit: int) -> MeanVectors:
         """Give the mean vector of each memory that has any; of every n-th if there are many."""
-        return find_centers(self._view, self._select(where).chunks, limit)
+        return find_mean_vectors(self._view, self._select(where).chunks, limit)
 
     def sample(self, where: Filter, count: int, seed: int) -> list[int]:
         """Pick chunks at random: the same ones for the same seed while nothing changes."""

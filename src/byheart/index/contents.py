@@ -24,7 +24,7 @@ from byheart.index.columns import (
     Growing,
     MemoryColumns,
 )
-from byheart.index.footprint import Footprint, measure
+from byheart.index.memory_use import MemoryUse, measure
 from byheart.index.segment import (
     Segment,
     build_postings,
@@ -95,10 +95,10 @@ class Contents:
             },
         )
 
-    def announce(self, source: IndexSource) -> None:
+    def prefetch(self, source: IndexSource) -> None:
         """Ask ahead for everything that `can_follow` and `catch_up` read, as a rule."""
         last_memory, last_chunk = self._last("memory_nos"), self._last("chunk_nos")
-        source.announce(
+        source.prefetch(
             source.store_id,
             partial(source.stamp_of, self.change_no),
             source.active_model,
@@ -109,7 +109,7 @@ class Contents:
         )
         if self._model_no is not None:
             wanted = (self._last_vector, self._model_no, _BATCH)
-            source.announce(partial(source.vectors_after, *wanted))
+            source.prefetch(partial(source.vectors_after, *wanted))
 
     def _last(self, name: str) -> int:
         """Give the last number in a column of numbers, which are in order."""
@@ -275,7 +275,7 @@ class Contents:
     def _count_embedded(self) -> int:
         return int(np.count_nonzero(self._chunks["embedded"].view))
 
-    def footprint(self) -> Footprint:
+    def memory_use(self) -> MemoryUse:
         """Measure the memory that the contents take, with the room for rows to come."""
         columns = [*self._memories.values(), *self._chunks.values()]
         arrays = [each.buffer for each in columns]

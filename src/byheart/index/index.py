@@ -15,19 +15,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from byheart.contracts import IndexedDatabase, IndexShelf, IndexSource
+from byheart.contracts import IndexCopy, IndexedDatabase, IndexSource
 from byheart.errors import StoreError
 from byheart.index import file
 from byheart.index.array_search import View
 from byheart.index.columns import CHUNK_TYPES, MEMORY_TYPES
 from byheart.index.contents import Contents
-from byheart.index.extent import Extent, least_unpublished
-from byheart.index.footprint import UNLOADED, Footprint
-from byheart.index.shelving import Shelving
+from byheart.index.copy_exchange import CopyExchange
+from byheart.index.file_coverage import FileCoverage, least_unpublished
+from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.model.damage import only_sound_rows
 
 _MOST_ATTEMPTS = 50
-# A file that lacks fewer changes is brought up to date in less time than the shelf is asked.
+# A file that lacks fewer changes is updated faster than the database answers about its copy.
 _FAR_BEHIND = 50
 # The pause after the file could not be written; it doubles with each failure.
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
@@ -40,12 +40,12 @@ class Index:
     """Keep a view of the store up to date, and write it to its file on disk."""
 
     def __init__(
-        self, path: Path, database: IndexedDatabase, shelf: IndexShelf | None = None
+        self, path: Path, database: IndexedDatabase, copy: IndexCopy | None = None
     ) -> None:
         self.path = path
         self._database = database
-        self._shelving = None if shelf is None else Shelving(path, shelf)
-        # The change of a copy from the shelf that was ahead of its transaction.
+        self._exchange = None if copy is None else CopyExchange(path, copy)
+        # The last change in a copy that was ahead of the transaction it was loaded for.
         self._ahead: int | None = None
         self._lock = threading.Lock()
         self._publishing = threading.Lock()
@@ -67,11 +67,11 @@ class Index:
         self.on_resize()
         return view
 
-    def announce(self, source: IndexSource) -> None:
+    def prefetch(self, source: IndexSource) -> None:
         """Ask ahead for what an update reads, if the index is probably behind."""
         contents = self._contents
         if contents is not None:
-            contents.announce(source)
+            contents.prefetch(source)
 
     def _update(self, source: IndexSource, change: tuple[int, int]) -> View | None:
         change_no = change[0]
@@ -81,7 +81,7 @@ class Index:
                 return None
             started = time.perf_counter()
             if contents is not None:
-                contents.announce(source)
+                contents.prefetch(source)
             if contents is None or not contents.can_follow(source):
                 contents = self._load(source)
                 if contents.change_no > change_no:
@@ -112,9 +112,9 @@ class Index:
             return fetched
         return local[0] if local else Contents.empty(source)
 
-    def _fetch(self, source: IndexSource, local: Extent | None) -> Contents | None:
-        """Load the copy on the shelf, if there is no file here that is nearly as new."""
-        if self._shelving is None or not self._database.writable:
+    def _fetch(self, source: IndexSource, local: FileCoverage | None) -> Contents | None:
+        """Load the copy of the database, if there is no file here that is nearly as new."""
+        if self._exchange is None or not self._database.writable:
             return None
         found: list[Contents] = []
         last_change_no = source.last_change().number
@@ -132,16 +132,16 @@ class Index:
             return bool(found)
 
         started = time.perf_counter()
-        if not self._shelving.fetch(local, self._database.prepare_publishing, accept):
+        if not self._exchange.fetch(local, self._database.prepare_publishing, accept):
             return None
         self.on_work("fetch", time.perf_counter() - started)
         return found[0]
 
     @property
-    def footprint(self) -> Footprint:
+    def memory_use(self) -> MemoryUse:
         """Measure the memory that the index takes."""
         contents = self._contents
-        return UNLOADED if contents is None else contents.footprint()
+        return UNLOADED if contents is None else contents.memory_use()
 
     @property
     def is_working(self) -> bool:
@@ -160,12 +160,12 @@ class Index:
     def publish(self) -> None:
         """Write the index to its file without removed rows, and continue from that file.
 
-        Searches continue meanwhile: they wait only while the new file is mapped. If the copy on the
-        shelf is far enough behind, put the file there too.
+        Searches continue meanwhile: they wait only while the new file is mapped. If the copy in the
+        database is far enough behind, replace it too.
         """
         self._publish_file()
-        if self._shelving is not None:
-            self._shelving.offer()
+        if self._exchange is not None:
+            self._exchange.offer()
         self.on_resize()
 
     def _publish_file(self) -> None:
@@ -207,12 +207,12 @@ class Index:
             if published is not None:
                 self._contents = published[0]
 
-    def _read_file(self) -> tuple[Contents, Extent] | None:
+    def _read_file(self) -> tuple[Contents, FileCoverage] | None:
         written = file.read(self.path)
         # A file without one of the arrays is of an earlier version: everything is read again.
         if written is None or not written.arrays.keys() >= _ARRAYS:
             return None
-        return Contents.from_file(written), Extent.of_file(written.header, written.arrays)
+        return Contents.from_file(written), FileCoverage.of_file(written.header, written.arrays)
 
     def _is_as_new(self, header: dict[str, Any] | None, contents: Contents) -> bool:
         """Say whether a file, perhaps written by another process, already has these contents."""
@@ -251,7 +251,7 @@ class Index:
             self.discard()
         with contextlib.suppress(OSError):
             self.publish()
-            return self._shelving is None or self._shelving.offer(thorough=True)
+            return self._exchange is None or self._exchange.offer(thorough=True)
         return False
 
     def start_anew(self) -> None:
@@ -261,12 +261,12 @@ class Index:
         self.on_resize()
 
     def discard(self) -> None:
-        """Discard the index in memory, on disk and on the shelf."""
+        """Discard the index in memory, its file, and the copy of the file."""
         with self._publishing, self._lock:
             self._contents = self._view = None
             self._remove_file()
-        if self._shelving is not None:
-            self._shelving.clear()
+        if self._exchange is not None:
+            self._exchange.clear()
         self.on_resize()
 
     def _remove_file(self) -> None:

@@ -31,7 +31,7 @@ class IndexPool(Generic[Key]):
     """Make indexes when they are asked for, and remove the least recently used ones.
 
     `make` makes the index of a scope, without loading it. `limit_bytes` limits the sum that
-    `index/footprint.py` charges; the index that was updated last stays, however large it is.
+    `index/memory_use.py` charges; the index that was updated last stays, however large it is.
     """
 
     def __init__(self, make: Callable[[Key], Index], limit_bytes: int) -> None:
@@ -116,7 +116,7 @@ class IndexPool(Generic[Key]):
         _publish(removed)
 
     def _charge(self, kept: _Kept) -> None:
-        charged = kept.index.footprint.charged
+        charged = kept.index.memory_use.charged
         self._charged += charged - kept.charged
         kept.charged = charged
 

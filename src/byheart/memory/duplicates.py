@@ -81,10 +81,10 @@ def find_similar(
     if state is None:
         return []
     found = reader.index.resembling(state.memory_no, least, limit)
-    standings = reader.summaries([number for number, _ in found])
+    listed = reader.summaries([number for number, _ in found])
     return [
         Similar(memory.text_id, similarity, memory.summary)
-        for memory, (_, similarity) in zip(standings, found, strict=True)
+        for memory, (_, similarity) in zip(listed, found, strict=True)
         if not memory.is_turn
     ]
 

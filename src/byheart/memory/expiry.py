@@ -144,10 +144,10 @@ def _erase_due(storage: Storage, lapsed: _Lapsed, on_erased: OnErased | None) ->
         return memory_ids
 
 
-def announce_due(reader: Reader, cause: Cause) -> None:
+def prefetch_due(reader: Reader, cause: Cause) -> None:
     """Ask ahead for what `is_due` reads, as a rule."""
     rows = reader.expiry
-    reader.announce(
+    reader.prefetch(
         rows.server_clocks,
         lambda: rows.unmarked(cause, read_clocks(rows).now, 1),
         lambda: rows.marked_too_early(clock.now(), MISSING_FILE),

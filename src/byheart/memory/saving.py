@@ -391,13 +391,13 @@ class Saver:
         """Have what was refused asked for again: the embedder may be another by now."""
         self._refused.clear()
 
-    def announce_prune(self, reader: Reader) -> None:
+    def prefetch_prune(self, reader: Reader) -> None:
         """Ask ahead for what `must_prune` reads."""
-        expiry.announce_due(reader, expiry.EXPIRED)
+        expiry.prefetch_due(reader, expiry.EXPIRED)
 
     def must_prune(self, reader: Reader) -> bool:
         """Say whether `prune` has something to do."""
-        self.announce_prune(reader)
+        self.prefetch_prune(reader)
         return expiry.is_due(reader.expiry, expiry.EXPIRED, self._grace)
 
     def prune(self) -> None:

@@ -54,11 +54,11 @@ def _write_space(
     results: list[SaveResult] = []
     with storage.writing(space) as writer:
         if model is not None:
-            writer.announce(writer.models.read)
+            writer.prefetch(writer.models.read)
         seen: set[DedupKey] = set()
         for draft in drafts:
             if key_of(draft.memory) not in seen:
-                _announce(writer, draft, model)
+                _prefetch(writer, draft, model)
             if not seen:
                 usable = stored_vectors.adopt(writer.models, model)
             seen.add(key_of(draft.memory))
@@ -66,14 +66,14 @@ def _write_space(
     return results
 
 
-def _announce(writer: Writer, draft: Draft, model: Model | None) -> None:
+def _prefetch(writer: Writer, draft: Draft, model: Model | None) -> None:
     """Ask at once for everything that a write of a draft has to know."""
     rows, memory = writer.memories, draft.memory
-    writer.announce(
+    writer.prefetch(
         lambda: rows.find(key_of(memory)),
         lambda: turn_places.choose(rows, memory.space, memory.session_id, draft.placed_at),
     )
-    rows.announce_insert(memory, len(draft.chunks), model)
+    rows.prefetch_insert(memory, len(draft.chunks), model)
 
 
 def _write(writer: Writer, draft: Draft, model: Model | None) -> SaveResult:
@@ -117,13 +117,13 @@ def revise(storage: Storage, revision: Revision, model: Model | None) -> SaveRes
     with storage.writing(revision.memory.space) as writer:
         rows = writer.memories
         memory, now = revision.memory, clock.now()
-        writer.announce(
+        writer.prefetch(
             lambda: rows.held([memory.memory_id], memory.space),
             lambda: rows.find(key_of(memory)),
             writer.models.read,
         )
         if revision.text is not None:
-            rows.announce_insert(memory, len(revision.text[0]), model)
+            rows.prefetch_insert(memory, len(revision.text[0]), model)
         held = versions.refuse_changed(revision, _held(rows, memory.memory_id, memory.space))
         same = rows.find(key_of(memory))
         versions.refuse_double(revision, held, same, now)
@@ -404,9 +404,9 @@ def prepare(storage: Storage, keys: Sequence[DedupKey], sought: Sought | None = 
     """Look up in one transaction what a save of these texts needs to know."""
     with storage.reading(one_space(key.space for key in keys)) as reader:
         rows = reader.models
-        reader.announce(lambda: reader.find(keys), rows.read, rows.any_waiting)
+        reader.prefetch(lambda: reader.find(keys), rows.read, rows.any_waiting)
         if sought is not None:
-            reader.announce(lambda: rows.vectors_of(*sought))
+            reader.prefetch(lambda: rows.vectors_of(*sought))
         # A text that waits for review is looked up again when it is written: the user may say it.
         found = _known(reader, keys, trusted=True)
         if all(key in found for key in keys):

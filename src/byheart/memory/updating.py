@@ -122,7 +122,7 @@ class Changer:
 
     def _read(self, memory_id: str, space: str, given: Mapping[str, Any]) -> _Present:
         with self._storage.reading(space) as reader:
-            reader.announce(
+            reader.prefetch(
                 lambda: reader.memory(memory_id, space),
                 lambda: reader.states([memory_id], space),
                 reader.models.read,

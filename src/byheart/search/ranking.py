@@ -192,7 +192,7 @@ def _tier(found: Candidates, before: Candidates | None) -> Mask:
     A deeper search can also find chunks that the earlier one missed.
     """
     tier = np.zeros(len(found.chunk_nos), np.bool_)
-    for name in ("keyword_ranks", "vector_ranks", "standing_ranks"):
+    for name in ("keyword_ranks", "vector_ranks", "prominence_ranks"):
         ranks = getattr(found, name)
         if ranks is None:
             continue

@@ -102,7 +102,7 @@ def _add_details(
     text_ids = [line.text_id for line in lines]
     lengths = reader.token_counts(text_ids, space)
     likely = _likely(text_ids, lengths, budget.left)
-    reader.announce(*(partial(reader.memory, text_id, space) for text_id in likely))
+    reader.prefetch(*(partial(reader.memory, text_id, space) for text_id in likely))
     for line in lines:
         refund = line.cost if line.listed and line.cost is not None else 0
         room = budget.left + refund

@@ -21,8 +21,8 @@ from byheart.contracts import (
     Candidates,
     Figures,
     Numbers,
+    Prominence,
     Reader,
-    Standings,
     TextSummary,
     TokenCounter,
     Vectors,
@@ -204,9 +204,9 @@ class _Finder:
         self._unrelated = unrelated
         self._moment = to_micros(request.question.where.as_of or now)
         weights = request.weights
-        by_standing = partial(_weigh_standings, weights=weights, moment=self._moment)
+        by_prominence = partial(_weigh_prominence, weights=weights, moment=self._moment)
         share = weights.relevance / sum(weights)
-        weighing = Weighing(share, by_standing, LEAST_COVERAGE, WHOLE)
+        weighing = Weighing(share, by_prominence, LEAST_COVERAGE, WHOLE)
         self.ranking = Ranking(self._asked, reader.index, vector, _FIRST_OF_MANY, weighing)
         self.total = 0
 
@@ -238,16 +238,16 @@ class _Finder:
             yield tier
 
     def _weigh(self, found: Candidates, ordered: Ordered, seen: Numbers, best: float) -> _Weighed:
-        assert found.standings is not None
+        assert found.prominence is not None
         assert found.coverage is not None
         memory_nos = found.memory_nos.take(ordered.rows)
         first = np.sort(np.unique(memory_nos, return_index=True)[1])
         first = first[np.isin(memory_nos.take(first), seen, invert=True)]
         rows, memory_nos = ordered.rows.take(first), memory_nos.take(first)
-        standings = found.standings.take(rows)
+        prominence = found.prominence.take(rows)
         scores = ordered.scores.take(rows)
         mode = self._asked.mode
-        parts = (relevance_of(scores, mode, best), *_parts_of(standings, self._moment))
+        parts = (relevance_of(scores, mode, best), *_parts_of(prominence, self._moment))
         # Rounded, so that the order of equals does not depend on the last bits.
         weighed_scores = weighed(parts, self._request.weights).round(_ORDER_DIGITS)
         relevant = np.ones(len(rows), np.bool_)
@@ -274,19 +274,19 @@ def _near(found: Candidates) -> Mask:
     return near
 
 
-def _parts_of(standings: Standings, moment: int) -> tuple[Figures, Figures, Figures]:
-    """Turn standings into importance, recency and frequency, each from 0 to 1."""
+def _parts_of(prominence: Prominence, moment: int) -> tuple[Figures, Figures, Figures]:
+    """Turn prominence into importance, recency and frequency, each from 0 to 1."""
     return (
-        standings.importance / 10,
-        recency_of(days_before(moment, standings.used_at)),
-        frequency_of(standings.accesses),
+        prominence.importance / 10,
+        recency_of(days_before(moment, prominence.used_at)),
+        frequency_of(prominence.accesses),
     )
 
 
-def _weigh_standings(standings: Standings, *, weights: Weights, moment: int) -> Figures:
-    """Weigh memories by their standing alone."""
-    nothing = np.zeros(len(standings.accesses))
-    return weighed((nothing, *_parts_of(standings, moment)), weights)
+def _weigh_prominence(prominence: Prominence, *, weights: Weights, moment: int) -> Figures:
+    """Weigh memories by their prominence alone."""
+    nothing = np.zeros(len(prominence.accesses))
+    return weighed((nothing, *_parts_of(prominence, moment)), weights)
 
 
 def weighed(parts: Sequence[Figures], weights: Weights) -> Figures:

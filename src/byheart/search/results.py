@@ -109,7 +109,7 @@ class _Answer:
         """Return whole sections, each once, in the order of their best chunks."""
         page, more = self._groups(self._sections_of, _CHUNKS_PER_SECTION)
         best = list(self._with_best(page))
-        self._reader.announce(*(partial(self._section, *each) for each in best))
+        self._reader.prefetch(*(partial(self._section, *each) for each in best))
         return [self._section(*each) for each in best], more
 
     def _sections_of(self, ranked: Sequence[Fused]) -> list[Hashable]:
@@ -153,7 +153,7 @@ class _Answer:
         """Return whole memories, in the order of their best chunks."""
         page, more = self._groups(_owners, _CHUNKS_PER_MEMORY)
         best = list(self._with_best(page))
-        self._reader.announce(*(partial(self._memory, *each) for each in best))
+        self._reader.prefetch(*(partial(self._memory, *each) for each in best))
         return [self._memory(*each) for each in best], more
 
     def _memory(self, group: Group, found: FoundChunk) -> Hit:

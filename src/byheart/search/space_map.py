@@ -16,7 +16,7 @@ _DIGITS = 4
 def draw_map(storage: Storage, where: Filter, limit: int) -> SpaceMap:
     """Lay out the memories that a filter leaves, at most so many."""
     with storage.searching(where.space) as reader:
-        centers = reader.index.centers(where, limit)
+        centers = reader.index.mean_vectors(where, limit)
         texts = reader.summaries(centers.memory_nos.tolist())
         pending = reader.index.state(
             where.space, where.session_id, include_global=where.include_global

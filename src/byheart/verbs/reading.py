@@ -49,7 +49,7 @@ def get_any(engine: Engine, memory_id: str, space: str | None) -> Memory:
         name = complete_id(reader, name, where)
         text = name.partition("#")[0]
         # As a rule, the name is an id.
-        reader.announce(
+        reader.prefetch(
             lambda: reader.memory(text, where),
             lambda: reader.states([parse_text_id(text)[0]], where),
         )

@@ -50,8 +50,8 @@ def _comparing(engine: Engine, memory_id: str, space: str) -> AbstractContextMan
     """Open a space to compare a memory, and ask at once for all that follows."""
 
     def expect(reader: Reader) -> None:
-        reader.announce(lambda: reader.states([memory_id], space))
-        engine.saver.announce_prune(reader)
+        reader.prefetch(lambda: reader.states([memory_id], space))
+        engine.saver.prefetch_prune(reader)
 
     return engine.storage.searching(space, expect)
 

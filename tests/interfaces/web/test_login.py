@@ -287,7 +287,7 @@ def test_with_a_login_every_address_shows_the_page(log_in: LogIn, address: str) 
 
 @sqlite_only
 def test_the_server_proves_to_byheart_open_that_it_knows_its_key(browser: Browser) -> None:
-    from byheart.interfaces.web.announcing import prove
+    from byheart.interfaces.web.running_server import prove
 
     answer = browser.client.get("/login/server", params={"challenge": "abc"})
     assert answer.text == prove(KEY, "abc")

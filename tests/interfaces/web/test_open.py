@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import byheart
-from byheart.interfaces.web.announcing import Announcement, find_server
+from byheart.interfaces.web.running_server import Announcement, find_server
 from tests.forked_program import start_program
 from tests.interfaces.rest.conftest import make_client
 from tests.interfaces.web.conftest import Browser

@@ -18,7 +18,7 @@ from byheart.storage.postgres.address import Address
 from byheart.storage.postgres.backend import PostgresBackend
 from byheart.storage.postgres.connection_pool import ConnectionPool
 from byheart.storage.postgres.database import Database
-from byheart.storage.postgres.piped_connection import PipedConnection
+from byheart.storage.postgres.pipelined_connection import PipelinedConnection
 from tests.postgres_server import private_server
 from tests.postgres_stores import postgres_store
 
@@ -274,8 +274,8 @@ def test_a_new_space_does_not_wait_for_ever_for_a_writer_of_the_store(
 
 
 def test_connections_that_nobody_uses_are_closed(address: Address) -> None:
-    def connect() -> PipedConnection:
-        return PipedConnection.connect(address.conninfo, autocommit=True)
+    def connect() -> PipelinedConnection:
+        return PipelinedConnection.connect(address.conninfo, autocommit=True)
 
     pool = ConnectionPool(connect, address.location, 3, 5, idle_seconds=0.2)
     with pool.lend(), pool.lend():

@@ -9,8 +9,8 @@ import pytest
 
 from byheart.contracts import IndexSource
 from byheart.index.array_search import View
-from byheart.index.footprint import UNLOADED
 from byheart.index.index import Index
+from byheart.index.memory_use import UNLOADED
 from byheart.language.raw_query import parse_raw_query
 from byheart.memory import transactions
 from byheart.model import Finding
@@ -190,7 +190,7 @@ def test_the_doctor_keeps_few_indexes_in_memory_at_a_time(
             return real(self, source)
         finally:
             gc.collect()
-            most = max(most, sum(each.footprint != UNLOADED for each in loaded))
+            most = max(most, sum(each.memory_use != UNLOADED for each in loaded))
 
     monkeypatch.setattr(Index, "view", view)
     assert all(each.ok for each in storage.inspect())

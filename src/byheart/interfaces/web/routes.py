@@ -22,7 +22,6 @@ from byheart.interfaces.rest.login_cookies import (
 )
 from byheart.interfaces.rest.problems import Problem
 from byheart.interfaces.rest.work import Caller, Work
-from byheart.interfaces.web.announcing import PROOF_PATH, prove
 from byheart.interfaces.web.live_changes import EVENTS_PATH, LiveChanges
 from byheart.interfaces.web.page_files import (
     LOGIN_PAGE,
@@ -31,6 +30,7 @@ from byheart.interfaces.web.page_files import (
     PageFile,
     read_page_files,
 )
+from byheart.interfaces.web.running_server import PROOF_PATH, prove
 from byheart.interfaces.web.store_checks import DOCTOR_PATH, StoreChecks
 from byheart.model import ApiKey, to_wire
 from byheart.store import MemoryStore

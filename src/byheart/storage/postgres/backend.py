@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from hashlib import blake2b
 from pathlib import Path
 
-from byheart.contracts import COPY_MARK, IndexShelf, Ledger, Remove
+from byheart.contracts import COPY_MARK, IndexCopy, Ledger, Remove
 from byheart.errors import StoreReadOnly
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
@@ -141,7 +141,7 @@ class PostgresBackend:
         name = blake2b((scope or "").encode(), digest_size=16).hexdigest()
         return self._indexes / f"{name}.index"
 
-    def index_shelf(self, scope: str | None) -> IndexShelf | None:
+    def index_copy(self, scope: str | None) -> IndexCopy | None:
         """Give the place for a copy of the index file of a space."""
         if scope is None:
             return None

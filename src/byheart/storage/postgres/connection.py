@@ -10,11 +10,11 @@ from typing import Any
 
 import psycopg
 
-from byheart.contracts import NUMBER_BITS, Asking, ServerClocks
+from byheart.contracts import NUMBER_BITS, Lookup, ServerClocks
 from byheart.storage.postgres import raw_queries
-from byheart.storage.postgres.clock_memory import ClockMemory
+from byheart.storage.postgres.clock_cache import ClockCache
 from byheart.storage.postgres.dialect import translate
-from byheart.storage.postgres.sent_ahead import Sent, SentAhead
+from byheart.storage.postgres.prefetched_answers import PrefetchedAnswers, Sent
 from byheart.storage.sql.connection import Values
 
 # The column of the number, and whether the number carries the space.
@@ -56,7 +56,7 @@ class PostgresConnection:
         schema: str,
         parts: int,
         space: Space | None,
-        clock_memory: ClockMemory | None = None,
+        clock_cache: ClockCache | None = None,
     ) -> None:
         self.raw = raw
         self._pipeline = pipeline
@@ -64,7 +64,7 @@ class PostgresConnection:
         self._parts = parts
         self._space = space
         self._part = None if space is None else space.part
-        self._clock_memory = clock_memory
+        self._clock_cache = clock_cache
         self._clocks: ServerClocks | None = None
         self._streams = 0
         self._taken: list[int] = []
@@ -73,9 +73,9 @@ class PostgresConnection:
         self._asked_chunks: list[psycopg.Cursor[Any]] = []
         self._chunks_taken = 0  # and not yet used
         self._taken_at_once = 16
-        self._ahead = SentAhead()
+        self._ahead = PrefetchedAnswers()
         self._words = raw_queries.WordWriter(raw)
-        self._announcing = False
+        self._prefetching = False
 
     def execute(self, statement: str, values: Values = ()) -> psycopg.Cursor[Any]:
         """Run a statement."""
@@ -83,15 +83,15 @@ class PostgresConnection:
         # comment makes it another statement for each part.
         return self.raw.execute(f"{translate(statement)} /* {self._part} */", values or None)
 
-    def announce(self, *calls: Asking) -> None:
+    def prefetch(self, *calls: Lookup) -> None:
         """Send the first question of each call, without waiting for the answer."""
-        before, self._announcing = self._announcing, True
+        before, self._prefetching = self._prefetching, True
         try:
             for call in calls:
                 with contextlib.suppress(Sent):
                     call()
         finally:
-            self._announcing = before
+            self._prefetching = before
 
     def get(self, statement: str, values: Values = ()) -> Any:
         """Give the first row, the value itself if the row has one column, or `None`."""
@@ -108,7 +108,7 @@ class PostgresConnection:
     def get_many(self, statement: str, values: Iterable[Values]) -> list[Any]:
         """Run a query once for each row of values, all at once; give of each what `get` gives."""
         asked = [tuple(row) for row in values]
-        self.announce(*(partial(self.get, statement, row) for row in asked))
+        self.prefetch(*(partial(self.get, statement, row) for row in asked))
         return [self.get(statement, row) for row in asked]
 
     def each(self, statement: str, values: Values = ()) -> Iterator[Any]:
@@ -116,8 +116,8 @@ class PostgresConnection:
         return iter(self.all(statement, values))
 
     def _sent(self, statement: str, values: Values) -> list[Any] | None:
-        """Give the answer to a question that was sent ahead; while announcing, send it."""
-        if self._announcing and not self._ahead.is_read(statement, values):
+        """Give the answer to a prefetched question; while prefetching, send the question."""
+        if self._prefetching and not self._ahead.is_read(statement, values):
             if not self._ahead.holds(statement, values):
                 self._ahead.add(statement, values, self.execute(statement, values))
             raise Sent
@@ -141,8 +141,8 @@ class PostgresConnection:
         self.execute(statement, values)
 
     def _change(self, statement: str) -> None:
-        if self._announcing:
-            raise Sent  # an announced call only asks
+        if self._prefetching:
+            raise Sent  # a prefetched call only asks
         self._ahead.forget(statement)
 
     def count(self, statement: str, values: Values = ()) -> int:
@@ -160,7 +160,7 @@ class PostgresConnection:
 
     def insert(self, table: str, row: Mapping[str, object]) -> int:
         """Insert a row under a number that was taken before, and give that number."""
-        if self._announcing:
+        if self._prefetching:
             raise Sent
         column, carries_space = _NUMBERED[table]
         number = self._next_chunk() if table == "chunks" else self._next_number()
@@ -257,8 +257,8 @@ class PostgresConnection:
         A transaction that only reads takes the time that the server told a moment ago, plus the
         time since then, and gives the same time at each call.
         """
-        if self._clocks is None and self._clock_memory is not None:
-            self._clocks = self._clock_memory.recall()
+        if self._clocks is None and self._clock_cache is not None:
+            self._clocks = self._clock_cache.recall()
         if self._clocks is not None:
             return self._clocks
         now, started = self.get(
@@ -266,8 +266,8 @@ class PostgresConnection:
             "CAST(extract(epoch FROM pg_postmaster_start_time()) * 1000000 AS bigint)"
         )
         clocks = ServerClocks(now, now - started, f"postgresql {started}")
-        if self._clock_memory is not None:
-            self._clock_memory.keep(clocks)
+        if self._clock_cache is not None:
+            self._clock_cache.keep(clocks)
             self._clocks = clocks
         return clocks
 

@@ -21,7 +21,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from byheart.storage.postgres.error_translation import explain_closed, explain_wait, translating
-from byheart.storage.postgres.piped_connection import PipedConnection
+from byheart.storage.postgres.pipelined_connection import PipelinedConnection
 from byheart.system.forks import explain_refusal, never_free, tell_after_fork
 
 # A connection that was used a moment ago is used again without a question to the server.
@@ -29,7 +29,7 @@ _TRUSTED_SECONDS = 1.0
 # A process that does nothing for a while leaves its connections to others.
 _IDLE_SECONDS = 300.0
 
-RawConnection = PipedConnection
+RawConnection = PipelinedConnection
 _rollbacks = itertools.count()
 
 

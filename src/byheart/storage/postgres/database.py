@@ -11,7 +11,7 @@ import psycopg
 
 from byheart.errors import Hint, StoreError, StoreReadOnly, name_store
 from byheart.storage.postgres.address import Address
-from byheart.storage.postgres.clock_memory import ClockMemory
+from byheart.storage.postgres.clock_cache import ClockCache
 from byheart.storage.postgres.connection import (
     PostgresConnection,
     Space,
@@ -27,7 +27,7 @@ from byheart.storage.postgres.error_translation import (
     translating,
 )
 from byheart.storage.postgres.missing_rights import hint_for
-from byheart.storage.postgres.piped_connection import PipedConnection
+from byheart.storage.postgres.pipelined_connection import PipelinedConnection
 from byheart.storage.postgres.values import adapt
 
 # The levels are named: a role may have others by default.
@@ -67,7 +67,7 @@ class Database:
         self._spaces: dict[str, Space] = {}
         self._has_pooler = True  # until the server has answered
         self._model_known = False
-        self._clocks = ClockMemory()
+        self._clocks = ClockCache()
         self._pool = ConnectionPool(
             self._connect, address.location, connections, busy_timeout_seconds
         )
@@ -86,8 +86,8 @@ class Database:
             # process, which does not know a statement prepared before.
             self._has_pooler = pid != connection.info.backend_pid
 
-    def _connect(self) -> PipedConnection:
-        connection = PipedConnection.connect(
+    def _connect(self) -> PipelinedConnection:
+        connection = PipelinedConnection.connect(
             self.address.conninfo, autocommit=True, cursor_factory=psycopg.RawCursor
         )
         self._configure(connection)
@@ -99,14 +99,14 @@ class Database:
         connection.prepared_max = _MOST_PREPARED
 
     @contextmanager
-    def connected(self) -> Iterator[PipedConnection]:
+    def connected(self) -> Iterator[PipelinedConnection]:
         """Hold a connection of the pool, outside of any transaction, that waits for each answer."""
         with self._lent() as connection:
             connection.unpipe()
             yield connection
 
     @contextmanager
-    def _lent(self) -> Iterator[PipedConnection]:
+    def _lent(self) -> Iterator[PipelinedConnection]:
         with translating(self.address.location), self._pool.lend() as connection:
             self._configure(connection)  # a pooler may have been noticed while it was idle
             with self._naming_rights(connection), self._noticing_pooler(connection):
@@ -214,7 +214,7 @@ class Database:
                 with contextlib.suppress(psycopg.Error):
                     raw.end_reading()
 
-    def _commit(self, raw: PipedConnection, pipeline: psycopg.Pipeline) -> None:
+    def _commit(self, raw: PipelinedConnection, pipeline: psycopg.Pipeline) -> None:
         """Commit the transaction, or raise the error of a statement whose answer was not read."""
         with translating(self.address.location, committing=True), self._noticing_pooler(raw):
             answer = raw.execute("COMMIT")

@@ -43,7 +43,7 @@ Connect = Callable[[], AbstractContextManager[psycopg.Connection[Any]]]
 
 
 class PublishedIndex:
-    """The copy of one space's index file; implements `IndexShelf`.
+    """The copy of one space's index file; implements `IndexCopy`.
 
     `connect` opens a connection without a transaction, and raises the errors of psycopg as ours. A
     search that has a connection of a pool may wait for this one: it must not come from that pool.

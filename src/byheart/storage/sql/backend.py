@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from byheart.contracts import IndexLookup, IndexShelf, Ledger, Remove
+from byheart.contracts import IndexCopy, IndexLookup, Ledger, Remove
 from byheart.errors import StoreReadOnly
 from byheart.index.index import Index
 from byheart.model import Finding, Removal, Sizes
@@ -50,7 +50,7 @@ class Backend(Database, Protocol):
         """Name the file that the index of a scope is published to."""
         ...
 
-    def index_shelf(self, scope: str | None) -> IndexShelf | None:
+    def index_copy(self, scope: str | None) -> IndexCopy | None:
         """Give the place in the database for a copy of that file; `None` where it has none."""
         ...
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
-from byheart.contracts import Announcing, ServerClocks
+from byheart.contracts import Prefetching, ServerClocks
 
 Values = Sequence[object]
 
 
-class Connection(Announcing, Protocol):
+class Connection(Prefetching, Protocol):
     """Run statements within one transaction. Placeholders are `?`, or `?1`, `?2` … by number."""
 
     def get(self, statement: str, values: Values = ()) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from byheart.contracts import ActiveModel, Asking, Change, ChangedMemories, ChunkText, IndexSource
+from byheart.contracts import ActiveModel, Change, ChangedMemories, ChunkText, IndexSource, Lookup
 from byheart.index.columns import MEMORY_TYPES
 from byheart.model.fields import FIELDS
 from byheart.model.memories import is_message
@@ -50,9 +50,9 @@ class SqlIndexSource:
         self._last = connection.numbers[-1]
         self._before = connection.numbers.start - 1
 
-    def announce(self, *calls: Asking) -> None:
+    def prefetch(self, *calls: Lookup) -> None:
         """Send the first question of each call, without waiting for the answer."""
-        self._connection.announce(*calls)
+        self._connection.prefetch(*calls)
 
     def store_id(self) -> str:
         """Name the store."""

@@ -155,11 +155,11 @@ class SqlMemoryRows:
         )
         record_change(self._connection, [row[0] for row in rows])
 
-    def announce_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
+    def prefetch_insert(self, memory: Memory, chunks: int, model: Model | None) -> None:
         """Ask ahead for what `insert` has to know about a memory of so many chunks."""
         connection = self._connection
         connection.expect_chunks(chunks)
-        connection.announce(
+        connection.prefetch(
             lambda: self._number_of(model),
             lambda: writing.entity_numbers(connection, memory.space, memory.entities),
         )

@@ -134,7 +134,7 @@ class SqlReader(SharedRows):
     def find(self, keys: Sequence[DedupKey]) -> dict[DedupKey, MemoryState]:
         """Find the memories that already hold texts, expired or not."""
         rows = SqlMemoryRows(self._connection)
-        self.announce(*(partial(rows.find, key) for key in keys))
+        self.prefetch(*(partial(rows.find, key) for key in keys))
         found = {key: rows.find(key) for key in keys}
         return {key: held for key, held in found.items() if held is not None}
 

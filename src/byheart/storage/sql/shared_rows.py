@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from byheart.contracts import Asking
+from byheart.contracts import Lookup
 from byheart.storage.sql.api_keys import SqlApiKeyRows
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.expiry_rows import SqlExpiryRows
@@ -22,9 +22,9 @@ class SharedRows:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def announce(self, *calls: Asking) -> None:
+    def prefetch(self, *calls: Lookup) -> None:
         """Send the first question of each call, without waiting for the answer."""
-        self._connection.announce(*calls)
+        self._connection.prefetch(*calls)
 
     @cached_property
     def receipts(self) -> SqlReceiptRows:

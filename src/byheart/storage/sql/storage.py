@@ -113,7 +113,7 @@ class SqlStorage:
     def _make_index(self, scope: str | None) -> Index:
         backend = self._backend
         database = SqlIndexedDatabase(backend, scope)
-        return Index(backend.index_path(scope), database, backend.index_shelf(scope))
+        return Index(backend.index_path(scope), database, backend.index_copy(scope))
 
     def _reader(self, connection: Connection, space: str | None) -> SqlReader:
         def attach(now: int) -> ArraySearch:
@@ -132,7 +132,7 @@ class SqlStorage:
             for attempt in itertools.count():
                 connection = stack.enter_context(self._backend.reading(space))
                 reader = self._reader(connection, space)
-                self._announce(connection, reader, space)
+                self._prefetch(connection, reader, space)
                 if expecting is not None:
                     expecting(reader)
                 try:
@@ -146,13 +146,13 @@ class SqlStorage:
                         self._index(space).start_anew()
             yield reader
 
-    def _announce(self, connection: Connection, reader: SqlReader, space: str | None) -> None:
+    def _prefetch(self, connection: Connection, reader: SqlReader, space: str | None) -> None:
         """Ask at once for everything that a search asks for anyway."""
         source, scope = SqlIndexSource(connection), self._backend.index_scope(space)
-        connection.announce(source.last_change, reader.models.read)
+        connection.prefetch(source.last_change, reader.models.read)
         if scope in self._written:
             self._written.discard(scope)
-            self._index(space).announce(source)
+            self._index(space).prefetch(source)
 
     @contextmanager
     def writing(self, space: str | None) -> Iterator[Writer]:

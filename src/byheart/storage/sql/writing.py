@@ -180,7 +180,7 @@ def remove_labels(connection: Connection, memory_no: int) -> None:
 
 def replace_labels(connection: Connection, memory_no: int, memory: Memory) -> None:
     """Give a memory other tags and entities; an entity that stays keeps its aliases."""
-    connection.announce(
+    connection.prefetch(
         lambda: _named_entities(connection, memory_no),
         lambda: entity_numbers(connection, memory.space, memory.entities),
     )

@@ -128,7 +128,7 @@ class SqliteBackend:
         path = self.database.path
         return path.with_name(path.name + "-index")
 
-    def index_shelf(self, scope: str | None) -> None:  # noqa: ARG002
+    def index_copy(self, scope: str | None) -> None:  # noqa: ARG002
         """Give none: the file beside the database is there for all processes."""
         return
 

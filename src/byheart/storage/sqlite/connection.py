@@ -7,7 +7,7 @@ from typing import Any
 
 import apsw
 
-from byheart.contracts import Asking
+from byheart.contracts import Lookup
 from byheart.model.times import now_micros
 from byheart.storage.sql.connection import Values
 
@@ -15,7 +15,7 @@ from byheart.storage.sql.connection import Values
 class SqliteConnection(apsw.Connection):
     """A connection to a SQLite file."""
 
-    def announce(self, *calls: Asking) -> None:
+    def prefetch(self, *calls: Lookup) -> None:
         """Do nothing: SQLite answers at once."""
 
     def get(self, statement: str, values: Values = ()) -> Any:

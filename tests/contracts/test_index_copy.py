@@ -11,18 +11,18 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from byheart.contracts import IndexShelf
+from byheart.contracts import IndexCopy
 from byheart.storage.postgres.error_translation import translating
 from byheart.storage.postgres.published_index import PublishedIndex
 from tests.contracts.covering import covers
 from tests.postgres_stores import schema_script
 
-OpenShelf = Callable[[str], IndexShelf]
+OpenCopy = Callable[[str], IndexCopy]
 
 
 @pytest.fixture
-def open_shelf(postgres_url: str) -> OpenShelf:
-    """Give the shelf of a space; every call of the shelf connects anew."""
+def open_copy(postgres_url: str) -> OpenCopy:
+    """Give the copy of a space's index file; each of its calls connects anew."""
     with psycopg.connect(postgres_url) as connection:
         schema = sql.Identifier("by heart")
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
@@ -36,49 +36,49 @@ def open_shelf(postgres_url: str) -> OpenShelf:
     return lambda space: PublishedIndex(connect, "by heart", space)
 
 
-def loaded(shelf: IndexShelf) -> bytes | None:
+def loaded(copy: IndexCopy) -> bytes | None:
     out = io.BytesIO()
-    return out.getvalue() if shelf.load(out) else None
+    return out.getvalue() if copy.load(out) else None
 
 
-@covers(IndexShelf.label, IndexShelf.load, IndexShelf.put, IndexShelf.clear)
-def test_a_copy_is_kept_whole_replaced_and_removed(open_shelf: OpenShelf, tmp_path: Path) -> None:
-    shelf, other = open_shelf("space 1"), open_shelf("space 2")
-    assert (shelf.label(), loaded(shelf)) == (None, None)
+@covers(IndexCopy.label, IndexCopy.load, IndexCopy.put, IndexCopy.clear)
+def test_a_copy_is_kept_whole_replaced_and_removed(open_copy: OpenCopy, tmp_path: Path) -> None:
+    copy, other = open_copy("space 1"), open_copy("space 2")
+    assert (copy.label(), loaded(copy)) == (None, None)
     file = tmp_path / "file"
     file.write_bytes(bytes(range(256)) * 10_000)  # of several parts, the last one shorter
-    assert shelf.put(file, "first", None)
-    assert (shelf.label(), loaded(shelf)) == ("first", file.read_bytes())
+    assert copy.put(file, "first", None)
+    assert (copy.label(), loaded(copy)) == ("first", file.read_bytes())
     file.write_bytes(b"short")
-    assert shelf.put(file, "second", "first")
-    assert (shelf.label(), loaded(shelf)) == ("second", b"short")
+    assert copy.put(file, "second", "first")
+    assert (copy.label(), loaded(copy)) == ("second", b"short")
     assert (other.label(), loaded(other)) == (None, None)
-    shelf.clear()
-    assert (shelf.label(), loaded(shelf)) == (None, None)
+    copy.clear()
+    assert (copy.label(), loaded(copy)) == (None, None)
 
 
-@covers(IndexShelf.put)
+@covers(IndexCopy.put)
 def test_a_copy_that_another_server_replaced_meanwhile_stays(
-    open_shelf: OpenShelf, tmp_path: Path
+    open_copy: OpenCopy, tmp_path: Path
 ) -> None:
-    shelf = open_shelf("space 1")
+    copy = open_copy("space 1")
     file = tmp_path / "file"
     file.write_bytes(b"of the faster one")
-    assert shelf.put(file, "faster", None)
+    assert copy.put(file, "faster", None)
     file.write_bytes(b"of the slower one")
-    assert not shelf.put(file, "slower", None)
-    assert not shelf.put(file, "slower", "earlier")
-    assert (shelf.label(), loaded(shelf)) == ("faster", b"of the faster one")
-    shelf.clear()
-    assert not shelf.put(file, "slower", "faster")
-    assert (shelf.label(), loaded(shelf)) == (None, None)
+    assert not copy.put(file, "slower", None)
+    assert not copy.put(file, "slower", "earlier")
+    assert (copy.label(), loaded(copy)) == ("faster", b"of the faster one")
+    copy.clear()
+    assert not copy.put(file, "slower", "faster")
+    assert (copy.label(), loaded(copy)) == (None, None)
 
 
-@covers(IndexShelf.put, IndexShelf.load)
+@covers(IndexCopy.put, IndexCopy.load)
 def test_servers_that_put_copies_at_once_leave_one_whole_copy_and_readers_see_whole_ones(
-    open_shelf: OpenShelf, tmp_path: Path
+    open_copy: OpenCopy, tmp_path: Path
 ) -> None:
-    shelf, rounds, servers = open_shelf("space 1"), 5, 3
+    copy, rounds, servers = open_copy("space 1"), 5, 3
     won: list[tuple[int, int]] = []
     torn: list[bytes] = []
     together = threading.Barrier(servers)
@@ -89,14 +89,14 @@ def test_servers_that_put_copies_at_once_leave_one_whole_copy_and_readers_see_wh
         file.write_bytes(bytes([server]) * (2_500_000 + server))
         for number in range(rounds):
             together.wait(60)
-            seen = shelf.label()
+            seen = copy.label()
             together.wait(60)
-            if shelf.put(file, f"{number} {server}", seen):
+            if copy.put(file, f"{number} {server}", seen):
                 won.append((number, server))
 
     def read() -> None:
         while not done.is_set():
-            found = loaded(shelf)
+            found = loaded(copy)
             if found is not None and found != found[:1] * (2_500_000 + found[0]):
                 torn.append(found)
 
@@ -111,5 +111,5 @@ def test_servers_that_put_copies_at_once_leave_one_whole_copy_and_readers_see_wh
     assert [number for number, _ in won] == list(range(rounds)), "one server wins each round"
     assert not torn
     last = won[-1]
-    assert shelf.label() == f"{last[0]} {last[1]}"
-    assert loaded(shelf) == bytes([last[1]]) * (2_500_000 + last[1])
+    assert copy.label() == f"{last[0]} {last[1]}"
+    assert loaded(copy) == bytes([last[1]]) * (2_500_000 + last[1])

@@ -24,7 +24,7 @@ _NAME = 200
 _VIEWED_CHUNK = 32
 
 
-class Footprint(NamedTuple):
+class MemoryUse(NamedTuple):
     """The bytes that belong to the process, and those that are mapped from a file."""
 
     own: int
@@ -37,10 +37,10 @@ class Footprint(NamedTuple):
 
 
 # An index that has loaded nothing.
-UNLOADED = Footprint(_OBJECTS, 0)
+UNLOADED = MemoryUse(_OBJECTS, 0)
 
 
-def measure(arrays: Iterable[NDArray[Any]], names: int, chunks: int) -> Footprint:
+def measure(arrays: Iterable[NDArray[Any]], names: int, chunks: int) -> MemoryUse:
     """Measure arrays, the texts of columns, and the values that views keep for each chunk."""
     own = mapped = 0
     for each in arrays:
@@ -48,4 +48,4 @@ def measure(arrays: Iterable[NDArray[Any]], names: int, chunks: int) -> Footprin
             mapped += each.nbytes
         else:
             own += each.nbytes
-    return Footprint(own + _OBJECTS + names * _NAME + chunks * _VIEWED_CHUNK, mapped)
+    return MemoryUse(own + _OBJECTS + names * _NAME + chunks * _VIEWED_CHUNK, mapped)

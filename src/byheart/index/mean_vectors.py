@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from byheart.contracts import Centers
+from byheart.contracts import MeanVectors
 from byheart.index.array_search import View
 from byheart.index.masks import Mask
 from byheart.index.segment import FIXED_POINT
 
 
-def find_centers(view: View, chunks: Mask, limit: int) -> Centers:
+def find_mean_vectors(view: View, chunks: Mask, limit: int) -> MeanVectors:
     """Give the memories of selected chunks with their mean vectors, every n-th if there are many.
 
     Memories without vectors are left out.
@@ -36,7 +36,7 @@ def find_centers(view: View, chunks: Mask, limit: int) -> Centers:
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)
     names = list(view.codes["kind"].numbers)  # by number
     codes, kind = np.unique(view.memories.kind[chosen], return_inverse=True)
-    return Centers(
+    return MeanVectors(
         memory_nos=view.memories.memory_nos[chosen],
         vectors=sums / np.maximum(lengths, 1 / FIXED_POINT),
         kinds=tuple(names[code] for code in codes),

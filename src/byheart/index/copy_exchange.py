@@ -10,27 +10,27 @@ import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
-from byheart.contracts import IndexShelf
+from byheart.contracts import IndexCopy
 from byheart.errors import StoreError
 from byheart.index import file
-from byheart.index.extent import Extent, least_unpublished
+from byheart.index.file_coverage import FileCoverage, least_unpublished
 
 # The number of servers that may replace the copy while this one tries to.
 _MOST_OFFERS = 10
 
 
-class Shelving:
+class CopyExchange:
     """Load and replace the copy of one index file."""
 
-    def __init__(self, path: Path, shelf: IndexShelf) -> None:
+    def __init__(self, path: Path, copy: IndexCopy) -> None:
         self._path = path
-        self._shelf = shelf
+        self._copy = copy
         # The label of a copy that was loaded in vain: it is not loaded again, but replaced.
         self._unfit: str | None = None
 
     def fetch(
         self,
-        local: Extent | None,
+        local: FileCoverage | None,
         prepare: Callable[[], int],
         accept: Callable[[file.IndexFile], bool],
     ) -> bool:
@@ -39,12 +39,12 @@ class Shelving:
         `prepare` makes the folder and gives the mode of the file; `accept` decides about the copy.
         """
         with contextlib.suppress(OSError, StoreError):
-            label = self._shelf.label()
-            extent = None if label is None else Extent.of_label(label)
-            if extent is None:
+            label = self._copy.label()
+            coverage = None if label is None else FileCoverage.of_label(label)
+            if coverage is None:
                 self._unfit = label
-            elif label != self._unfit and extent.is_worth_loading(local):
-                received = file.receive(self._path, prepare(), self._shelf.load, accept)
+            elif label != self._unfit and coverage.is_worth_loading(local):
+                received = file.receive(self._path, prepare(), self._copy.load, accept)
                 self._unfit = label if received is None else None
                 return received is not None
         return False
@@ -60,19 +60,19 @@ class Shelving:
                 written = file.read(self._path)
                 if written is None:
                     return False
-                own = Extent.of_file(written.header, written.arrays)
-                label = self._shelf.label()
+                own = FileCoverage.of_file(written.header, written.arrays)
+                label = self._copy.label()
                 if self._is_enough(label, own, written, thorough):
                     return True
-                if self._shelf.put(self._path, own.label, label):
+                if self._copy.put(self._path, own.label, label):
                     self._unfit = None
                     return True
         return False
 
     def _is_enough(
-        self, label: str | None, own: Extent, written: file.IndexFile, thorough: bool
+        self, label: str | None, own: FileCoverage, written: file.IndexFile, thorough: bool
     ) -> bool:
-        there = None if label is None or label == self._unfit else Extent.of_label(label)
+        there = None if label is None or label == self._unfit else FileCoverage.of_label(label)
         if there is None or there.store_id != own.store_id:
             return False
         if not there.is_behind(own):
@@ -82,4 +82,4 @@ class Shelving:
 
     def clear(self) -> None:
         """Remove the copy."""
-        self._shelf.clear()
+        self._copy.clear()

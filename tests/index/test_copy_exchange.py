@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from byheart.errors import StoreUnreachable
-from byheart.index.extent import Extent
+from byheart.index.file_coverage import FileCoverage
 from byheart.index.index import Index
 from byheart.memory.erasing import erase
 from byheart.storage.postgres.error_translation import translating
@@ -25,17 +25,17 @@ OpenStore = Callable[..., MemoryStore]
 
 
 class Fleet:
-    """Several servers on one store, each with a folder of its own, and one shelf for all."""
+    """Several servers on one store, each with a folder of its own, and one copy for all."""
 
     def __init__(self, store_path: Path, folder: Path, connect: Connect) -> None:
         self.database = SqlIndexedDatabase(SqliteBackend(store_path, busy_timeout_seconds=30), None)
-        self.shelf = PublishedIndex(connect, "byheart", "space")
+        self.copy = PublishedIndex(connect, "byheart", "space")
         self.folder = folder
         self.work: list[str] = []
 
     def server(self, name: str) -> Index:
         path = self.folder / name
-        index = Index(path, self.database, self.shelf)
+        index = Index(path, self.database, self.copy)
         index.on_work = lambda work, _seconds: self.work.append(work)
         return index
 
@@ -47,9 +47,9 @@ class Fleet:
             return view.count_space("default", NOW).memories
 
     @property
-    def extent(self) -> Extent | None:
-        label = self.shelf.label()
-        return None if label is None else Extent.of_label(label)
+    def coverage(self) -> FileCoverage | None:
+        label = self.copy.label()
+        return None if label is None else FileCoverage.of_label(label)
 
 
 @pytest.fixture
@@ -138,8 +138,8 @@ def test_the_copy_of_another_store_is_not_used_and_is_replaced(
     assert fleet.count(first) == 500
     assert fleet.work == ["rebuild"]
     first.publish()
-    assert fleet.extent is not None
-    assert fleet.extent.chunks == 500
+    assert fleet.coverage is not None
+    assert fleet.coverage.chunks == 500
 
 
 def test_the_copy_is_loaded_in_place_of_a_local_file_only_if_that_is_far_behind(
@@ -168,17 +168,17 @@ def test_a_copy_is_replaced_when_as_many_chunks_are_missing_as_make_a_file_be_wr
     first = fleet.server("first")
     assert fleet.count(first) == 500
     first.publish()
-    label = fleet.shelf.label()
+    label = fleet.copy.label()
     save(store, 500, 600)
     assert fleet.count(first) == 600
     first.publish()
-    assert fleet.shelf.label() == label
+    assert fleet.copy.label() == label
     ids = save(store, 600, 900)
     assert fleet.count(first) == 900
     first.publish()
-    assert fleet.shelf.label() != label
-    assert fleet.extent is not None
-    assert (fleet.extent.chunks, fleet.extent.embedded) == (900, 900)
+    assert fleet.copy.label() != label
+    assert fleet.coverage is not None
+    assert (fleet.coverage.chunks, fleet.coverage.embedded) == (900, 900)
     assert len(ids) == 300
 
 
@@ -189,8 +189,8 @@ def test_an_older_file_does_not_replace_a_newer_copy(store: MemoryStore, fleet: 
     assert fleet.count(newer) == 1000
     newer.publish()
     older.publish()
-    assert fleet.extent is not None
-    assert fleet.extent.chunks == 1000
+    assert fleet.coverage is not None
+    assert fleet.coverage.chunks == 1000
 
 
 def test_erased_rows_leave_the_copy_when_the_index_is_rewritten(
@@ -204,8 +204,8 @@ def test_erased_rows_leave_the_copy_when_the_index_is_rewritten(
     erase(storage, [erased], "default", tombstones=False)
     storage.close()
     assert first.rewrite()
-    assert fleet.extent is not None
-    assert fleet.extent.chunks == 500
+    assert fleet.coverage is not None
+    assert fleet.coverage.chunks == 500
 
 
 def test_discarding_an_index_removes_its_copy(fleet: Fleet) -> None:
@@ -213,7 +213,7 @@ def test_discarding_an_index_removes_its_copy(fleet: Fleet) -> None:
     assert fleet.count(first) == 500
     first.publish()
     first.discard()
-    assert fleet.shelf.label() is None
+    assert fleet.copy.label() is None
     assert fleet.count(first) == 500
     assert fleet.work[-1] == "rebuild"
 
@@ -259,7 +259,7 @@ def test_answers_do_not_need_the_shelf(
 
     alone = Fleet(path, tmp_path, unreachable)
     with pytest.raises(StoreUnreachable):
-        alone.shelf.label()
+        alone.copy.label()
     index = alone.server("alone")
     assert alone.count(index) == 500
     index.publish()

@@ -1,4 +1,4 @@
-"""Hold the answers to questions that a transaction sent ahead, until a change makes them stale."""
+"""Hold the answers that a transaction prefetched, until a change makes them stale."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _OWNING = frozenset(("memories", "chunks", "entities", "workspaces"))
 
 
 class Sent(BaseException):
-    """End a call that was only announced: its first question was sent.
+    """End a call that is only prefetched: its first question was sent.
 
-    This is no `Exception`, so that nothing but `announce` catches it.
+    This is no `Exception`, so that nothing but `prefetch` catches it.
     """
 
 
-class SentAhead:
+class PrefetchedAnswers:
     """The questions of one transaction that were sent before their answers were asked for."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class SentAhead:
         key = (statement, tuple(values))
         try:
             found = self._answers.get(key)
-        except TypeError:  # a list of values cannot be a key, and was never announced
+        except TypeError:  # a list of values cannot be a key, and was never prefetched
             return None
         if isinstance(found, psycopg.Cursor):
             found = self._answers[key] = found.fetchall()

@@ -22,8 +22,8 @@ def least_unpublished(published: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
-    """How far an index file reaches; a file holds no removed chunks.
+class FileCoverage:
+    """How much of a store an index file covers; a file holds no removed chunks.
 
     `embedded` counts the chunks that need no further vectors of the model.
     """
@@ -37,7 +37,7 @@ class Extent:
     last_chunk_no: int
 
     @classmethod
-    def of_file(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Extent:
+    def of_file(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FileCoverage:
         """Measure a file."""
         state, numbers = header["state"], arrays["chunk.chunk_nos"]
         return cls(
@@ -51,7 +51,7 @@ class Extent:
         )
 
     @classmethod
-    def of_label(cls, label: str) -> Extent | None:
+    def of_label(cls, label: str) -> FileCoverage | None:
         """Read a label; give `None` for the label of another version of Byheart."""
         try:
             return cls(**json.loads(label))
@@ -60,14 +60,14 @@ class Extent:
 
     @property
     def label(self) -> str:
-        """Write the extent as a label for a copy of the file."""
+        """Write the coverage as a label for a copy of the file."""
         return json.dumps(asdict(self))
 
-    def is_behind(self, other: Extent) -> bool:
+    def is_behind(self, other: FileCoverage) -> bool:
         """Say whether another file of the same store shows a later change."""
         return self.store_id == other.store_id and self.change_no < other.change_no
 
-    def missing(self, other: Extent, chunk_nos: NDArray[np.int64]) -> int:
+    def missing(self, other: FileCoverage, chunk_nos: NDArray[np.int64]) -> int:
         """Count the chunks that a later file added, removed or embedded; give it and its chunks."""
         added = len(chunk_nos) - int(np.searchsorted(chunk_nos, self.last_chunk_no, "right"))
         removed = self.chunks - (other.chunks - added)
@@ -75,7 +75,7 @@ class Extent:
             return other.chunks + removed
         return max(added + removed, other.embedded - self.embedded)
 
-    def is_worth_loading(self, local: Extent | None) -> bool:
+    def is_worth_loading(self, local: FileCoverage | None) -> bool:
         """Say whether loading this file takes less time than bringing a local one up to date."""
         if local is None:
             return True

@@ -8,7 +8,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 
-class PipedConnection(psycopg.Connection[Any]):
+class PipelinedConnection(psycopg.Connection[Any]):
     """A connection that sends statements ahead, and whose transactions can end without waiting.
 
     psycopg's own `pipeline()` is a generator: if nobody closes it, Python would ask the server for

@@ -15,7 +15,7 @@ from byheart.index.columns import (
     ChunkColumns,
     MemoryColumns,
 )
-from byheart.index.likeness import find_pairs, resembling
+from byheart.index.near_duplicates import find_pairs, resembling
 from byheart.index.segment import Segment, build_vectors, empty_segment
 
 DIMENSIONS = 384

@@ -10,7 +10,7 @@ _KEPT_SECONDS = 30.0
 _MICROS = 1_000_000
 
 
-class ClockMemory:
+class ClockCache:
     """The clocks of a server as one process saw them, which go on with the clock of the process."""
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Choose memories by their standing: by importance, recency and frequency as well as by relevance.
+"""List candidates for a recall: by importance, recency and frequency as well as by relevance.
 
-Without it, a recall would only weigh the first chunks of each retriever, and an important memory
-behind them would be lost.
+Without this list, a recall would only weigh the first chunks of each retriever, and miss an
+important memory that comes after them.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import IndexLookup, Standings, Weighing
+from byheart.contracts import IndexLookup, Prominence, Weighing
 from byheart.index.array_search import Ranked, Selection, View, WordScores
 from byheart.index.masks import Mask
 from byheart.language.rarity import rarity
 
 Coverage = NDArray[np.float32]
 
-# So many memories count as accessed: those that were accessed last.
+# Only so many memories count as accessed: the ones that were accessed last.
 MOST_ACCESSED = 1 << 14
 
 
-def read_standings(view: View, lookup: IndexLookup, space: str) -> Standings:
-    """Give the standing of every memory, in the order of the columns.
+def read_prominence(view: View, lookup: IndexLookup, space: str) -> Prominence:
+    """Give the prominence of every memory, in the order of the columns.
 
     A text that was never changed is as old as its event; a change counts as the event itself.
     """
@@ -33,7 +33,7 @@ def read_standings(view: View, lookup: IndexLookup, space: str) -> Standings:
     slots = np.searchsorted(rows.memory_nos, accessed.memory_nos.take(there))
     used_at[slots] = accessed.accessed_at.take(there)
     accesses[slots] = accessed.counts.take(there)
-    return Standings(rows.importance, used_at, accesses)
+    return Prominence(rows.importance, used_at, accesses)
 
 
 def find_matching(
@@ -82,19 +82,19 @@ def count_memories(view: View, chunks: Mask) -> int:
     return int(np.count_nonzero(marked))
 
 
-def rank_by_standing(
+def rank_by_prominence(
     view: View,
     matching: Mask,
     scored: WordScores | None,
     coverage: Coverage,
-    standings: Standings,
+    prominence: Prominence,
     weighing: Weighing,
     limit: int,
 ) -> Ranked:
-    """List the best chunk of each memory that gains most by relevance and standing together.
+    """List the best chunk of each memory that gains most by relevance and prominence together.
 
     Relevance is the share of the best BM25. If a chunk has any of the words, the others need enough
-    of them; otherwise the standing alone decides, and the caller compares the cosines.
+    of them; otherwise the prominence alone decides, and the caller compares the cosines.
     """
     slots = np.flatnonzero(matching)
     shares = np.zeros(len(slots))
@@ -102,7 +102,7 @@ def rank_by_standing(
         slots = np.flatnonzero(matching & (coverage >= weighing.least))
         shares = scored.scores.take(slots) / np.float64(scored.scores.max())
     owners = view.chunks.owner.take(slots)
-    gains = weighing.relevance * shares + weighing.by_standing(standings.take(owners))
+    gains = weighing.relevance * shares + weighing.by_prominence(prominence.take(owners))
     order = np.lexsort((slots, -gains))
     first = np.sort(np.unique(owners.take(order), return_index=True)[1])[:limit]
     best = order.take(first)
