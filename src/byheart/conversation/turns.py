@@ -1,7 +1,7 @@
-"""Conversing: from what is said to turns, and from turns to a running summary.
+"""Record the turns of sessions, and keep a running summary of each session.
 
-A turn is a memory that was said: it goes the one path of a memory, but the same words twice are
-two turns. The running summary is one memory per session; its earlier texts are its history.
+A turn is saved like any memory, but the same words said twice are two turns. The running summary is
+one memory per session; its earlier versions are in its history.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def check_logged(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
 
 
 class Recorder:
-    """Keep what is said in sessions, and what it comes to."""
+    """Record turns, and keep the running summaries of sessions."""
 
     def __init__(
         self,
@@ -86,12 +86,12 @@ class Recorder:
     def keep(
         self, turns: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
-        """Save turns in one go; what was logged before under the same client id stays as it is."""
+        """Save turns in one transaction; a turn with a known client id is not saved again."""
         heard, uses = self._hear(turns)
         try:
             results = self._saver.save(heard, on_embedded)
         except Conflict:
-            # A client id stands for other words, perhaps only since a moment: nothing is written.
+            # A client id already has another text: save the turns before it, as one by one would.
             self._saver.save(heard[: self._first_conflict(turns)])
             raise
         created = Counter(
@@ -99,7 +99,7 @@ class Recorder:
             for turn, result in zip(turns, results, strict=True)
             if result.status == "created"
         )
-        # The turns are safe by now: trouble with the summary must not look like theirs.
+        # The turns are saved: a failure of the summary must not look like a failure to save them.
         with contextlib.suppress(StoreError, Conflict):
             for (space, session_id), count in created.items():
                 assert session_id is not None, "every turn belongs to a session"
@@ -120,9 +120,9 @@ class Recorder:
         return next((at for at, conflict in enumerate(conflicts) if conflict), 0)
 
     def _hear(self, turns: Sequence[SaveRequest]) -> tuple[Sequence[SaveRequest], list[Use]]:
-        """Find the parts of turns that only repeat what their session's prompts contained.
+        """Find the parts of turns that only repeat the prompts of their session.
 
-        Name the memories that replies repeat as well.
+        Also name the memories that replies repeat.
 
         A user's own words always count. In a user's turn, only text between our delimiters is
         known to be ours.
@@ -204,7 +204,7 @@ class Recorder:
         return self._described(session_id, space, result)
 
     def _refresh(self, session_id: str, space: str, added: int) -> None:
-        """Make the summary anew each time a session has grown by so many turns."""
+        """Renew the summary each time a session has grown by a certain number of turns."""
         every = self._settings.summary_every_turns
         if not every:
             return
@@ -245,7 +245,7 @@ class Recorder:
             [result] = self._saver.save([replace(request, client_id=RUNNING_SUMMARY_ID)])
             if result.status == "created":
                 return result
-            # Somebody else was faster: what is there by now is changed.
+            # Another process created the summary first: update that one.
             memory_id = result.memory_id
         else:
             memory_id = current.memory_id
@@ -273,7 +273,7 @@ class Recorder:
 
 
 def _says_the_same(current: Memory, content: str, about: Mapping[str, Any]) -> bool:
-    """Say whether nothing is new but how many turns there are: no reason for a new version."""
+    """Say whether only the number of turns is new, which is no reason for a new version."""
     extracted = bool(current.metadata.get("extracted"))
     return current.content == content and extracted == about["extracted"]
 
@@ -300,7 +300,7 @@ def _find_conflict(
     held: SaveResult | None,
     given: dict[tuple[str, str | None, str], tuple[str, int]],
 ) -> Conflict | None:
-    """Say what speaks against an item: its client id has another text, in the store or the list."""
+    """Return the error if the client id of a turn has another text, in the store or the list."""
     if turn.client_id is None:
         return None
     name = (turn.space, turn.session_id, turn.client_id)

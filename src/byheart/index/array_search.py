@@ -26,32 +26,31 @@ from byheart.model.times import to_micros
 
 # Okapi BM25, with the constants SQLite's own bm25() uses.
 K1, B = 1.2, 0.75
-# A chunk counts as no longer than so many times the mean. Texts are cut to one size: what is much
-# longer stands among short facts, and a word that it alone has is no less there (docs/quality.md).
+# BM25 treats no chunk as longer than this many times the mean length. In a store of short facts, a
+# unique word in a full-size chunk would otherwise count for too little (docs/quality.md).
 LONGEST = 3.0
-# Up to this many vectors every one is compared; above, their signs choose which.
+# Up to this number, all vectors are compared; above it, their signs select some.
 EXACT_VECTORS = 4096
-# How many vectors the signs let through for each one asked for, and the least number. With 100,000
+# How many vectors the signs select for each requested one, and at least. With 100,000
 # real passages this loses 8 in 10,000 of the true first 10, one in 250 of the first 30, and one in
 # 43 of the first 100 (docs/decisions/0001).
 OVERSAMPLING, LEAST_CANDIDATES = 5, 1000
-# The Hamming radius is estimated from so many distances, the lowest score of the best chunks from
-# so many scores.
+# The sample sizes for estimates: of the Hamming radius, and of the lowest score that is needed.
 _SAMPLED, _SAMPLED_SCORES = 1 << 14, 1 << 12
 # The bit counts of three 64-bit words fit into one byte, and bytes are added fastest.
 _WORDS_IN_A_BYTE = 3
 # Arrays of this length stay in the processor's cache.
 _BLOCK = 1 << 15
-# How many vectors are taken out of the index at a time to be compared.
+# The number of vectors that are read and compared at a time.
 _COMPARED = 256
-# A kept space takes about 13 bytes for each chunk of the whole store; eight cover those in use.
+# The number of cached spaces. Each takes about 13 bytes for each chunk of the whole store.
 _SPACES_KEPT = 8
 # Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
 _SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
 Scores = NDArray[np.float32]
 Slots = NDArray[np.int64]
-# As a segment holds them: of a long question most are only counted.
+# In the types of a segment: most postings of a long question are only counted, never converted.
 Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 
 
@@ -63,16 +62,16 @@ class Ranked(NamedTuple):
 
 
 class Weighed(NamedTuple):
-    """Chunks that have a word, and what it adds to the score of each."""
+    """The chunks that contain a term, and its contribution to the score of each chunk."""
 
     slots: Slots
     weights: Scores
 
 
 class WordScores(NamedTuple):
-    """The BM25 score of every chunk, and of each word that any of them has, which ones do.
+    """The BM25 score of every chunk; for each term that occurs, the chunks that contain it.
 
-    These are listed segment by segment.
+    These chunks are listed segment by segment.
     """
 
     scores: Scores
@@ -80,7 +79,7 @@ class WordScores(NamedTuple):
 
 
 class Windows(NamedTuple):
-    """The vectors of chunks that have any, taken out of the index: those of each stand together."""
+    """Copies of the vectors of chunks; the vectors of one chunk are adjacent, from `first` on."""
 
     slots: Slots
     first: Slots
@@ -100,7 +99,7 @@ class Compared(NamedTuple):
     cosines: Scores
 
     def of(self, slots: Slots) -> NDArray[np.float64]:
-        """Give the cosines of some chunks; not a number for those that have no vectors here."""
+        """Give the cosines of some chunks; NaN for chunks without vectors here."""
         cosines = np.full(len(slots), np.nan)
         if len(self.slots):
             places = np.minimum(np.searchsorted(self.slots, slots), len(self.slots) - 1)
@@ -111,27 +110,28 @@ class Compared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chunks that a filter lets through, and the statistics of BM25 over them alone."""
+    """The chunks that match a filter, and BM25's statistics over these chunks alone."""
 
     chunks: Mask
     total: int
-    # How much of BM25's divisor each chunk's length makes.
+    # The part of BM25's divisor that depends on a chunk's length.
     norms: Scores
-    # The vectors of a sample of them, and which rows of each segment are theirs: once asked for.
+    # Caches, filled on first use: the vectors of a sample of the chunks, and the rows of each
+    # segment that belong to the chunks.
     samples: list[Windows] = field(default_factory=list)
     rows: list[list[Slots]] = field(default_factory=list)
-    # Which of the view's turns are theirs, once asked for.
+    # A cache as well: the places of the selected turns in the view's order of turns.
     turns: list[Slots] = field(default_factory=list)
 
     @property
     def everything(self) -> bool:
-        """Say whether nothing at all is kept out."""
+        """Say whether the filter matches all chunks."""
         return self.total == len(self.chunks)
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Hold what a space contains, valid from the last expiry until the next."""
+    """Hold the memories of a space, valid from the last expiry until the next."""
 
     memories: Mask
     selection: Selection
@@ -143,7 +143,7 @@ class Space:
 
 
 class FilterCounts(NamedTuple):
-    """Count what a filter lets through; bare chunks have no vectors."""
+    """Count the memories and chunks that match a filter; bare chunks have no vectors."""
 
     memories: int
     chunks: int
@@ -152,7 +152,7 @@ class FilterCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything a search needs, fixed at one change of the store."""
+    """Everything that a search needs, at the moment of one change of the store."""
 
     change: tuple[int, int]
     model_no: int | None
@@ -163,16 +163,16 @@ class View:
     segments: tuple[Segment, ...]
     # The chunks of all turns, in the order of their sessions.
     by_turn: NDArray[np.int64]
-    # The place of each chunk among them, once asked for.
+    # A cache: the place of each chunk in that order.
     turn_places: list[NDArray[np.int32]] = field(default_factory=list)
     _spaces: dict[str, Space] = field(default_factory=dict)
     _scattered: dict[int, Slots] = field(default_factory=dict)
     _living: list[Slots] = field(default_factory=list)
 
     def space(self, name: str, now: int) -> Space:
-        """Give what a space holds now; kept, because every search asks for it."""
+        """Give the current memories of a space; cached, because every search needs them."""
         known = self._spaces.get(name)
-        # The clock may go back: then what had expired has not expired any more.
+        # The clock may be set back; then expired memories are valid again.
         if known is None or not known.valid_since <= now < known.valid_until:
             rows = self.memories
             own = self._own(name)
@@ -193,12 +193,12 @@ class View:
         return known
 
     def count_space(self, name: str, now: int) -> FilterCounts:
-        """Count what a space holds."""
+        """Count the current memories and chunks of a space."""
         space = self.space(name, now)
         return FilterCounts(space.memory_count, space.selection.total, space.bare_chunks)
 
     def count(self, where: Filter, now: int) -> FilterCounts:
-        """Count what a session of a space may see."""
+        """Count the memories and chunks that a session of a space may see."""
         space = self.space(where.space, now)
         memories = reduce(np.logical_and, self._conditions(where, space, now), space.memories)
         chunks = self.chunks.alive & memories.take(self.chunks.owner)
@@ -209,7 +209,7 @@ class View:
         )
 
     def select(self, where: Filter, now: int, among: Sequence[NDArray[np.int64]]) -> Selection:
-        """Find the chunks a filter lets through; `among` lists memories that must contain them."""
+        """Find the chunks that match a filter; `among` lists memories that must contain them."""
         space = self.space(where.space, now)
         conditions = [*self._conditions(where, space, now), *map(self._inside, among)]
         if where.include_expired or where.as_of is not None:
@@ -237,7 +237,7 @@ class View:
         chunks = self.chunks.alive & memories.take(self.chunks.owner)
         total = int(np.count_nonzero(chunks))
         lengths = self.chunks.length
-        # A product, because picking the lengths out first takes three times as long.
+        # A product, because selecting the lengths first takes three times as long.
         mean_length = float((lengths * chunks).sum(dtype=np.int64)) / max(total, 1) or 1.0
         norms: Scores = lengths.astype(np.float32)
         np.minimum(norms, np.float32(LONGEST * mean_length), out=norms)
@@ -256,7 +256,7 @@ class View:
         elif where.include_expired:
             yield rows.replaced == NEVER
         if where.superseded or (where.superseded is False and space.superseded):
-            # At no given moment, whatever was superseded at all is.
+            # Without `as_of`, a memory that was superseded at any time is superseded.
             superseded = rows.superseded <= min(at, NEVER - 1)
             valid_at = now if where.as_of is None else at
             superseded |= rows.ends <= valid_at
@@ -274,21 +274,21 @@ class View:
         return at[np.isin(self.memories.memory_nos[at], memory_nos)]
 
     def rank_by_words(self, scores: Scores, limit: int) -> Ranked:
-        """Rank chunks by what `score_words` gave them."""
+        """Rank chunks by the scores of `score_words`."""
         slots = (scores >= _guess_least(scores, limit)).nonzero()[0]
         if len(slots) < limit:
-            # `nonzero` of the comparison: on the floats it takes eight times as long.
+            # `nonzero` of the comparison: on floats, `nonzero` takes eight times as long.
             slots = (scores > 0).nonzero()[0]
         return self._best(slots, scores.take(slots), limit)
 
     def word_scores(self, scores: Scores, slots: Slots) -> Figures:
-        """Pick the scores of some chunks out of what `score_words` gave to all."""
+        """Give the scores of some chunks, from the result of `score_words`."""
         return _shown(scores.take(slots))
 
     def rank_matches(
         self, chunk_nos: NDArray[np.int64], scores: Scores, selection: Selection, limit: int
     ) -> Ranked:
-        """Rank chunks that were matched elsewhere by BM25, leaving out those not selected."""
+        """Rank chunks that a raw query matched by BM25; leave out chunks that are not selected."""
         slots = np.searchsorted(self.chunks.chunk_nos, chunk_nos)
         slots = slots[selection.chunks[slots]]
         return self._best(slots, scores[slots], limit)
@@ -308,13 +308,13 @@ class View:
         return WordScores(scores, found)
 
     def present(self, terms: Sequence[str], selection: Selection) -> list[str]:
-        """Keep the terms that selected chunks have, the rarest if they are too many."""
+        """Keep the terms that selected chunks contain; the rarest ones, if there are too many."""
         return list(self._weigh(terms, selection))
 
     def weigh_terms(
         self, terms: Sequence[str], slot: int, selection: Selection
     ) -> dict[str, float]:
-        """Tell what each term contributes to one chunk's score."""
+        """Give the contribution of each term to the score of one chunk."""
         shares = {}
         for term, parts in self._weigh(terms, selection).items():
             for slots, weights in parts:
@@ -324,7 +324,7 @@ class View:
         return shares
 
     def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Weighed]]:
-        """Tell what each term adds to the chunks of each segment that have it."""
+        """Give the chunks of each segment that contain a term, and its contribution to each."""
         asked = Counter(terms)
         postings = self._postings(list(asked), selection)
         chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
@@ -347,7 +347,7 @@ class View:
         return weighed
 
     def _postings(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Posting]]:
-        """Give the selected chunks that have each term, segment by segment, and how often."""
+        """Give the selected chunks that contain each term, segment by segment, with the counts."""
         found: dict[str, list[Posting]] = {term: [] for term in terms}
         hashes = np.array([hash_term(term) for term in terms], np.uint64)
         everything = selection.everything
@@ -379,7 +379,7 @@ class View:
             wanted *= 4  # chunks of many windows can crowd out others
 
     def allowed(self, selection: Selection) -> list[Slots]:
-        """List the rows of each segment's vectors whose chunks are selected; kept with these."""
+        """List the vectors of each segment whose chunks are selected; cached with the selection."""
         if not selection.rows:
             chosen = [selection.chunks.take(each.vector_slots) for each in self.segments]
             selection.rows.append([np.flatnonzero(each) for each in chosen])
@@ -391,7 +391,8 @@ class View:
         bits = pack_signs(vector[np.newaxis])[:, 0]
         pairs = list(zip(self.segments, allowed, strict=True))
         distances = [count_differences(segment, bits, rows) for segment, rows in pairs]
-        # A sample tells how far to reach for about so many, unless what is near recurs in its step.
+        # Estimate the Hamming radius from every n-th distance; this fails if near vectors repeat
+        # with period n.
         step = max(1, sum(map(len, distances)) // _SAMPLED)
         near = _within(distances, _reach(distances, self.dimensions, wanted, step))
         if not 0.75 * wanted <= sum(map(np.count_nonzero, near)) <= 2 * wanted:
@@ -405,7 +406,7 @@ class View:
     def _compare(self, rows: Sequence[Slots], vector: NDArray[np.float32]) -> Compared:
         """Compare some rows of each segment with a vector."""
         owners, products = self._owners(rows), np.empty(sum(map(len, rows)), np.float32)
-        # A few at a time, and always in the same place: this stays in the processor's cache.
+        # A few at a time into one reused array, which stays in the processor's cache.
         few = np.empty((min(len(products), _COMPARED), self.dimensions), np.float32)
         for here, segment, those in self._parts(rows, _COMPARED):
             vectors = few[: len(those)]
@@ -416,7 +417,7 @@ class View:
         return Compared(owners.take(first), _best_windows(products, first))
 
     def windows(self, slots: Slots) -> Windows:
-        """Take out the vectors of some chunks."""
+        """Copy the vectors of some chunks."""
         rows = self._rows(slots)
         owners = self._owners(rows)
         windows = np.empty((len(owners), self.dimensions), np.float32)
@@ -435,7 +436,7 @@ class View:
             if first < behind:
                 parts.append(segment.embeddings[first:behind])
         if len(parts) == 1:
-            return parts[0]  # without copying it; the windows of a chunk are rarely divided
+            return parts[0]  # no copy: a chunk rarely has windows in several segments
         return np.concatenate(parts) if parts else np.empty((0, self.dimensions), np.int16)
 
     def _rows(self, slots: Slots) -> list[Slots]:
@@ -449,7 +450,7 @@ class View:
         return owners
 
     def _parts(self, rows: Sequence[Slots], most: int) -> Iterator[tuple[slice, Segment, Slots]]:
-        """Go through rows of each segment, so many at a time, with their place among all."""
+        """Yield rows of each segment in blocks, each with its offset among all rows."""
         at = 0
         for segment, those in zip(self.segments, rows, strict=True):
             for begin in range(0, len(those), most):
@@ -470,7 +471,7 @@ class View:
         return self._scattered[halvings]
 
     def living(self) -> Slots:
-        """List the chunks that are still there; kept, like the spaces."""
+        """List the chunks that were not removed; cached, like the spaces."""
         if not self._living:
             self._living.append(np.flatnonzero(self.chunks.alive))
         return self._living[0]
@@ -489,7 +490,7 @@ class View:
 
     def _best(self, slots: Slots, scores: Scores, limit: int) -> Ranked:
         if len(slots) > limit:
-            # Everything that ties with the last place stays in, so that ties are cut by age below.
+            # Keep all chunks that tie with the last place, so that age decides among them below.
             least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
             near = np.flatnonzero(scores >= least)
             slots, scores = slots.take(near), scores.take(near)
@@ -498,7 +499,7 @@ class View:
 
 
 def _guess_least(scores: Scores, limit: int) -> float:
-    """Guess from a sample which score more chunks than the limit have, but not many more."""
+    """Estimate from a sample a score that somewhat more chunks than the limit reach."""
     step = len(scores) // _SAMPLED_SCORES + 1
     sample = scores[::step]
     rank = min(3 * limit // step + 1, len(sample))
@@ -514,15 +515,15 @@ def _products(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> Scor
 
 
 def _best_windows(products: Scores, first: Slots) -> Scores:
-    """Give the cosine of each chunk's best window; those of each stand together."""
-    # Rounded, because the last bits depend on where in memory a vector stands.
-    # Clipped, because fixed point can make the cosine of equals a little more than 1.
+    """Give the cosine of each chunk's best window; the windows of a chunk are adjacent."""
+    # Rounded, because the last bits depend on the alignment of a vector in memory.
+    # Clipped, because fixed-point rounding can make the cosine of equal vectors exceed 1.
     cosines = np.round(products / np.float32(FIXED_POINT), 6)
     return np.clip(np.maximum.reduceat(cosines, first), -1.0, 1.0)
 
 
 def _in_order(owners: Slots, rows: NDArray[np.float32]) -> tuple[Slots, NDArray[np.float32]]:
-    """Sort what belongs to chunks by these: several segments, or questions, know no order."""
+    """Sort values by their chunks: the chunks of several segments are not in order."""
     if not (owners[1:] < owners[:-1]).any():
         return owners, rows
     order = np.argsort(owners, kind="stable")
@@ -530,14 +531,14 @@ def _in_order(owners: Slots, rows: NDArray[np.float32]) -> tuple[Slots, NDArray[
 
 
 def _begins(ordered: Slots) -> Slots:
-    """Tell where in an ordered array each of its values stands first."""
+    """Find the first place of each distinct value in a sorted array."""
     fresh = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=fresh[1:])
     return np.flatnonzero(fresh)
 
 
 def _reach(distances: Sequence[NDArray[np.uint16]], most: int, wanted: int, step: int) -> int:
-    """Say how far to go for so many, by one distance of each `step`."""
+    """Estimate the radius that contains `wanted` rows, from every `step`-th distance."""
     counts = sum(np.bincount(each[::step], minlength=most + 1) for each in distances)
     return int(np.searchsorted(np.cumsum(counts), wanted / step))
 
@@ -549,8 +550,8 @@ def _within(distances: Sequence[NDArray[np.uint16]], reach: int) -> list[Mask]:
 def count_differences(
     segment: Segment, bits: NDArray[np.uint64], rows: Slots
 ) -> NDArray[np.uint16]:
-    """Tell in how many signs each row of a segment differs from a vector."""
-    # For more than a third of the rows, picking them out takes longer than comparing all.
+    """Count the signs in which each row of a segment differs from a vector."""
+    # Selecting more than a third of the rows takes longer than comparing all of them.
     few = 3 * len(rows) < len(segment.vector_slots)
     differences = np.zeros(len(rows) if few else len(segment.vector_slots), np.uint16)
     for at in range(0, len(differences), _BLOCK):
@@ -573,7 +574,7 @@ def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
     sought = slots.astype(np.uint32)  # of the same type, or all of `vector_slots` is converted
     first = np.searchsorted(vector_slots, sought, side="left")
     lengths = np.searchsorted(vector_slots, sought, side="right") - first
-    # As if each range were laid out behind the one before it.
+    # Concatenate the ranges without a loop.
     starts = np.cumsum(lengths) - lengths
     rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
     return rows

@@ -65,7 +65,7 @@ class Codes:
         return self.numbers.setdefault(name, len(self.numbers))
 
     def without_unused(self, rows: NDArray[np.int32]) -> tuple[Codes, NDArray[np.int32]]:
-        """Number anew the texts that rows still carry."""
+        """Renumber the texts, without those that no row has any more."""
         names = list(self.numbers)
         used = np.unique(rows[rows != NONE])
         fresh = np.where(rows == NONE, NONE, np.searchsorted(used, rows))

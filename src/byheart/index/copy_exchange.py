@@ -25,7 +25,7 @@ class CopyExchange:
     def __init__(self, path: Path, copy: IndexCopy) -> None:
         self._path = path
         self._copy = copy
-        # The label of a copy that was loaded in vain: it is not loaded again, but replaced.
+        # The label of a copy that could not be used: it is not loaded again, but replaced.
         self._unfit: str | None = None
 
     def fetch(
@@ -50,7 +50,7 @@ class CopyExchange:
         return False
 
     def offer(self, *, thorough: bool = False) -> bool:
-        """Replace the copy by the file if the copy is behind; say whether it is not any more.
+        """Replace the copy if it is behind the file; say whether it is up to date afterwards.
 
         A copy may lack as many chunks as a file may. Only `thorough` replaces such a copy too:
         rows that were erased have to disappear.

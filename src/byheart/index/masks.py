@@ -1,4 +1,4 @@
-"""Filters as masks over the arrays of the index: which memories does each one let through?"""
+"""Compile filters to masks over the arrays of the index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Mask = NDArray[np.bool_]
 def compare_columns(
     rows: MemoryColumns, codes: Mapping[str, Codes], where: Filter
 ) -> Iterator[Mask]:
-    """Give a mask for each filter that compares one array with what was given."""
+    """Give a mask for each filter that compares one array with a given value."""
     for name, array, compare in _COMPARED:
         given = getattr(where, name)
         if given is not None and given != ():

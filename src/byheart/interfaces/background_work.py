@@ -43,7 +43,7 @@ def unload_when_idle(store: MemoryStore, idle_seconds: float, ended: Event) -> N
 
 
 class _Ended(Exception):
-    """Leave the rest for the next time: what is made is kept."""
+    """Stop now: finished work is kept, and the rest is done next time."""
 
 
 def make_missing_vectors(

@@ -140,7 +140,7 @@ def group_around(
 ) -> Iterator[tuple[Name, list[Name]]]:
     """Group names around those of the lowest rank: each group has the nearest others first.
 
-    Every other name of a group is alike to the first, not only to a third one.
+    Every other name of a group is similar to the first, not only to a third one.
     """
     taken = set[Name]()
     for keep in sorted(alike, key=rank):

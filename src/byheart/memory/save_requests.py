@@ -1,4 +1,4 @@
-"""Check what a save was given, look for secrets, and derive the fields that were not given."""
+"""Check the fields of a save, look for secrets, and derive the fields that were not given."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SaveRequest:
 
     @property
     def key(self) -> DedupKey:
-        """Say what makes it the same memory as another."""
+        """Give the key by which a save finds the same memory again."""
         return DedupKey(
             self.space,
             self.session_id,
@@ -77,7 +77,7 @@ class SaveRequest:
 
     @property
     def own_words(self) -> str:
-        """Give the text without what it only repeats."""
+        """Give the text without the parts that only repeat a prompt."""
         parts, at = [], 0
         for start, end in self.echoes:
             parts.append(self.content[at:start])
@@ -86,7 +86,7 @@ class SaveRequest:
 
     @property
     def whose(self) -> Origin:
-        """Say whose words it holds."""
+        """Say whose words the text has."""
         return self.origin or usual_origin(
             self.kind, self.role, self.path, self.agent_id, self.client_id
         )
@@ -98,7 +98,7 @@ _CHECKED_ALONE = tuple(
     for field in map(BY_NAME.__getitem__, SAVE_FIELDS)
     if field.check is not None and field.name not in ("expires_at", "space")
 )
-# The fields that a memory has as the request says; the others are worked out when it is saved.
+# The fields that a memory takes from the request as they are; the others are derived.
 TAKEN_OVER = tuple(
     name
     for name in dict.fromkeys((*SAVE_FIELDS, *LOG_FIELDS))
@@ -148,7 +148,7 @@ def look_for_secrets(
 
     `names` are the fields to look at: an update leaves alone what it was not given.
     """
-    # Imported here: only what saves needs the patterns.
+    # Imported here, because only saves need the patterns.
     from byheart.extraction.secrets import redact
 
     texts = {name: getattr(request, name) for name in _TEXTS}
@@ -179,7 +179,7 @@ def check_saved(given: Mapping[str, Any], settings: Settings) -> SaveRequest:
 
 
 def tell_secrets(request: SaveRequest, result: SaveResult) -> SaveResult:
-    """Add to a result what was found in its text."""
+    """Add the secrets that were found in a text to its result."""
     if not request.secrets_found:
         return result
     return replace(
@@ -190,7 +190,7 @@ def tell_secrets(request: SaveRequest, result: SaveResult) -> SaveResult:
 
 
 def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Keep what was said about a text, derive what was not, and say which is which."""
+    """Keep the given fields of a text, derive the others, and name the derived ones."""
     # Imported here, so that a process that only searches does not wait for these modules.
     from byheart.extraction import extract_entities, score_importance, summarize
 
@@ -209,7 +209,7 @@ def notice(request: SaveRequest) -> tuple[dict[str, Any], tuple[str, ...]]:
             request.content,
             kind=request.kind,
             entities=noticed["entities"],
-            # That a turn was logged says nothing about it.
+            # Being logged does not make a turn important.
             has_source=request.source != "manual" and request.role is None,
             has_metadata=bool(request.metadata),
         )

@@ -55,7 +55,7 @@ _REFUSED_SECONDS = 3600.0
 _PRUNED_PER_SAVE = 16
 
 
-# Told what was written, how many of its missing vectors are made, and how many there are to make.
+# Called with the results, the number of missing vectors made so far, and their total number.
 OnEmbedded = Callable[[Sequence[SaveResult], int, int], None]
 
 
@@ -78,14 +78,14 @@ class Saver:
         self._storage = storage
         self._vectorizer = vectorizer
         self._settings = settings
-        # By the number of the chunk: what was refused once is not asked for with every save.
+        # Refused chunks by their numbers: they are not embedded again with every save.
         self._refused: dict[int, Refused] = {}
         self._making_up = threading.Lock()
 
     def save(
         self, requests: Sequence[SaveRequest], on_embedded: OnEmbedded | None = None
     ) -> list[SaveResult]:
-        """Save a batch in one transaction; what is there already gets the vectors it lacks."""
+        """Save a batch in one transaction; make missing vectors of texts that are known."""
         space = transactions.one_space(request.space for request in requests)
         ahead = self._look_ahead(requests)
         prepared = transactions.prepare(
@@ -120,9 +120,9 @@ class Saver:
         return list(map(tell_secrets, requests, complete))
 
     def _look_ahead(self, requests: Sequence[SaveRequest]) -> _Ahead | None:
-        """Cut a text before the store is asked about it: over a network, one question then does.
+        """Split a text before the store is asked about it, which saves a round trip.
 
-        The store may have switched to another model meanwhile; then the text is cut again.
+        If the store has switched to another model meanwhile, the text is split again.
         """
         if not (self._storage.is_remote and self._settings.embed_on_save and len(requests) == 1):
             return None
@@ -138,7 +138,7 @@ class Saver:
         space: str | None,
         known: Known | None = None,
     ) -> Made:
-        """Embed the texts that are to be written, except for those that would take long."""
+        """Embed the texts that are to be written, except for very long ones."""
         if not self._settings.embed_on_save:
             return Made([() for part in wanted for _ in part], None, None)
         short = [each for part in wanted if len(part) <= _EMBEDDED_FIRST for each in part]
@@ -162,12 +162,12 @@ class Saver:
         made: Made,
         space: str | None,
     ) -> str | None:
-        """Remember what was refused of what was written; say why nothing can be made, if so."""
+        """Remember the chunks that the embedder refused; return why it made no vectors, if so."""
         if made.model is None or made.reason is None:
             return made.reason
         refused = {each for each, part in zip(wanted, made.windows, strict=True) if _lacks(part)}
         lacking = [each.memory_id for each in written if each.pending_vectors]
-        with contextlib.suppress(StoreError):  # it is safe by now: asking once more does no harm
+        with contextlib.suppress(StoreError):  # the texts are saved, and may be tried again
             for each in (
                 stored_vectors.waiting(self._storage, len(wanted), lacking, space=space)
                 if lacking
@@ -218,7 +218,7 @@ class Saver:
         space: str | None,
         on_embedded: OnEmbedded | None,
     ) -> str | None:
-        """Make what memories lack, and say why it did not go further."""
+        """Make the vectors that memories lack; return why some were not made."""
         # A text that was given twice is one memory.
         total = sum({each.memory_id: each.pending_vectors for each in saved}.values())
 
@@ -230,21 +230,21 @@ class Saver:
             show(0)
             _, reason = self.make_up_all(_EMBEDDED_AT_A_TIME, lacking, show, space)
         except StoreError as error:
-            # They are safe by now: trouble with their vectors must not look like theirs.
+            # The texts are saved: missing vectors must not look like a failed save.
             reason = str(error)
         refusals = (each.reason for each in self.refused() if each.memory_id in lacking)
         return reason or next(refusals, None)
 
     def _count_left(self, lacking: Sequence[str], space: str | None) -> dict[str, int]:
         with self._storage.reading(space) as reader:
-            if not reader.models.count_lacking(None, lacking):  # as a rule: one query is enough
+            if not reader.models.count_lacking(None, lacking):  # the usual case, in one query
                 return {}
             return {each: reader.models.count_lacking(None, [each]) for each in lacking}
 
     def chunk(
         self, request: SaveRequest, give_tokens: Callable[[], TokenCounter] | None = None
     ) -> tuple[list[Chunk], str]:
-        """Cut a text as its format asks for, and name that format."""
+        """Split a text according to its format, and name the format."""
         # Imported here, so that a process that only searches does not wait for the parsers.
         from byheart.chunking import guess_format, is_short, keep_aside, set_apart, split
 
@@ -274,7 +274,7 @@ class Saver:
         windows: Sequence[tuple[Window, ...]],
         format_: str,
     ) -> Draft:
-        """Say everything there is to write of a text that was cut."""
+        """Make everything that is written for a text: the memory, its chunks and windows."""
         noticed, derived = notice(replace(request, content=request.own_words))
         memory = Memory(
             memory_id=request.memory_id or new_memory_id(),
@@ -337,10 +337,10 @@ class Saver:
         return EmbeddedShare(len(share), made, len(refused), reason)
 
     def _make_up(self, pending: Sequence[PendingChunk]) -> tuple[int, str | None]:
-        """Make the vectors of chunks that wait for them; count them, or say why none were made.
+        """Make vectors for waiting chunks; count the chunks, or return why none were made.
 
-        Only one thread of a process does at a time, or two would make the same. A chunk that is
-        refused holds up no other.
+        Only one thread of a process does this at a time, so that no vector is made twice. A refused
+        chunk does not delay the others.
         """
         if not pending:
             return 0, None
@@ -367,9 +367,9 @@ class Saver:
         on_made: Callable[[int], None] | None = None,
         space: str | None = None,
     ) -> tuple[int, str | None]:
-        """Make every vector that is missing, batch by batch, each kept; say why it went no further.
+        """Make all missing vectors in batches, and keep each batch; return why some were not made.
 
-        No progress means that nothing can be made, unless another process was faster.
+        End when a batch makes no progress.
         """
         made = 0
         last: list[PendingChunk] = []
@@ -388,7 +388,7 @@ class Saver:
         return list(self._refused.values())
 
     def ask_again(self) -> None:
-        """Have what was refused asked for again: the embedder may be another by now."""
+        """Forget refusals, so that the chunks are tried again, perhaps with another embedder."""
         self._refused.clear()
 
     def prefetch_prune(self, reader: Reader) -> None:

@@ -1,7 +1,7 @@
-"""Changing: from what a caller wants different to a revision of the memory.
+"""Update memories: turn the fields that a caller gives into a revision.
 
-read → merge → check → chunk if the text changed → embed if that or the title did → write, if nobody
-else wrote meanwhile
+read → merge → check → chunk if the text changed → embed if text or title changed → write, unless
+another process has written meanwhile
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Present(NamedTuple):
 
 
 class Changer:
-    """Turn what is to be different into revisions."""
+    """Turn updates into revisions."""
 
     def __init__(
         self, storage: Storage, saver: Saver, vectorizer: Vectorizer, settings: Settings
@@ -73,10 +73,10 @@ class Changer:
         expected_version: int | None,
         who: str,
     ) -> SaveResult:
-        """Change what is given and nothing else.
+        """Change the given fields and no others.
 
-        Who names the version they saw is told if it is no longer the last one. Otherwise a change
-        that somebody else makes at the same moment is taken in, and both stand in the history.
+        If `expected_version` is no longer the current version, raise `Conflict`. Without it, merge
+        with a change that another process makes at the same moment; the history has both.
         """
         check.check_names(given, UPDATE_FIELDS, "field")
         if not given:
@@ -146,7 +146,7 @@ class Changer:
         return _Present(memory, models, waiting, [each.chunk for each in chunks])
 
     def _request(self, current: Memory, given: Mapping[str, Any]) -> SaveRequest:
-        """Say the whole memory again; secrets are looked for in a text that is given."""
+        """Make a save request for the whole memory; look for secrets in given fields."""
         if current.damaged and "content" not in given:
             raise StoreDamaged(
                 f"the text of {current.memory_id} is not the one that was saved, and stays as it "
@@ -193,9 +193,9 @@ class Changer:
     def _under_title(
         self, present: _Present, title: str | None
     ) -> tuple[tuple[tuple[Window, ...], ...] | None, Made]:
-        """Embed a memory under a new title, with which all that is embedded begins.
+        """Embed a memory again under a new title, because every embedded text begins with it.
 
-        All of it or nothing: vectors under the old title are better than none.
+        Embed all chunks or none: vectors under the old title are better than no vectors.
         """
         chunks, models = present.chunks, present.models
         wanted = passages(chunks, title)
@@ -207,7 +207,7 @@ class Changer:
 
 
 def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Say the whole memory again, with what is given in place of what was."""
+    """Give all fields of the memory, with the given ones in place of the current ones."""
     fields = {name: getattr(current, name) for name in _COMPARED}
     for name in current.derived:
         fields[name] = None
@@ -215,7 +215,7 @@ def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
         del fields["expires_at"]
     fields |= given
     if given.get("metadata") is not None:
-        # Key by key, so that two who know different keys do not wipe out each other's.
+        # Key by key, so that two callers with different keys do not delete each other's.
         changed = check.check_metadata(given["metadata"])
         kept = {key: value for key, value in current.metadata.items() if key not in changed}
         set_ = {key: value for key, value in changed.items() if value is not None}
@@ -226,7 +226,7 @@ def _merged(current: Memory, given: Mapping[str, Any]) -> dict[str, Any]:
 def _noticed(
     current: Memory, request: SaveRequest, given: Mapping[str, Any], changed_text: bool
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Derive anew what depends on a text that changed, or what is asked for with `None`."""
+    """Derive fields again: all if the text changed, and those given as `None`."""
     noticed, derived = notice(request)
     for name in derived:
         if not changed_text and name in current.derived and name not in given:
@@ -259,5 +259,5 @@ def _comparable(name: str, memory: Memory) -> Any:
         return json.dumps(value, sort_keys=True)  # to Python, true is 1
     if name == "entities":
         return {spelling_key(each) for each in value}  # one entity, however it is spelled
-    # Tags are a set: the order they are given in says nothing.
+    # Tags are a set: their order means nothing.
     return frozenset(value) if name == "tags" else value

@@ -34,7 +34,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """Hold what came of a memory that was given out for a question."""
+    """Hold the outcome of giving out a memory for a question."""
 
     outcome: KeptOutcome
     at: datetime

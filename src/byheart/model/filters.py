@@ -1,4 +1,4 @@
-"""Filters: which memories a verb means, from what the caller said."""
+"""Build filters from the fields that a caller gives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from byheart.model.memories import ContextFilters as ContextFilters
 from byheart.model.memories import Filter
 from byheart.model.memories import FilterFields as FilterFields
 
-# Checked once: every search makes a filter.
+# Computed once, because every search makes a filter.
 _NOT_GIVEN = {
     name: asked.check(name, asked.default)
     for name, (asked, _) in FILTERS.items()
@@ -21,7 +21,7 @@ _NOT_GIVEN = {
 
 
 def of_session(session_id: str | None, space: str) -> Filter:
-    """Mean what belongs to a session itself, and nothing global."""
+    """Select the memories of a session itself, without global ones."""
     return Filter(space, session_id=session_id, include_global=False)
 
 

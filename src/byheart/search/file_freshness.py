@@ -25,7 +25,7 @@ def describe_file(file: IndexedFile | None) -> FileFacts:
 def has_changed(file: IndexedFile) -> bool:
     """Compare the file on disk with the file that was read; a deleted file has changed.
 
-    A root that is not on this machine says nothing, nor does a file that may not be looked at.
+    If the root is not on this machine, or the file cannot be read, nothing is known.
     """
     try:
         now = Path(file.root, file.path).lstat()

@@ -1,6 +1,6 @@
 """Answer what the doctor finds, for the page; a check of a large store takes long.
 
-The checks run in a thread of their own, once at a time, whoever asks. Their result is kept for some
+The checks run in a thread of their own, never twice at the same time. Their result is kept for some
 minutes: loading the page again does not check the store again.
 """
 

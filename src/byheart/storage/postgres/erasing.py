@@ -187,7 +187,7 @@ def _clean_tables(database: Database, part: int) -> str | None:
             words = f"{schema}.chunk_words_by_word"
             if not _is_large(raw, words):
                 raw.execute(f"REINDEX INDEX {words}")
-    except StoreError as error:  # a lock or a right was not to be had: the doctor can try again
+    except StoreError as error:  # a lock or a right is missing: the doctor can try again
         return reason or error.message
     return reason
 

@@ -18,7 +18,7 @@ from byheart.storage.sql.filters import subqueries
 from byheart.storage.sql.model_rows import SqlModelRows
 from byheart.storage.sql.writing import WORDED
 
-# Tags are not kept by space: without the numbers, those of other spaces would be read too.
+# Tags have no space: without the numbers, the tags of other spaces would be read too.
 _OWN = "SELECT memory_no FROM (%s) AS found WHERE memory_no BETWEEN ? AND ?"
 
 

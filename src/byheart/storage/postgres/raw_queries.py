@@ -47,7 +47,7 @@ _INSERT = """
     INSERT INTO chunk_words (chunk_no, words) VALUES ($1, $2::integer[])
     ON CONFLICT (chunk_no) DO UPDATE SET words = excluded.words
         WHERE chunk_words.words <> excluded.words"""
-# Most terms are there: to look for them takes less time than to insert them in vain.
+# Most terms exist already: looking them up is faster than inserts that change nothing.
 _ADD_TERMS = """
     INSERT INTO vocabulary (space_no, term)
     SELECT $1, own.term FROM unnest($2::text[]) AS own (term)
