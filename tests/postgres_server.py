@@ -178,13 +178,25 @@ def _system_user() -> pwd.struct_passwd | None:
     raise NoServer("PostgreSQL does not run as root, and there is no user postgres or nobody")
 
 
+def _as_user() -> dict[str, Any]:
+    user = _system_user()
+    if user is None:
+        return {}
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+def as_server_user(folder: Path) -> dict[str, Any]:
+    """Give a folder and its files to the user of the server; give how to run a program as it."""
+    user = _system_user()
+    if user is not None:
+        for each in (folder, *folder.iterdir()):
+            os.chown(each, user.pw_uid, user.pw_gid)
+    return _as_user()
+
+
 def _run(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.CompletedProcess[bytes]:
-    user = _system_user()
-    as_user: dict[str, Any] = {}
-    if user is not None:
-        as_user = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
     # A file takes the output: a pipe would stay open in the server that `pg_ctl` starts.
     with tempfile.TemporaryFile() as output:
         result = subprocess.run(
@@ -195,7 +207,7 @@ def _run(
             stdout=output,
             stderr=subprocess.STDOUT,
             check=False,
-            **as_user,
+            **_as_user(),
         )
         output.seek(0)
         return subprocess.CompletedProcess(command, result.returncode, output.read())

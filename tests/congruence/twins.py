@@ -139,8 +139,8 @@ def open_twins(
         config_path=folder / "none",
     )
 
-    def open_storage() -> PostgresStorage:
-        return PostgresStorage(address, folder)
+    def open_storage(*, for_copy: bool = False) -> PostgresStorage:
+        return PostgresStorage(address, folder, for_copy=for_copy)
 
     with ExitStack() as stack:
         storage = SqliteStorage(folder / "memory.db")
@@ -148,7 +148,7 @@ def open_twins(
         twins = Twins(sqlite=sqlite)
         if copied:
             fill(twins)
-            Copier(storage, open_storage, None).run()
+            Copier(storage, lambda: open_storage(for_copy=True), None).run()
         postgres = MemoryStore(open_storage(), HashEmbedder(), settings)
         twins.stores["postgres"] = stack.enter_context(postgres)
         if not copied:

@@ -7,9 +7,11 @@ client has no letter.
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
@@ -177,10 +179,13 @@ class PoolingProxy(Proxy):
     """Give every transaction to a new server process, as the strictest pooler would.
 
     Nothing of a session outlives a transaction: no setting, no prepared statement, no lock.
+    `sent_early` counts the transactions that began before the client could know the end of the one
+    before: PgBouncer 1.18 would send them to the server process of that one, and drop the answers.
     """
 
     def __init__(self, server_socket: str) -> None:
         self.processes = 0
+        self.sent_early = 0
         super().__init__(server_socket)
 
     def serve(self, client: socket.socket) -> None:
@@ -219,11 +224,12 @@ class PoolingProxy(Proxy):
 
         def answer() -> None:
             for message in _messages(server):
-                client.sendall(message)
                 if message[:1] == b"Z":
                     state["answered"] += 1
                     if message[5:6] == b"I" and state["answered"] == state["asked"]:
+                        self.sent_early += _sends_early(client)
                         over.set()
+                client.sendall(message)
                 if message[:1] in (b"Z", b"G"):  # after G, the server waits for rows of a COPY
                     waiting.release()
             over.set()
@@ -242,6 +248,14 @@ class PoolingProxy(Proxy):
                     break
             message = read_message(client)
         self.leave(server)
+
+
+def _sends_early(client: socket.socket) -> bool:
+    """Say whether a client goes on while the answer to the end of its transaction is late."""
+    time.sleep(0.002)
+    readable, _, _ = select.select([client], [], [], 0)
+    # A client may leave at any time; psycopg asks for a flush behind each end of a pipeline.
+    return bool(readable) and client.recv(1, socket.MSG_PEEK) not in (b"", b"X", b"H")
 
 
 def _messages(connection: socket.socket) -> Iterator[bytes]:

@@ -109,6 +109,10 @@ class Database:
     def _lent(self) -> Iterator[PipelinedConnection]:
         with translating(self.address.location), self._pool.lend() as connection:
             self._configure(connection)  # a pooler may have been noticed while it was idle
+            if self._has_pooler and connection.is_ending:
+                # A pooler must have answered the last transaction before it gets the next one:
+                # PgBouncer 1.18 sends both to one server process, and drops the later answers.
+                connection.read_ending()
             with self._naming_rights(connection), self._noticing_pooler(connection):
                 yield connection
 
