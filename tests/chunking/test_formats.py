@@ -121,3 +121,37 @@ def test_structure_is_seen_where_the_parser_sees_it(content):
     assume(not content.startswith(("---", "+++")))  # front matter, which is none of the parser's
     tokens = MarkdownIt("commonmark").enable("table").parse(content)
     assert has_markdown_structure(content) == bool({each.type for each in tokens} & STRUCTURE)
+
+
+YAML = (
+    "# Who may deploy\n# and where\nteams:\n  core:\n    - anna\n    - ben\n\n# Later\nhosts: []\n"
+)
+SHELL = "# Tools\nsudo apt-get install jq\n\n# Build\nif [ -d out ]; then\n  rm -r out\nfi\n"
+SETTINGS = "# Licensed under MIT\n# by the authors\n\n# Where to listen\nport = 80\nhost = here\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "format"),
+    [
+        (YAML, "code:yaml"),
+        (SHELL, "code:bash"),
+        (SETTINGS, "code:plain"),
+        ("/*\n * Terms:\n * - one\n */\nint a;\nint b;\n", "code:plain"),
+    ],
+)
+def test_comments_of_code_are_no_headings(content, format):
+    assert guess_format(content) == format
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "# Deploying\n\nRun the script and wait for the answer of the server.\n\n    make deploy\n",
+        "# Settings\n\n```yaml\nport: 80\nhost: here\n```\n",
+        "# Contacts\n\nAnna: she knows the people and more.\nBen: ask him about the bills.\n",
+        "---\n# For reference\ntitle: {{ title }}\n---\n# {{ title }}\n",
+        "# Operators\n\n|name|note|\n|---|---|\n|Add;|yes;|\n",
+    ],
+)
+def test_markdown_with_words_or_marks_of_its_own_stays_markdown(content):
+    assert guess_format(content) == "markdown"

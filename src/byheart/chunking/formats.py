@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
+from byheart.chunking.code_lines import looks_like_code, name_language
 from byheart.chunking.markdown import has_markdown_structure
 
 _SUFFIXES = {
@@ -126,7 +127,12 @@ def guess_format(content: str, path: str | None = None) -> str:
     language = _guess_language(content[:_SAMPLE_CHARS])
     if language:
         return f"code:{language}"
-    return "markdown" if has_markdown_structure(content) else "text"
+    if not has_markdown_structure(content):
+        return "text"
+    # A comment of a script or a configuration looks like a heading of Markdown.
+    if looks_like_code(content[:_SAMPLE_CHARS]):
+        return f"code:{name_language(content[:_SAMPLE_CHARS])}"
+    return "markdown"
 
 
 def _guess_language(sample: str) -> str | None:
