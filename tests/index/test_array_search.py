@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from byheart.index import array_search as index
-from byheart.index.array_search import Selection, count_differences
+from byheart.index.array_search import count_differences
 from byheart.index.segment import (
     Segment,
     build_vectors,
     empty_segment,
     pack_signs,
 )
+from byheart.index.selections import K1, Selection, select_chunks
 from tests.index.test_near_duplicates import DIMENSIONS, view_of
 
 WANTED = 100
@@ -37,7 +38,7 @@ def unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def all_of(count: int) -> Selection:
-    return Selection(np.ones(count, np.bool_), count, np.ones(count, np.float32))
+    return Selection(np.ones(count, np.bool_), count, count, np.ones(count, np.int32))
 
 
 @pytest.mark.parametrize("dimensions", [1, 64, 65, 384, 1024])
@@ -99,8 +100,8 @@ def test_up_to_4096_vectors_that_a_filter_lets_through_are_all_compared(
 def test_the_mean_length_of_chunks_is_right_beyond_32_bits() -> None:
     view = view_of(np.zeros((3, DIMENSIONS), np.float32))
     long = replace(view, chunks=replace(view.chunks, length=np.full(3, 2**30, np.int32)))
-    selection = long._select(np.ones(3, np.bool_))
-    assert selection.norms == pytest.approx([index.K1] * 3)
+    selection = select_chunks(long.chunks, np.ones(3, np.bool_))
+    assert selection.norms_of(np.arange(3)) == pytest.approx([K1] * 3)
 
 
 @pytest.mark.parametrize("density", [0.0, 0.001, 0.05, 1.0])

@@ -16,19 +16,25 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.contracts import MOST_TERMS, NUMBER_BITS, Figures
+from byheart.contracts import MOST_TERMS, Figures
 from byheart.index.columns import NEVER, ChunkColumns, Codes, MemoryColumns
 from byheart.index.masks import Mask, compare_columns
 from byheart.index.segment import FIXED_POINT, Segment, hash_term, pack_signs
+from byheart.index.selections import (
+    K1,
+    Scattered,
+    Scores,
+    Selection,
+    Slots,
+    Space,
+    read_space,
+    scatter,
+    select_chunks,
+)
 from byheart.language.rarity import rarity
 from byheart.model import Filter
 from byheart.model.times import to_micros
 
-# Okapi BM25, with the constants SQLite's own bm25() uses.
-K1, B = 1.2, 0.75
-# BM25 treats no chunk as longer than this many times the mean length. In a store of short facts, a
-# unique word in a full-size chunk would otherwise count for too little (docs/quality.md).
-LONGEST = 3.0
 # Up to this number, all vectors are compared; above it, their signs select some.
 EXACT_VECTORS = 4096
 # How many vectors the signs select for each requested one, and at least. With 100,000
@@ -43,13 +49,9 @@ _WORDS_IN_A_BYTE = 3
 _BLOCK = 1 << 15
 # The number of vectors that are read and compared at a time.
 _COMPARED = 256
-# The number of cached spaces. Each takes about 13 bytes for each chunk of the whole store.
+# The number of cached spaces. Each takes up to 13 bytes for each chunk of the whole store.
 _SPACES_KEPT = 8
-# Multiplied by this odd number, chunk numbers of any pattern differ in their first bits (Knuth).
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 
-Scores = NDArray[np.float32]
-Slots = NDArray[np.int64]
 # In the types of a segment: most postings of a long question are only counted, never converted.
 Posting = tuple[NDArray[np.uint32], NDArray[np.uint8]]
 
@@ -108,40 +110,6 @@ class Compared(NamedTuple):
         return cosines
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The chunks that match a filter, and BM25's statistics over these chunks alone."""
-
-    chunks: Mask
-    total: int
-    # The part of BM25's divisor that depends on a chunk's length.
-    norms: Scores
-    # Caches, filled on first use: the vectors of a sample of the chunks, and the rows of each
-    # segment that belong to the chunks.
-    samples: list[Windows] = field(default_factory=list)
-    rows: list[list[Slots]] = field(default_factory=list)
-    # A cache as well: the places of the selected turns in the view's order of turns.
-    turns: list[Slots] = field(default_factory=list)
-
-    @property
-    def everything(self) -> bool:
-        """Say whether the filter matches all chunks."""
-        return self.total == len(self.chunks)
-
-
-@dataclass(frozen=True, slots=True)
-class Space:
-    """Hold the memories of a space, valid from the last expiry until the next."""
-
-    memories: Mask
-    selection: Selection
-    memory_count: int
-    bare_chunks: int
-    superseded: bool
-    valid_since: int
-    valid_until: int
-
-
 class FilterCounts(NamedTuple):
     """Count the memories and chunks that match a filter; bare chunks have no vectors."""
 
@@ -166,31 +134,28 @@ class View:
     # A cache: the place of each chunk in that order.
     turn_places: list[NDArray[np.int32]] = field(default_factory=list)
     _spaces: dict[str, Space] = field(default_factory=dict)
-    _scattered: dict[int, Slots] = field(default_factory=dict)
+    # Spaces of an earlier view, all of whose rows are still the same.
+    _earlier: dict[str, Space] = field(default_factory=dict)
+    _scattered: dict[int, Scattered] = field(default_factory=dict)
     _living: list[Slots] = field(default_factory=list)
 
     def space(self, name: str, now: int) -> Space:
         """Give the current memories of a space; cached, because every search needs them."""
         known = self._spaces.get(name)
-        # The clock may be set back; then expired memories are valid again.
-        if known is None or not known.valid_since <= now < known.valid_until:
-            rows = self.memories
-            own = self._own(name)
-            alive = own & (rows.replaced == NEVER) & (rows.expires > now)
-            selection = self._select(alive)
-            known = Space(
-                alive,
-                selection,
-                memory_count=int(np.count_nonzero(alive)),
-                bare_chunks=int(np.count_nonzero(selection.chunks & ~self.chunks.embedded)),
-                superseded=bool((own & _may_be_outdated(rows)).any()),
-                valid_since=int(rows.expires[own & (rows.expires <= now)].max(initial=0)),
-                valid_until=int(rows.expires[alive].min(initial=NEVER)),
-            )
+        if known is None or not known.is_valid_at(now):
+            before = known or self._earlier.pop(name, None)
+            code = self.codes["space"].find(name)
+            known = read_space(self.memories, self.chunks, code, now, before)
+            known.selection.keep_rows_of(self.segments)
             if len(self._spaces) >= _SPACES_KEPT:
                 self._spaces.clear()
             self._spaces[name] = known
         return known
+
+    def follow(self, before: View) -> None:
+        """Take over what an earlier view has found; this view has the same rows and more."""
+        self._earlier.update(before._spaces or before._earlier)
+        self._scattered.update(before._scattered)
 
     def count_space(self, name: str, now: int) -> FilterCounts:
         """Count the current memories and chunks of a space."""
@@ -218,7 +183,7 @@ class View:
             return space.selection
         else:
             start = space.memories
-        return self._select(reduce(np.logical_and, conditions, start))
+        return select_chunks(self.chunks, reduce(np.logical_and, conditions, start))
 
     def range_of(self, selection: Selection) -> range:
         """Give the range of numbers that all selected chunks are in."""
@@ -232,18 +197,6 @@ class View:
         """Mark every text of a space, earlier ones too."""
         own: Mask = self.memories.space == self.codes["space"].find(space)
         return self.memories.present & own
-
-    def _select(self, memories: Mask) -> Selection:
-        chunks = self.chunks.alive & memories.take(self.chunks.owner)
-        total = int(np.count_nonzero(chunks))
-        lengths = self.chunks.length
-        # A product, because selecting the lengths first takes three times as long.
-        mean_length = float((lengths * chunks).sum(dtype=np.int64)) / max(total, 1) or 1.0
-        norms: Scores = lengths.astype(np.float32)
-        np.minimum(norms, np.float32(LONGEST * mean_length), out=norms)
-        norms *= np.float32(K1 * B / mean_length)
-        norms += np.float32(K1 * (1 - B))
-        return Selection(chunks, total, norms)
 
     def _conditions(self, where: Filter, space: Space, now: int) -> Iterator[Mask]:
         rows = self.memories
@@ -298,6 +251,7 @@ class View:
 
         Otherwise, scores would reveal the words of other spaces and sessions.
         """
+        selection.begin_use()
         scores = np.zeros(len(selection.chunks), np.float32)
         found = {}
         for term, parts in self._weigh(terms, selection).items():
@@ -339,7 +293,7 @@ class View:
             for slots, counts in postings[term]:
                 places, weights = slots.astype(np.int64), counts.astype(np.float32)
                 # In place, because new arrays for each step would take as long as the steps.
-                norms = selection.norms.take(places)
+                norms = selection.norms_of(places)
                 norms += weights
                 weights *= weight
                 weights /= norms
@@ -379,11 +333,8 @@ class View:
             wanted *= 4  # chunks of many windows can crowd out others
 
     def allowed(self, selection: Selection) -> list[Slots]:
-        """List the vectors of each segment whose chunks are selected; cached with the selection."""
-        if not selection.rows:
-            chosen = [selection.chunks.take(each.vector_slots) for each in self.segments]
-            selection.rows.append([np.flatnonzero(each) for each in chosen])
-        return selection.rows[0]
+        """List the rows of each segment's vectors whose chunks are selected; kept with these."""
+        return [selection.rows_in(each) for each in self.segments]
 
     def _near_by_signs(
         self, vector: NDArray[np.float32], allowed: Sequence[Slots], wanted: int
@@ -458,17 +409,12 @@ class View:
                 yield slice(at, at := at + len(part)), segment, part
 
     def scattered(self, halvings: int) -> Slots:
-        """List chunks that stand for all, half as many with each halving; kept, like the spaces.
-
-        Chosen by their own numbers, so that another chunk does not change the whole choice, and
-        without the space, so that a copy of a store in another database has the same sample.
-        """
-        if halvings not in self._scattered:
-            within = self.chunks.chunk_nos & ((1 << NUMBER_BITS) - 1)
-            mixed = within.astype(np.uint64) * _SCATTER
-            chosen = mixed <= np.uint64(2 ** (64 - halvings) - 1)
-            self._scattered[halvings] = np.flatnonzero(chosen)
-        return self._scattered[halvings]
+        """List chunks that stand for all, half as many with each halving; kept, like the spaces."""
+        known = self._scattered.get(halvings)
+        if known is None or known.covered < len(self.chunks.chunk_nos):
+            known = scatter(self.chunks.chunk_nos, halvings, known)
+            self._scattered[halvings] = known
+        return known.slots
 
     def living(self) -> Slots:
         """List the chunks that were not removed; cached, like the spaces."""
@@ -578,9 +524,3 @@ def rows_of(vector_slots: NDArray[np.uint32], slots: Slots) -> Slots:
     starts = np.cumsum(lengths) - lengths
     rows: Slots = np.repeat(first - starts, lengths) + np.arange(int(lengths.sum()))
     return rows
-
-
-def _may_be_outdated(rows: MemoryColumns) -> Mask:
-    """Mark memories that were superseded, or have a beginning or an end."""
-    marked: Mask = (rows.superseded < NEVER) | (rows.ends < NEVER) | (rows.begins < NEVER)
-    return marked

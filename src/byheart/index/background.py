@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import Background
-from byheart.index.array_search import Selection, View, Windows
+from byheart.index.array_search import View, Windows
+from byheart.index.selections import Selection
 
 # A sample has between half this number and this number of chunks. With ten times as many, quality
 # is the same within 0.002.

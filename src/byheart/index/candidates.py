@@ -21,7 +21,7 @@ from byheart.contracts import (
     Vectors,
 )
 from byheart.index import near_duplicates
-from byheart.index.array_search import Ranked, Selection, Slots, View, WordScores
+from byheart.index.array_search import Ranked, View, WordScores
 from byheart.index.background import look_around
 from byheart.index.masks import Mask
 from byheart.index.mean_vectors import find_mean_vectors
@@ -35,6 +35,7 @@ from byheart.index.recall_candidates import (
     read_prominence,
 )
 from byheart.index.segment import FIXED_POINT
+from byheart.index.selections import Selection, Slots
 from byheart.model import Filter, IndexState
 
 if TYPE_CHECKING:

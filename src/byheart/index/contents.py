@@ -73,6 +73,8 @@ class Contents:
         self._embedded = self._count_embedded() if state["published"] else 0
         self._unpublished_vectors = False
         self._by_turn = sort_turns(memories, chunks) if by_turn is None else by_turn
+        # The last view, as long as no row that it shows has changed.
+        self._shown: View | None = None
 
     @classmethod
     def empty(cls, source: IndexSource) -> Contents:
@@ -153,6 +155,7 @@ class Contents:
             self._dimensions,
         ):
             return
+        self._shown = None
         self._model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
         self._segments = [without_vectors(each, dimensions) for each in self._segments]
         embedded = self._chunks["embedded"].view
@@ -166,6 +169,7 @@ class Contents:
         changed = source.changed_since(self.change_no, self._last("memory_nos"))
         if not changed.memory_nos:
             return False
+        self._shown = None
         before = places_of(self._memories)
         slots = np.searchsorted(known, np.array(changed.memory_nos, np.int64))
         is_there = np.isin(changed.memory_nos, [row[0] for row in changed.rows])
@@ -245,7 +249,7 @@ class Contents:
         self._last_vector = rows[-1][0]
         # Vectors of chunks that lost their memory are ignored here: the doctor reports them.
         known = self._chunks["chunk_nos"].view
-        there = np.isin(np.array([row[1] for row in rows], np.int64), known)
+        there = _are_among(known, np.array([row[1] for row in rows], np.int64))
         rows = [row for row, is_there in zip(rows, there, strict=True) if is_there]
         slots = _places(known, [row[1] for row in rows])
         self._chunks["embedded"].replace(slots, True)
@@ -301,7 +305,7 @@ class Contents:
 
     def view(self) -> View:
         """Give a view of the present contents."""
-        return View(
+        view = View(
             (self.change_no, self._stamp),
             self._model_no,
             self._dimensions,
@@ -311,6 +315,10 @@ class Contents:
             tuple(self._segments),
             self._by_turn,
         )
+        if self._shown is not None:
+            view.follow(self._shown)
+        self._shown = view
+        return view
 
     def compacted(self) -> Contents:
         """Copy the contents into one segment, without removed memories and chunks."""
@@ -369,6 +377,13 @@ class Contents:
             loaded.header["state"],
             np.array(arrays["by_turn"]),
         )
+
+
+def _are_among(numbers: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the wanted numbers that are known; `isin` would go through all known ones."""
+    places = np.minimum(np.searchsorted(numbers, wanted), max(len(numbers) - 1, 0))
+    there: NDArray[np.bool_] = numbers.take(places) == wanted if len(numbers) else wanted < 0
+    return there
 
 
 def _places(numbers: NDArray[np.int64], wanted: Sequence[int]) -> NDArray[np.int64]:

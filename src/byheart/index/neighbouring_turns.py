@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from byheart.index.array_search import Selection, Slots, View
+from byheart.index.array_search import View
+from byheart.index.selections import Selection, Slots
 
 # The number of turns that count as neighbours on each side.
 NEIGHBOURS = 2

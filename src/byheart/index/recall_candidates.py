@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import IndexLookup, Prominence, Weighing
-from byheart.index.array_search import Ranked, Selection, View, WordScores
+from byheart.index.array_search import Ranked, View, WordScores
 from byheart.index.masks import Mask
+from byheart.index.selections import Selection
 from byheart.language.rarity import rarity
 
 Coverage = NDArray[np.float32]
