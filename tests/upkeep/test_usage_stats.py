@@ -148,6 +148,12 @@ def test_queries_of_any_length_fall_into_some_bucket() -> None:
     assert observed().total.p50_ms is None
 
 
+def test_the_first_query_of_a_kind_may_be_a_cold_start_and_is_not_slow_then() -> None:
+    stats = observed(2000, 100, 900, slow_query_ms=500)
+    assert (stats.total.count, stats.total.slow, stats.cold_starts) == (3, 1, 1)
+    assert observed(100, 900, slow_query_ms=500).cold_starts == 0, "the first one was quick"
+
+
 def test_slow_queries_are_those_over_the_setting() -> None:
     stats = observed(499, 500, 501, 900, slow_query_ms=500)
     assert (stats.total.slow, stats.total.slow_rate) == (2, 0.5)

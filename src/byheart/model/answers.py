@@ -99,6 +99,7 @@ class ChunkHit(MemoryFields):
     similarity: float | None
     score: float
     snippet: str
+    snippet_marks: tuple[tuple[int, int], ...] = ()
     source: Literal["chunk"] = "chunk"
     explanation: Explanation | None = None
     relative_path: str | None = None
@@ -121,6 +122,7 @@ class SectionHit(MemoryFields):
     similarity: float | None
     score: float
     snippet: str
+    snippet_marks: tuple[tuple[int, int], ...] = ()
     source: Literal["expanded_section"] = "expanded_section"
     explanation: Explanation | None = None
     relative_path: str | None = None
@@ -140,6 +142,7 @@ class MemoryHit(MemoryFields):
     similarity: float | None
     score: float
     snippet: str
+    snippet_marks: tuple[tuple[int, int], ...] = ()
     source: Literal["full_document"] = "full_document"
     source_type: Literal["ranked", "scoped"] = "ranked"
     explanation: Explanation | None = None

@@ -91,6 +91,8 @@ class QueryStats:
     """The queries of a space: all of them, by kind of search, and the slowest of each kind.
 
     `verdicts` counts the answers by what `search`, `recall` and `context` said of their best hit.
+    `cold_starts` counts queries that were slow because they were the first of their kind in an
+    open store, which loads the model and the index: they are not among the slow ones.
     """
 
     total: Latency
@@ -98,6 +100,7 @@ class QueryStats:
     slowest: tuple[SlowQuery, ...]
     slow_query_ms: float
     verdicts: Mapping[Verdict, int]
+    cold_starts: int
 
 
 @dataclass(frozen=True, slots=True)

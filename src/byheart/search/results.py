@@ -97,7 +97,7 @@ class _Answer:
                 end_line=found.chunk.end_line,
                 similarity=fused.cosine,
                 score=fused.score,
-                snippet=self._snippet(found),
+                **self._snippet(found),
                 explanation=self._explain(fused),
                 **describe_file(found.file),
             )
@@ -144,7 +144,7 @@ class _Answer:
             auto_merged=ratio >= AUTO_MERGE_RATIO,
             similarity=_mean(_cosines(group)),
             score=best.score,
-            snippet=self._snippet(found),
+            **self._snippet(found),
             explanation=self._explain(best),
             **describe_file(found.file),
         )
@@ -171,7 +171,7 @@ class _Answer:
             total_chunks=memory.chunks,
             similarity=max(_cosines(group), default=None),
             score=best.score,
-            snippet=self._snippet(found),
+            **self._snippet(found),
             explanation=self._explain(best),
             **describe_file(found.file),
         )
@@ -203,14 +203,15 @@ class _Answer:
             counting = False
         return list(groups.values())[self._request.offset : end], len(groups) > end
 
-    def _snippet(self, found: FoundChunk) -> str:
+    def _snippet(self, found: FoundChunk) -> dict[str, Any]:
         def find_nearest() -> float:
             if self._vector is None:
                 return 0.0
             return self._reader.index.best_window(self._vector, found.chunk_no)
 
         length = self._request.snippet_chars
-        return make_snippet(found.chunk.content, self._sought, length, find_nearest)
+        made = make_snippet(found.chunk.content, self._sought, length, find_nearest)
+        return {"snippet": made.text, "snippet_marks": made.marks}
 
     @cached_property
     def _sought(self) -> frozenset[str]:
@@ -268,7 +269,7 @@ def _list_memories(request: SearchRequest, reader: Reader) -> Found:
             total_chunks=memory.chunks,
             similarity=SCOPED_SIMILARITY,
             score=SCOPED_SIMILARITY,
-            snippet=make_snippet(memory.content, (), request.snippet_chars),
+            snippet=make_snippet(memory.content, (), request.snippet_chars).text,
             source_type="scoped",
             **describe_file(files.get(memory.memory_id)),
         )

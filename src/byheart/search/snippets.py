@@ -1,17 +1,26 @@
-"""Make snippets: the part of a passage that matched, with the matching words marked."""
+"""Make snippets: the part of a passage that matched, and where its matching words are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from byheart.language.terms import term_spans
 
-OPEN_MARK, CLOSE_MARK = "**", "**"
 _ELLIPSIS = "…"
+# Matches with only these between them are parts of one word, as in `SECRET_KEY`.
+_JOINERS = "_-."
 # The number of characters that a cut may move to fall between words.
 _SLACK = 20
 
 Span = tuple[int, int]
+
+
+class Snippet(NamedTuple):
+    """Hold a text as it was saved, and the first and last position of each match in it."""
+
+    text: str
+    marks: tuple[Span, ...]
 
 
 def make_snippet(
@@ -19,8 +28,8 @@ def make_snippet(
     terms: Iterable[str],
     length: int,
     find_nearest: Callable[[], float] = lambda: 0.0,
-) -> str:
-    """Cut out the stretch with the most matches, and mark them.
+) -> Snippet:
+    """Cut out the stretch with the most matches, and say where they are.
 
     If no word matched, `find_nearest` returns the position to show: 0 is the start, 1 the end.
     """
@@ -29,8 +38,12 @@ def make_snippet(
         start, end = _window(text, spans, length)
     else:
         start, end = _window_from(text, int(find_nearest() * (len(text) - length)), length)
-    body = _mark(text, spans, start, end)
-    return f"{_ELLIPSIS if start else ''}{body.strip()}{_ELLIPSIS if end < len(text) else ''}"
+    head, tail = _ELLIPSIS if start else "", _ELLIPSIS if end < len(text) else ""
+    body = text[start:end]
+    shift = len(head) - start - (len(body) - len(body.lstrip()))
+    shown = [each for each in spans if start <= each[0] and each[1] <= end]
+    marks = tuple((low + shift, high + shift) for low, high in _join(text, shown))
+    return Snippet(f"{head}{body.strip()}{tail}", marks)
 
 
 def _window(text: str, spans: Sequence[Span], length: int) -> Span:
@@ -77,10 +90,15 @@ def _previous_gap(text: str, at: int, at_least: int = 0) -> int:
     return at
 
 
-def _mark(text: str, spans: Sequence[Span], start: int, end: int) -> str:
-    parts, at = [], start
+def _join(text: str, spans: Iterable[Span]) -> Iterator[Span]:
+    """Join the spans that are parts of one word."""
+    begun: Span | None = None
     for low, high in spans:
-        if low >= start and high <= end:
-            parts += [text[at:low], OPEN_MARK, text[low:high], CLOSE_MARK]
-            at = high
-    return "".join([*parts, text[at:end]])
+        if begun and not text[begun[1] : low].strip(_JOINERS):
+            begun = begun[0], high
+            continue
+        if begun:
+            yield begun
+        begun = low, high
+    if begun:
+        yield begun

@@ -43,6 +43,7 @@ _SHORTEST_MS, _BUCKETS_PER_DOUBLING, _LAST_BUCKET = 0.01, 8, 255
 _WHOLE_STORE = ""
 _LATENCY, _QUERY_MS, _SLOW = "latency", "query_ms", "slow_queries"
 _SAVES, _WORK, _WORK_SECONDS = "saves", "index_work", "index_seconds"
+_COLD_STARTS = "cold_starts"
 _VERDICTS, _HITS, _MISSES = "verdicts", "cache_hits", "cache_misses"
 _QUERY_VECTORS, _TEXT_VECTORS = "query_vectors", "text_vectors"
 
@@ -50,22 +51,34 @@ _QUERY_VECTORS, _TEXT_VECTORS = "query_vectors", "text_vectors"
 class _Queries:
     """Count the queries of one space and kind of search, as cheaply as possible."""
 
-    __slots__ = ("buckets", "slow", "slowest", "total_ms", "verdicts")
+    __slots__ = ("buckets", "cold_starts", "slow", "slowest", "total_ms", "verdicts")
 
     def __init__(self) -> None:
         self.buckets: dict[int, int] = {}
         self.total_ms = 0.0
         self.slow = 0
+        self.cold_starts = 0
         self.slowest: list[tuple[float, float, str]] = []
         self.verdicts: dict[Verdict, int] = {}
 
     def count(self, query: str, elapsed_ms: float, slow: bool, verdict: Verdict | None) -> None:
+        self._count_time(elapsed_ms, verdict)
+        self.slow += slow
+        self._compare(query, elapsed_ms)
+
+    def count_cold_start(self, elapsed_ms: float, verdict: Verdict | None) -> None:
+        """Count a query that waited for the model or the index: it says nothing of searching."""
+        self.cold_starts += 1
+        self._count_time(elapsed_ms, verdict)
+
+    def _count_time(self, elapsed_ms: float, verdict: Verdict | None) -> None:
         if verdict is not None:
             self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
         bucket = _bucket_of(elapsed_ms)
         self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
         self.total_ms += elapsed_ms
-        self.slow += slow
+
+    def _compare(self, query: str, elapsed_ms: float) -> None:
         if len(self.slowest) < SLOWEST_KEPT:
             heapq.heappush(self.slowest, (elapsed_ms, time.time(), query[:_QUERY_CHARS]))
         elif elapsed_ms > self.slowest[0][0]:
@@ -79,6 +92,8 @@ class _Queries:
             _add(tally.counts, Count(space, _VERDICTS, verdict), number)
         if self.slow:
             _add(tally.counts, Count(space, _SLOW, kind), self.slow)
+        if self.cold_starts:
+            _add(tally.counts, Count(space, _COLD_STARTS, kind), self.cold_starts)
         tally.slowest[space] = slowest_of(
             [
                 *tally.slowest.get(space, ()),
@@ -106,6 +121,8 @@ class Observer:
         self._flushing = threading.RLock()
         self._counted = Tally()
         self._queries: dict[tuple[str, str], _Queries] = {}
+        # The kinds of search that have what they need: the model, the index of the space.
+        self._warm: set[tuple[str, str]] = set()
         self._waiting = False
         self._cache_seen = self._query_cache()
         _open_observers.add(self)
@@ -123,7 +140,12 @@ class Observer:
                 queries = self._queries[space, kind]
             except KeyError:
                 queries = self._queries[space, kind] = _Queries()
-            queries.count(query, elapsed_ms, elapsed_ms > self._slow_query_ms, verdict)
+            slow = elapsed_ms > self._slow_query_ms
+            if slow and (space, kind) not in self._warm:
+                queries.count_cold_start(elapsed_ms, verdict)
+            else:
+                queries.count(query, elapsed_ms, slow, verdict)
+            self._warm.add((space, kind))
         if not self._waiting:
             self._flush_soon()
 
@@ -266,6 +288,9 @@ class Observer:
             slowest=tuple(slowest),
             slow_query_ms=self._slow_query_ms,
             verdicts=_verdicts(counts),
+            cold_starts=int(
+                sum(number for each, number in counts.items() if each.name == _COLD_STARTS)
+            ),
         )
 
 

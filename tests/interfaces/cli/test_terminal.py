@@ -27,7 +27,7 @@ def test_matches_are_lit_instead_of_marked(terminal: Run, report: str) -> None:
     assert ran.code == 0
     assert "\x1b[1;33mindex\x1b[0m" in ran.out
     assert "**" not in ran.out
-    assert f"{report}#1" in plain(ran.out)
+    assert f"{report[:14]}#1  lines" in plain(ran.out), "short, as `expand` takes it"
 
 
 def test_a_blank_line_stands_between_hits(terminal: Run, report: str) -> None:
@@ -110,20 +110,44 @@ def screen() -> tuple[TerminalScreen, io.StringIO]:
     return TerminalScreen(Console(file=out, force_terminal=True, width=80, color_system=None)), out
 
 
-@pytest.mark.parametrize(
-    ("snippet", "shown"),
-    [
-        ("an **index** here", "an index here"),
-        ("**bold **index** here**", "**bold index here**"),
-        ("****index****", "**index**"),
-        ("2 ** 3 ** 4", "2 ** 3 ** 4"),
-        ("[bold]no markup[/bold] :smile:", "[bold]no markup[/bold] :smile:"),
-    ],
-)
-def test_only_marks_of_matches_are_taken_away(snippet: str, shown: str) -> None:
+def test_matches_are_lit_where_they_are_and_nothing_is_taken_for_markup() -> None:
+    out = io.StringIO()
+    lit = TerminalScreen(Console(file=out, force_terminal=True, width=80, color_system="standard"))
+    lit.passage("\x07**bold** [bold]index[/bold] :smile:", [(16, 21)])
+    shown = "\\x07**bold** [bold]\x1b[1;33mindex\x1b[0m[/bold] :smile:"
+    assert out.getvalue() == f"   {shown}\n"
+
+
+def test_lines_that_wrap_stay_in_their_column_and_have_no_spaces_at_their_end() -> None:
     terminal_screen, out = screen()
-    terminal_screen.passage(snippet, marked=True)
-    assert out.getvalue().strip() == shown
+    terminal_screen.line(Part(f"{'size':10}", "dim"), "word " * 20)
+    terminal_screen.line("a " * 60)
+    terminal_screen.passage("short\n\n" + "long " * 30)
+    lines = out.getvalue().splitlines()
+    assert lines[:2] == ["size        " + "word " * 12 + "word", " " * 12 + "word " * 6 + "word"]
+    assert lines[3].startswith("   a a")
+    assert all(len(line) <= 80 and line == line.rstrip() for line in lines), lines
+
+
+def test_a_table_whose_last_column_has_no_room_gives_it_a_line_only_if_it_says_something() -> None:
+    terminal_screen, out = screen()
+    columns = (Column("A"), Column("B", right=True), Column("C", wide=True))
+    terminal_screen.table(columns, [("x" * 70, "1", "more " * 6), ("y", "22", "")])
+    assert out.getvalue().splitlines() == [
+        f"{'A':70}   B",
+        "x" * 70 + "   1",
+        "   " + " ".join(["more"] * 6),
+        f"{'y':70}  22",
+    ]
+
+
+def test_a_table_that_is_too_wide_loses_text_and_no_number() -> None:
+    terminal_screen, out = screen()
+    columns = (Column("NAME"), Column("N", right=True), Column("P50 MS", right=True))
+    terminal_screen.table(columns, [("x" * 90, "123", "1,234.5")])
+    heading, row, last = out.getvalue().splitlines()
+    assert (len(heading), len(row), row[-5:]) == (80, 80, "  123")
+    assert last.strip() == "1,234.5"
 
 
 def test_ages_are_short() -> None:

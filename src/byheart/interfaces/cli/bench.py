@@ -51,7 +51,7 @@ def _show(screen: Screen, bench: Bench) -> None:
     run, before = bench.run, bench.before
     if run.figures:
         earlier = {each.mode: each for each in before.figures} if before else {}
-        names = (f"RECALL@{run.k}", "MRR", "CALLED NONE", "UNRELATED CALLED ANSWERED")
+        names = (f"RECALL@{run.k}", "MRR", "NONE", "UNRELATED")
         screen.table(
             (
                 Column("MODE", style="name"),
@@ -63,6 +63,8 @@ def _show(screen: Screen, bench: Bench) -> None:
         since = f"compared with {screen.moment(before.at)}" if before else "no run before"
         about = f"{count(run.chunks, 'chunk')}, model {run.model or 'none'}, {since}"
         screen.line(Part(f"{about}; {bench.elapsed_ms / 1000:.1f} s", "dim"))
+        screen.line(Part("NONE: answers that were called none though there is one", "dim"))
+        screen.line(Part("UNRELATED: questions without an answer that got one", "dim"))
     screen.line(Part(bench.message, "good" if bench.ok else "bad"))
     for hint in dict.fromkeys(each.hint for each in bench.findings if not each.ok and each.hint):
         screen.line(Part(hint, "dim"), indent=1)

@@ -1,4 +1,4 @@
-"""Show the progress of long work as a bar on a terminal's stderr."""
+"""Show the progress of long work on stderr: as a bar on a terminal, else as lines."""
 
 from __future__ import annotations
 
@@ -7,17 +7,23 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 
+# Where there is no terminal, a line is written after this time, and then each time it has passed.
+_SECONDS_PER_LINE = 10.0
+
+
 class Bar:
-    """Show a progress bar with the remaining time, if stderr is a terminal."""
+    """Show a progress bar with the remaining time; without a terminal, a line now and then."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._shown: tuple[Progress, TaskID] | None = None
-        self._started = time.monotonic()
+        self._started = self._told = time.monotonic()
 
     @property
     def seconds(self) -> float:
@@ -30,7 +36,7 @@ class Bar:
         return self._shown is not None
 
     def __enter__(self) -> Bar:
-        self._started = time.monotonic()
+        self._started = self._told = time.monotonic()
         self.open()
         return self
 
@@ -59,15 +65,25 @@ class Bar:
         self, done: float, total: float | None, note: str, *, seconds_left: float | None = None
     ) -> None:
         """Move the bar and describe the work done; without a total, the bar only runs."""
-        if self._shown is None:
+        if self._shown is None and (sys.stderr.isatty() or not self._is_time_for_a_line()):
             return
         if seconds_left is None and total and done:
             # Work comes in batches of several seconds, too few for rich's own estimate.
             seconds_left = self.seconds * max(total - done, 0) / done
         if seconds_left is not None:
             note += f", {duration(seconds_left)} left"
+        if self._shown is None:
+            click.echo(f"{self._title}: {note}", err=True)
+            return
         progress, task = self._shown
         progress.update(task, completed=done, total=total, note=note)
+
+    def _is_time_for_a_line(self) -> bool:
+        now = time.monotonic()
+        if now - self._told < _SECONDS_PER_LINE:
+            return False
+        self._told = now
+        return True
 
     def close(self) -> None:
         """Remove the bar, so that other lines can be written."""

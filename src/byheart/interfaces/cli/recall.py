@@ -21,6 +21,7 @@ from byheart.interfaces.cli.screen import (
     remark,
     validity,
 )
+from byheart.interfaces.cli.store import shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.cli.verdict import deny, explain_verdict
 from byheart.model import RecallAnswer, RecalledMemory, RecalledSummary, RecallExplanation
@@ -62,6 +63,7 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     """
     with open_embedding_store(invocation) as store:
         answer = store.recall(read_query(query), **given)
+        names = shown_ids(store, [each.id for each in answer.index])
     if invocation.json:
         print_json(answer)
         return
@@ -69,12 +71,12 @@ def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: A
     if not answer.total_count:
         click.echo("Nothing comes to mind. Try other words, fewer filters, or --mode hybrid.")
         return
-    _show(answer, given["max_tokens"])
+    _show(answer, names, given["max_tokens"])
     if answer.has_more:
         _point_on(invocation, answer, given["offset"], given["limit"])
 
 
-def _show(answer: RecallAnswer, max_tokens: int) -> None:
+def _show(answer: RecallAnswer, names: Mapping[str, str], max_tokens: int) -> None:
     screen = open_screen()
     if answer.verdict == "none" and answer.index:
         deny(screen, nearest=True)
@@ -82,12 +84,12 @@ def _show(answer: RecallAnswer, max_tokens: int) -> None:
     for number, memory in enumerate(answer.details):
         if number:
             screen.line("")
-        _show_memory(screen, memory, why.get(memory.id))
+        _show_memory(screen, memory, names[memory.id], why.get(memory.id))
     given = {each.id for each in answer.details}
     listed = [each for each in answer.index if each.id not in given]
     if listed:
         screen.line("")
-        _show_others(screen, listed, why)
+        _show_others(screen, listed, names, why)
     explain_verdict(screen, answer)
     screen.line("")
     shown = f"{len(given)} in full, {len(listed)} listed"
@@ -96,7 +98,10 @@ def _show(answer: RecallAnswer, max_tokens: int) -> None:
 
 
 def _show_others(
-    screen: Screen, listed: Sequence[RecalledSummary], why: Mapping[str, list[str]]
+    screen: Screen,
+    listed: Sequence[RecalledSummary],
+    names: Mapping[str, str],
+    why: Mapping[str, list[str]],
 ) -> None:
     screen.table(
         (
@@ -104,7 +109,7 @@ def _show_others(
             *(Column(name.upper(), right=True) for name in (_PARTS if why else ())),
             Column("TEXT", wide=True, style="name"),
         ),
-        [(each.id, *why.get(each.id, ()), one_line(each.summary)) for each in listed],
+        [(names[each.id], *why.get(each.id, ()), one_line(each.summary)) for each in listed],
     )
 
 
@@ -112,7 +117,7 @@ def _parts(why: RecallExplanation) -> list[str]:
     return [f"{getattr(why, name):.3f}" for name in _PARTS]
 
 
-def _show_memory(screen: Screen, memory: RecalledMemory, why: list[str] | None) -> None:
+def _show_memory(screen: Screen, memory: RecalledMemory, name: str, why: list[str] | None) -> None:
     screen.line(
         Part(one_line(memory.title or ""), "name"),
         memory.kind,
@@ -126,7 +131,7 @@ def _show_memory(screen: Screen, memory: RecalledMemory, why: list[str] | None) 
     stale = "stale: the file has changed since it was indexed" if memory.stale else ""
     valid = validity(memory.valid_from, memory.valid_until)
     marks = (Part(each, "bad") for each in (superseded, valid, untrusted, stale))
-    screen.line(Part(memory.id, "dim"), *marks, indent=1)
+    screen.line(Part(name, "dim"), *marks, indent=1)
     if why is not None:
         parts = ", ".join(f"{name} {each}" for name, each in zip(_PARTS, why, strict=True))
         screen.line(Part(parts, "dim"), indent=1)

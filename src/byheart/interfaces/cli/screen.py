@@ -20,8 +20,8 @@ from byheart.system import clock
 
 Style = Literal["plain", "name", "dim", "good", "bad", "number"]
 INDENT = "   "
-# A match in a snippet: two stars without space inside. Other bold text may be around it.
-MATCH = re.compile(r"\*\*(?=\S)([^*\n]+?)(?<=\S)\*\*")
+# The first and last position of each match in a text.
+Marks = Sequence[tuple[int, int]]
 
 
 class Part(NamedTuple):
@@ -52,8 +52,8 @@ class Screen(Protocol):
         """Show the parts in one line, with gaps between them."""
         ...
 
-    def passage(self, text: str, *, marked: bool = False) -> None:
-        """Show text of a memory, indented; `marked` means that matches have marks around them."""
+    def passage(self, text: str, marks: Marks = ()) -> None:
+        """Show text of a memory, indented; `marks` are the matches in it."""
         ...
 
     def table(self, columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
@@ -73,7 +73,7 @@ class PlainScreen:
         texts = [unbroken(part.text if isinstance(part, Part) else part) for part in parts]
         click.echo(INDENT * indent + "  ".join(text for text in texts if text))
 
-    def passage(self, text: str, *, marked: bool = False) -> None:  # noqa: ARG002 - marks stay
+    def passage(self, text: str, marks: Marks = ()) -> None:  # noqa: ARG002 - text to copy
         """Show the text with each line indented."""
         for each in text.splitlines():
             click.echo((INDENT + each).rstrip())

@@ -10,7 +10,6 @@ import click
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
 from byheart.interfaces.cli.screen import (
-    MATCH,
     Part,
     Screen,
     count,
@@ -23,6 +22,7 @@ from byheart.interfaces.cli.screen import (
     seen_from_here,
     validity,
 )
+from byheart.interfaces.cli.store import shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.cli.verdict import Near, deny, explain_verdict, offer_nearest
 from byheart.model import (
@@ -88,6 +88,7 @@ def search_command(
     """
     with open_embedding_store(invocation) as store:
         answer = store.search(read_query(query), **given)
+        names = shown_ids(store, [hit.memory_id for hit in answer.results])
     if invocation.json:
         print_json(answer)
         return
@@ -95,20 +96,21 @@ def search_command(
     screen = open_screen()
     denied = answer.verdict == "none" and bool(answer.results)
     if denied and not given["explain"]:
-        offer_nearest(screen, [_near(hit) for hit in answer.results if _is_relevant(hit)])
+        near = filter(_is_relevant, answer.results)
+        offer_nearest(screen, [_near(hit, names[hit.memory_id]) for hit in near])
         return
     if denied:
         deny(screen, nearest=True)
     for place, hit in enumerate(answer.results):
         if place or denied:
             screen.line("")
-        _show_hit(screen, given["offset"] + place + 1, hit, full)
+        _show_hit(screen, given["offset"] + place + 1, hit, names[hit.memory_id], full)
     explain_verdict(screen, answer)
     _close(invocation, answer, given)
 
 
-def _near(hit: Hit) -> Near:
-    return Near(MATCH.sub(r"\1", hit.snippet), hit.memory_id)
+def _near(hit: Hit, name: str) -> Near:
+    return Near(hit.snippet, name)
 
 
 def _is_relevant(hit: Hit) -> bool:
@@ -116,7 +118,7 @@ def _is_relevant(hit: Hit) -> bool:
     return hit.score > 0 and (hit.similarity is None or hit.similarity > 0)
 
 
-def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
+def _show_hit(screen: Screen, rank: int, hit: Hit, name: str, full: bool) -> None:
     header, *more = _names(hit)
     screen.line(
         Part(f"{rank}.", "number"),
@@ -127,10 +129,13 @@ def _show_hit(screen: Screen, rank: int, hit: Hit, full: bool) -> None:
         Part(screen.moment(hit.created_at), "dim"),
         Part(_score(hit), "dim"),
     )
-    screen.passage(_text(hit).strip("\n") if full else hit.snippet, marked=not full)
+    if full:
+        screen.passage(_text(hit).strip("\n"))
+    else:
+        screen.passage(hit.snippet, hit.snippet_marks)
     if hit.path:
         screen.line(Part(_place(hit, hit.path), "dim", link_to(hit.path)), indent=1)
-    screen.line(Part(_address(hit), "dim"), indent=1)
+    screen.line(Part(_address(hit, name), "dim"), indent=1)
     if hit.stale:
         screen.line(Part("stale: the file has changed since it was indexed", "bad"), indent=1)
     if hit.damaged:
@@ -157,9 +162,8 @@ def _names(hit: Hit) -> tuple[str, str]:
     if place:
         return place, ""
     # A short text equals its summary, so it is not shown twice.
-    shown = MATCH.sub(r"\1", hit.snippet)
     summary = one_line(hit.summary)
-    return ("" if one_line(shown).startswith(summary.rstrip("….")) else summary), ""
+    return ("" if one_line(hit.snippet).startswith(summary.rstrip("….")) else summary), ""
 
 
 def _score(hit: Hit) -> str:
@@ -175,19 +179,19 @@ def _text(hit: Hit) -> str:
     return hit.section_content if isinstance(hit, SectionHit) else hit.content
 
 
-def _address(hit: Hit) -> str:
+def _address(hit: Hit, name: str) -> str:
     """Return the id to copy, the size of the hit and, if explained, its similarity to the query."""
     if isinstance(hit, MemoryHit) and hit.source_type == "scoped":
-        return f"{hit.memory_id}  {count(hit.total_chunks, 'chunk')}"
+        return f"{name}  {count(hit.total_chunks, 'chunk')}"
     explained = hit.explanation is not None and hit.similarity is not None
     near = f"  similarity {hit.similarity:.2f}" if explained else ""
     if isinstance(hit, ChunkHit):
-        return f"{hit.chunk_id}  {_lines(hit)}{near}"
+        return f"{hit.chunk_id.replace(hit.memory_id, name)}  {_lines(hit)}{near}"
     if isinstance(hit, SectionHit):
         matched = f"{hit.matched_chunks} of {count(hit.chunks_in_section, 'chunk')} matched"
-        return f"{hit.memory_id}  {_lines(hit)}  {matched}{near}"
+        return f"{name}  {_lines(hit)}  {matched}{near}"
     matched = f"{hit.matching_chunks} of {count(hit.total_chunks, 'chunk')} matched"
-    return f"{hit.memory_id}  {matched}{near}"
+    return f"{name}  {matched}{near}"
 
 
 def _place(hit: Hit, path: str) -> str:

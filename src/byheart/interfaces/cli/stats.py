@@ -78,7 +78,7 @@ def _holdings(stats: Stats) -> list[tuple[str, str]]:
 
 
 def _doings(screen: Screen, stats: Stats) -> list[tuple[str, str]]:
-    total, saves = stats.queries.total, stats.saves
+    total, saves, cold = stats.queries.total, stats.saves, stats.queries.cold_starts
     since = screen.moment(stats.since) or "nothing is counted yet"
     return [
         ("since", since if stats.collecting else f"{since} (switched off: collect_stats)"),
@@ -89,7 +89,8 @@ def _doings(screen: Screen, stats: Stats) -> list[tuple[str, str]]:
         (
             "queries",
             f"{total.count:,}, of which {total.slow:,} ({total.slow_rate:.1%}) took longer than "
-            f"{stats.queries.slow_query_ms:g} ms",
+            f"{stats.queries.slow_query_ms:g} ms"
+            + (f", besides {count(cold, 'cold start')}" if cold else ""),
         ),
         ("verdicts", ", ".join(f"{n:,} {name}" for name, n in stats.queries.verdicts.items())),
         (

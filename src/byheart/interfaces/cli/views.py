@@ -23,7 +23,7 @@ from byheart.interfaces.cli.store import open_store, shown_ids, whole_id
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import Day
 
-_WIDEST_BAR = 30
+_WIDEST_BAR = 20
 
 
 @click.command("brief", cls=Verb, examples=("byheart brief $ID",))
@@ -38,25 +38,27 @@ def brief_command(invocation: Invocation, /, memory_id: tuple[str, ...]) -> None
         print_json(found)
         return
     screen = open_screen()
-    screen.table(
+    rows = [
         (
-            Column("ID", style="dim"),
-            Column("KIND"),
-            Column("SESSION"),
-            Column("SAVED"),
-            Column("TEXT", wide=True, style="name"),
-        ),
-        [
+            names[each.memory_id],
+            each.kind,
+            each.session_id or "-",
+            screen.moment(each.created_at),
+            one_line(each.title or each.summary),
+        )
+        for each in found.memories
+    ]
+    if rows:
+        screen.table(
             (
-                names[each.memory_id],
-                each.kind,
-                each.session_id or "-",
-                screen.moment(each.created_at),
-                one_line(each.title or each.summary),
-            )
-            for each in found.memories
-        ],
-    )
+                Column("ID", style="dim"),
+                Column("KIND"),
+                Column("SESSION"),
+                Column("SAVED"),
+                Column("TEXT", wide=True, style="name"),
+            ),
+            rows,
+        )
     for each in found.missing:
         remark(invocation, f"there is no {each} in this space")
 
@@ -80,7 +82,7 @@ def chunks_command(invocation: Invocation, /, memory_id: str, **given: Any) -> N
             Part(count(each.token_count, "token"), "dim"),
             Part(each.header_path, "dim"),
         )
-        screen.passage(each.content)
+        screen.passage(each.content.strip("\n"))
     if found.has_more:
         seen = given["offset"] + len(found.chunks)
         point_on(invocation, seen, found.total, f"byheart chunks {memory_id}")
@@ -263,19 +265,19 @@ def timeline_command(invocation: Invocation, /, **given: Any) -> None:
         screen.line("")
         screen.table(
             (
-                Column("SESSION", wide=True, style="name"),
                 Column("FIRST"),
                 Column("LAST"),
                 Column("MEMORIES", right=True),
                 Column("TURNS", right=True),
+                Column("SESSION", wide=True, style="name"),
             ),
             [
                 (
-                    each.session_id,
                     screen.moment(each.first_at),
                     screen.moment(each.last_at),
                     f"{each.memories:,}",
                     f"{each.turns:,}",
+                    each.session_id,
                 )
                 for each in found.sessions
             ],

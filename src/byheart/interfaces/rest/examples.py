@@ -98,6 +98,7 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
                 "similarity": 0.36,
                 "score": 1.1904,
                 "snippet": "Deploys are frozen from Friday noon until Monday morning.",
+                "snippet_marks": [],
                 "source": "chunk",
                 "explanation": None,
                 "relative_path": None,

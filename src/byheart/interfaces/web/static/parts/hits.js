@@ -21,12 +21,12 @@ export function Verdict({ verdict, confidence, total, elapsed }) {
     </div>`;
 }
 
-/** Text with marked words. @param {{snippet: string, text: string}} props */
-export const Marked = ({ snippet, text }) => splitSnippet(snippet, text).map((part, at) => (part.marked
+/** Text with marked words. @param {{snippet: string, marks: [number, number][]}} props */
+export const Marked = ({ snippet, marks }) => splitSnippet(snippet, marks).map((part, at) => (part.marked
   ? html`<mark key=${at}>${visible(part.text)}</mark>`
   : visible(part.text.replace(/\n\s*\n/g, "\n"))));
 
-/** A snippet with its marked words. @param {{snippet: string, text: string}} props */
+/** A snippet with its marked words. @param {{snippet: string, marks: [number, number][]}} props */
 export const Snippet = (props) => html`<p class="snippet" dir="auto"><${Marked} ...${props} /></p>`;
 
 /** @typedef {{rank: number|null, score: number, contribution: number, terms: Record<string, number>}} Retriever */

@@ -23,7 +23,7 @@ export const Badges = ({ item }) => html`
 export const When = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${ago(at)}</time>`;
 
 /** @param {any} hit @returns {string[]} */
-const markedWords = (hit) => splitSnippet(hit.snippet, hit.chunk_content).filter((each) => each.marked).map((each) => each.text);
+const markedWords = (hit) => splitSnippet(hit.snippet, hit.snippet_marks).filter((each) => each.marked).map((each) => each.text);
 
 /**
  * A hit of a search, or a memory of a list.
@@ -40,10 +40,10 @@ export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy
       <input type="checkbox" checked=${chosen} aria-label="Select: ${name}" onChange=${onToggle} />
       <div class="hit-main">
         <div class="hit-head">
-          <a class="hit-name" href=${address} dir="auto">${repeats ? html`<${Marked} snippet=${item.snippet} text=${item.chunk_content} />` : name}</a>
+          <a class="hit-name" href=${address} dir="auto">${repeats ? html`<${Marked} snippet=${item.snippet} marks=${item.snippet_marks} />` : name}</a>
           <span class="hit-when"><${When} at=${item.updated_at ?? item.created_at} /></span>
         </div>
-        ${isHit && !repeats && html`<${Snippet} snippet=${item.snippet} text=${item.chunk_content} />`}
+        ${isHit && !repeats && html`<${Snippet} snippet=${item.snippet} marks=${item.snippet_marks} />`}
         <div class="hit-foot">
           <${Badges} item=${item} />
           ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.relative_path ?? item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}

@@ -26,7 +26,7 @@ function Column({ answer, label, places }) {
               ${label !== "Both" && html`<span class="badge">${places.has(hit.chunk_id) ? `${(places.get(hit.chunk_id) ?? 0) + 1}. of both` : "not in both"}</span>`}
             </div>
             ${hit.explanation && html`<${ScoreBar} explanation=${hit.explanation} best=${best} />`}
-            <${Snippet} snippet=${hit.snippet} text=${hit.chunk_content} />
+            <${Snippet} snippet=${hit.snippet} marks=${hit.snippet_marks} />
           </li>`)}
         ${!answer.results.length && html`<li class="hint">Nothing found this way.</li>`}
       </ol>

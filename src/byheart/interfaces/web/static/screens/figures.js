@@ -94,7 +94,7 @@ const Slowest = ({ queries }) => html`
           </tbody>
         </table>
       </div>` : html`<p class="hint">No search was counted yet.</p>`}
-    <p class="hint">Searches above ${milliseconds(queries.slow_query_ms)} count as slow: ${count(queries.total.slow)} of ${count(queries.total.count)}.</p>
+    <p class="hint">Searches above ${milliseconds(queries.slow_query_ms)} count as slow: ${count(queries.total.slow)} of ${count(queries.total.count)}, besides ${count(queries.cold_starts)} first ones that waited for the model.</p>
   </section>`;
 
 /** The checks of the doctor. */
