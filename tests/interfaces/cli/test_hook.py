@@ -183,3 +183,21 @@ def test_a_person_is_told_what_it_is_for(run: Run, terminal: Run) -> None:
     shown = terminal("hook", "Stop")
     assert shown.code == 2
     assert "this is for agents" in shown.out
+
+
+def test_a_prompt_is_not_lost_when_the_time_is_up(
+    process: Run, home: Path, library: byheart.MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BYHEART_HOOK_TIMEOUT_SECONDS", "25")
+    monkeypatch.setenv("BYHEART_BUSY_TIMEOUT_SECONDS", "0.2")
+    holder = apsw.Connection(str(library.location))
+    holder.execute("BEGIN IMMEDIATE")  # the prompt cannot be stored while this lasts
+    ran = process("hook", "UserPromptSubmit", stdin=event(prompt="what is never lost?"))
+    assert (ran.code, ran.out) == (0, "")
+    holder.execute("ROLLBACK")
+    [spooled] = (home / "state" / "byheart" / "spool").iterdir()
+    assert "what is never lost?" in spooled.read_text()
+    process("hook", "Stop", stdin=event())
+    turns = library.sessions.transcript("s1").turns
+    assert [each.content for each in turns] == ["what is never lost?"]
+    assert not spooled.exists()

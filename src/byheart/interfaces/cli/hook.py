@@ -9,10 +9,11 @@ import sys
 import time
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import click
 
-from byheart.conversation.capture import is_wanted
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
@@ -118,10 +119,15 @@ def _react_to_event(settings: Settings, name: str, began: float, say: Say) -> bo
         raise InvalidInput("nothing is known of such an event")
     if not settings.enabled:
         return True
-    if name == "PostToolUse" and not is_wanted(str(said.get("tool_name")), settings):
+    if name == "PostToolUse" and not _is_wanted(str(said.get("tool_name")), settings):
         return True
     seconds = _longest(name, settings)
     deadline, answer = _until(began, seconds), Answer(lambda text: say(_answer(name, text)))
+    handed_over = _hand_over(settings, name, said, deadline)
+    if handed_over is not None:
+        answer.say(handed_over)
+        return True
+    spooled = _spool(settings, said) if name == "UserPromptSubmit" else None
 
     def work(quicker: bool) -> None:
         # The engine is imported here, within the time limit of the settings.
@@ -130,12 +136,49 @@ def _react_to_event(settings: Settings, name: str, began: float, say: Say) -> bo
         event = events.read_event(said, name, os.environ)
         react = reactions.reaction_to(name, quicker=quicker)
         react(situation.Situation(event, settings, deadline, answer))
+        if spooled is not None and not quicker:
+            spooled.unlink(missing_ok=True)
 
     otherwise = partial(work, True) if name == "UserPromptSubmit" else None
     ended = attempt(name, deadline, answer, partial(work, False), otherwise)
     if not ended:
         journal.note(name, f"not done within {seconds:g} s")
     return ended
+
+
+def _is_wanted(tool: str, settings: Settings) -> bool:
+    from byheart.conversation.capture import is_wanted
+
+    return is_wanted(tool, settings)
+
+
+def _hand_over(
+    settings: Settings, name: str, said: dict[str, Any], deadline: Deadline
+) -> str | None:
+    """Let a running server react, if there is one: it need not load anything."""
+    from byheart.interfaces.hooks.events import PROJECT_VARIABLE
+    from byheart.interfaces.hooks.handing_over import hand_over
+
+    known = (
+        {PROJECT_VARIABLE: os.environ[PROJECT_VARIABLE]} if PROJECT_VARIABLE in os.environ else {}
+    )
+    event = {"name": name, "said": said, "environ": known, "seconds": deadline.left}
+    return hand_over(settings, event, deadline)
+
+
+def _spool(settings: Settings, said: dict[str, Any]) -> Path | None:
+    """Keep the prompt in a file, before the engine is loaded, which may take too long."""
+    from byheart.conversation.agent_events import said_by_user
+    from byheart.conversation.capture import capture
+    from byheart.interfaces.hooks.events import read_event
+    from byheart.interfaces.hooks.spool import keep_prompt
+
+    event = read_event(said, "UserPromptSubmit", os.environ)
+    prompt = said_by_user(event.text("prompt"))
+    if prompt is None:
+        return None
+    text = capture(prompt, settings).text
+    return keep_prompt(settings, event.session_id, text, event.project)
 
 
 def _until(began: float, seconds: float) -> Deadline:

@@ -67,6 +67,7 @@ def serve_store(
     store: MemoryStore, settings: Settings, tell: Callable[[Listening], None], *, quiet: bool
 ) -> None:
     """Serve a store with all interfaces, and announce where, until a signal says to stop."""
+    from byheart.interfaces.hooks.service import HookService
     from byheart.interfaces.mcp.http import McpOverHttp
     from byheart.interfaces.rest import Work, serve
     from byheart.interfaces.web import Announcement, page_routes
@@ -79,6 +80,8 @@ def serve_store(
         announcement.publish(listening.page_url)
         tell(listening)
 
+    hooks = HookService(store, settings)
+    hooks.start()
     try:
         serve(
             store,
@@ -91,6 +94,7 @@ def serve_store(
         )
     finally:
         announcement.withdraw()
+        hooks.close()
 
 
 def _show(listening: Listening) -> None:

@@ -6,5 +6,7 @@ answers.py     reactions that add text to the prompt
 captures.py    reactions that save the agent's work
 guard.py       a waiting process, started by the agent, and a worker process
 attempts.py    work in threads, under the time limit of the settings
+handing_over.py  giving an event to a running server; service.py in that server; sockets.py
+spool.py       a file that keeps a prompt until it is stored
 journal.py     a log file of errors, which the agent never sees
 """

@@ -12,6 +12,7 @@ from byheart.conversation.reminders import PREAMBLE, asks_for_something, quote_s
 from byheart.errors import ByheartError
 from byheart.interfaces.hooks.events import Event
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
+from byheart.interfaces.hooks.spool import store_waiting
 from byheart.model import Memory
 from byheart.store import MemoryStore
 
@@ -99,7 +100,9 @@ def _answer(situation: Situation, *, embedding: bool) -> None:
         last = store.sessions.transcript(event.session_id, limit=1, latest=True).turns
         is_there = bool(last) and (last[0].role, last[0].content) == ("user", prompt)
         if embedding and not is_there:
-            keep_said(store, event, "user", prompt)
+            keep_said(store, event.session_id, event.project, "user", prompt)
+        if embedding:
+            store_waiting(store, settings)
 
 
 def _retrieved(store: MemoryStore, situation: Situation, prompt: str, *, embedding: bool) -> str:

@@ -10,6 +10,7 @@ from byheart.errors import Conflict, EmbeddingError, NotFound
 from byheart.interfaces.hooks.events import output_text
 from byheart.interfaces.hooks.journal import note
 from byheart.interfaces.hooks.situation import Situation, keep_said, summary_of
+from byheart.interfaces.hooks.spool import store_waiting
 from byheart.store import MemoryStore
 
 # Vectors are made in small batches, so that finished ones are saved when the time is up.
@@ -62,6 +63,7 @@ def sum_up(situation: Situation) -> None:
 
 def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
     event = situation.event
+    store_waiting(store, situation.settings)
     if event.transcript is not None and event.transcript.is_file():
         store.sessions.follow(event.transcript, format=CLAUDE_CODE)
     elif event.transcript is not None:
@@ -74,7 +76,7 @@ def _keep_transcript(store: MemoryStore, situation: Situation) -> None:
             event.session_id, limit=1, latest=True, role="assistant"
         ).turns
         if not last or last[0].content != text:
-            keep_said(store, event, "assistant", text)
+            keep_said(store, event.session_id, event.project, "assistant", text)
 
 
 def _make_vectors(situation: Situation) -> None:

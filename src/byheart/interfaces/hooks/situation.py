@@ -29,10 +29,15 @@ class Situation:
     settings: Settings
     deadline: Deadline
     answer: Answer
+    # The open store of the server that reacts; without one, each reaction opens its own.
+    shared: MemoryStore | None = None
 
     @contextlib.contextmanager
     def store(self, *, embedding: bool) -> Iterator[MemoryStore]:
         """Open the store; without an embedder, saved texts get their vectors later."""
+        if self.shared is not None:
+            yield self.shared
+            return
         provider = self.settings.embedding_provider if embedding else "none"
         settings = replace(
             self.settings,
@@ -48,21 +53,27 @@ class Situation:
 Reaction = Callable[[Situation], None]
 
 
-def keep_said(store: MemoryStore, event: Event, role: str, text: str) -> None:
+def keep_said(
+    store: MemoryStore,
+    session_id: str,
+    project: str | None,
+    role: str,
+    text: str,
+    created_at: str | None = None,
+) -> None:
     """Log a turn under the name that it will have when the transcript is read."""
-    said = store.sessions.transcript(
-        event.session_id, limit=_MOST_TURNS, latest=True, role=role
-    ).turns
+    said = store.sessions.transcript(session_id, limit=_MOST_TURNS, latest=True, role=role).turns
     taken = {turn.client_id for turn in said}
     names = (name_turn(role, text, number) for number in range(_MOST_REPETITIONS))
     for name in filterfalse(taken.__contains__, names):
         kept = store.log(
-            event.session_id,
+            session_id,
             role,
             text,
             client_id=name,
             agent_id=CLAUDE_CODE,
-            task_code=event.project,
+            task_code=project,
+            created_at=created_at,
         )
         if kept.status == "created":
             return

@@ -13,6 +13,7 @@ from byheart.interfaces.background_work import (
     prepare,
     unload_when_idle,
 )
+from byheart.interfaces.hooks.service import HookService
 
 if TYPE_CHECKING:
     from byheart.settings import Settings
@@ -39,6 +40,7 @@ class LazyStore:
         self._opened: Opened | None = None
         self._preparing = threading.Event()
         self._closed = threading.Event()
+        self._hooks: HookService | None = None
 
     @property
     def opened(self) -> Opened | None:
@@ -56,6 +58,8 @@ class LazyStore:
                 if settings.embed_on_save:
                     _in_background(make_missing_vectors, store, self._closed)
                 keep_workspaces(store, settings, self._closed)
+                self._hooks = HookService(store, settings)
+                self._hooks.start()
             return self._opened
 
     def prepare_in_background(self) -> None:
@@ -72,6 +76,8 @@ class LazyStore:
         """Close the store if it was opened."""
         self._closed.set()
         with self._lock:
+            if self._hooks is not None:
+                self._hooks.close()
             if self._opened is not None:
                 self._opened.store.close()
                 self._opened = None
