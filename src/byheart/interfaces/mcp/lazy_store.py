@@ -13,9 +13,9 @@ from byheart.interfaces.background_work import (
     prepare,
     unload_when_idle,
 )
-from byheart.interfaces.hooks.service import HookService
 
 if TYPE_CHECKING:
+    from byheart.interfaces.hooks.service import HookService
     from byheart.settings import Settings
     from byheart.store import MemoryStore
 
@@ -58,8 +58,7 @@ class LazyStore:
                 if settings.embed_on_save:
                     _in_background(make_missing_vectors, store, self._closed)
                 keep_workspaces(store, settings, self._closed)
-                self._hooks = HookService(store, settings)
-                self._hooks.start()
+                self._hooks = _answer_hooks(store, settings)
             return self._opened
 
     def prepare_in_background(self) -> None:
@@ -92,6 +91,15 @@ class OpenStore(LazyStore):
 
     def prepare_in_background(self) -> None:
         """Do nothing: the HTTP server prepares the store."""
+
+
+def _answer_hooks(store: MemoryStore, settings: Settings) -> HookService:
+    # Imported here, since the first answers do not wait for the engine.
+    from byheart.interfaces.hooks.service import HookService
+
+    service = HookService(store, settings)
+    service.start()
+    return service
 
 
 def _in_background(work: Callable[..., None], *arguments: object) -> None:
