@@ -653,3 +653,12 @@ def test_a_password_is_not_written_into_the_files_of_a_project(run: Run) -> None
     assert ran.code == 2
     assert "everyone who can read the files of the project" in ran.err
     assert not Path(".cursor").exists()
+
+
+@pytest.mark.parametrize(("enabled", "noticed"), [(True, True), (False, False)])
+def test_an_enabled_plugin_is_noticed(run: Run, home: Path, enabled: bool, noticed: bool) -> None:
+    held = {"enabledPlugins": {"other@byheart": True, "byheart@market": enabled}}
+    (home / ".claude").mkdir()
+    (home / ".claude" / "settings.json").write_text(json.dumps(held))
+    assert ("the plugin byheart@market is enabled" in run("setup", "claude-code").out) is noticed
+    assert "is enabled and brings" not in run("setup", "cursor").out

@@ -17,6 +17,7 @@ from byheart.interfaces.cli.store import overrides
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.interfaces.setup.clients import CLIENTS, Machine, this_machine
 from byheart.interfaces.setup.hooks import USUAL_TOOLS, VERB, hooks_of_claude_code
+from byheart.interfaces.setup.installed_plugins import enabled_plugin
 from byheart.interfaces.setup.launching import find_launch, see_running
 from byheart.interfaces.setup.registration import (
     CALLING,
@@ -105,6 +106,11 @@ def setup_command(
             )
         if project and Path(launch.command).is_absolute():
             remarks.append("others who share this file may not have the program at that place")
+        if client == CALLING and (plugin := enabled_plugin(machine)):
+            remarks.append(
+                f"the plugin {plugin} is enabled and brings the same server and hooks: keep one "
+                f"of them; to undo this: byheart setup {CALLING} --undo"
+            )
         put = partial(register, machine=machine, project=project)
         called: Registration | None = None
         if hooks:
