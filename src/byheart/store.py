@@ -163,12 +163,14 @@ class MemoryStore(RefusedInChild):
         explain: bool = False,
         similarity_threshold: float | None = None,
         fusion: str = "evidence",
+        vector: Sequence[float] | None = None,
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
         **filters: Unpack[FilterFields],
     ) -> SearchAnswer:
         """Find the passages, sections or memories that answer a query, best first.
 
+        `vector` is the query's vector, if the caller has made one with the model of the store.
         `source` is another name of `mode`, `topK` of `limit`. `similarity_threshold` is accepted
         and drops nothing, because the cosine of a good answer differs from query to query.
         """

@@ -364,6 +364,27 @@ class Vectorizer:
                 stack.close()  # the model was switched meanwhile, and vectors of two models differ
             yield Asked(reader, vector, degraded, remark, self._unrelated.get(model, 0.0))
 
+    @contextmanager
+    def asking_with(self, vector: Vectors, space: str) -> Iterator[Asked]:
+        """Open a space for a search with a vector that the caller made with the store's model."""
+        with self._storage.searching(space) as reader:
+            model = reader.models.read().in_use()
+            if model is None:
+                yield Asked(reader, None, "the store has no vectors to compare with", None, 0.0)
+                return
+            if len(vector) != model.dimensions:
+                raise InvalidInput(
+                    f"vector has {len(vector):,} numbers, and the store's model {model.name} gives "
+                    f"{model.dimensions:,}",
+                    "make the vector with that model, or leave vector out",
+                )
+            if model not in self._unrelated:
+                with suppress(EmbeddingError):
+                    chosen = self._choose(held=model)
+                    if chosen.foreign() is None:
+                        self._measure_unrelated(chosen.embedder, model)
+            yield Asked(reader, vector, None, None, self._unrelated.get(model, 0.0))
+
     def embed_question(self, text: str) -> Vectors | None:
         """Embed a question by the store's model; return `None` if that is impossible now."""
         return self._embed_question(text, True, self._held)[0]

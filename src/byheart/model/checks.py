@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import difflib
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import islice
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -35,6 +38,7 @@ LARGEST_VERSION = 10**9
 LARGEST_UTC_OFFSET_MINUTES = 14 * 60
 LARGEST_SEED = 2**32 - 1
 LONGEST_QUERY = 100_000
+MOST_DIMENSIONS = 16_384
 LONGEST_TTL_DAYS = 365_000
 # Below this similarity, memories are about the same subject but say different things.
 LEAST_THRESHOLD = 0.8
@@ -312,6 +316,27 @@ def check_number(name: str, value: object, low: float, high: float) -> float:
             f"{name} {show(value)} is not allowed", f"give a number from {low} to {high}"
         )
     return float(value)
+
+
+def check_vector(name: str, value: object) -> tuple[float, ...] | None:
+    """Accept the numbers of a vector, or none; return them as a vector of unit length."""
+    if value is None:
+        return None
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
+        found = tuple(islice(value, MOST_DIMENSIONS + 1))
+        if len(found) <= MOST_DIMENSIONS and all(map(_is_number, found)):
+            numbers = tuple(map(float, found))
+            length = math.hypot(*numbers)
+            if 0 < length < math.inf:
+                return tuple(each / length for each in numbers)
+    raise InvalidInput(
+        f"{name} {show(value)} is no vector",
+        f"give a list of up to {MOST_DIMENSIONS:,} numbers that are not all 0",
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_importance(name: str, value: object) -> float | None:

@@ -37,6 +37,18 @@ def labels(description: str) -> Schema:
     }
 
 
+def numbers(description: str, most: int) -> Schema:
+    """Describe a list of numbers."""
+    items = {"type": "number"}
+    return {
+        "type": "array",
+        "items": items,
+        "minItems": 1,
+        "maxItems": most,
+        "description": description,
+    }
+
+
 def whole(description: str, low: int, high: int) -> Schema:
     """Describe a whole number within bounds."""
     return {"type": "integer", "minimum": low, "maximum": high, "description": description}

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from byheart.contracts import Reader
+import numpy as np
+
+from byheart.contracts import Reader, Vectors
 from byheart.conversation.context import LARGEST_TOP_K, PromptRequest, Reminder
 from byheart.conversation.prompt import RecallText
 from byheart.errors import Do, Hint, InvalidInput, join_hints
@@ -44,7 +46,7 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
     check.check_choice("mode", given["mode"], MODES)
     check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     request = _search_request(engine, translate("search", given))
-    with engine.asking(request) as (request, asked):
+    with engine.asking(request, vector=_own_vector(given, request)) as (request, asked):
         hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
         state = _state(asked.reader, request.where)
     if request.query:
@@ -96,6 +98,17 @@ def _search_request(engine: Engine, given: Given) -> SearchRequest:
         snippet_chars=engine.settings.snippet_chars,
         feedback_half_life_days=engine.settings.feedback_half_life_days,
     )
+
+
+def _own_vector(given: Given, request: SearchRequest) -> Vectors | None:
+    """Check the vector that the caller has made of the query."""
+    numbers = check.check_vector("vector", given["vector"])
+    if numbers is None:
+        return None
+    if request.mode == "fts" or not request.query:
+        needed = "mode=hybrid or mode=vector" if request.query else "a query"
+        raise InvalidInput(f"vector needs {needed}", f"give {needed}, or leave vector out")
+    return np.array(numbers, np.float32)
 
 
 def _raw_mode(mode: object) -> Mode:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from byheart.contracts import Embedder, Storage
+from byheart.contracts import Embedder, Storage, Vectors
 from byheart.conversation.context import Prompter
 from byheart.conversation.turns import Recorder
 from byheart.embedding import stored_vectors
@@ -81,12 +81,19 @@ class Engine:
 
     @contextlib.contextmanager
     def asking(
-        self, request: SearchRequest, *, remember: bool = True
+        self, request: SearchRequest, *, remember: bool = True, vector: Vectors | None = None
     ) -> Iterator[tuple[SearchRequest, Asked]]:
-        """Open the store with the vector of a question, or for a search by keywords without one."""
+        """Open the store with the vector of a question, or for a search by keywords without one.
+
+        A caller who has the vector already can give it.
+        """
         wants_vector = request.mode != "fts" and bool(request.query)
-        question = request.query if wants_vector else None
-        with self.vectorizer.asking(question, request.where.space, remember=remember) as asked:
+        question, space = request.query if wants_vector else None, request.where.space
+        if vector is None:
+            opened = self.vectorizer.asking(question, space, remember=remember)
+        else:
+            opened = self.vectorizer.asking_with(vector, space)
+        with opened as asked:
             if wants_vector and asked.vector is None:
                 request = replace(request, mode="fts")
             yield request, asked

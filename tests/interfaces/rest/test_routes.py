@@ -69,6 +69,7 @@ def test_search_answers_what_the_library_answers(
     for asked in (
         {"query": "order query", "explain": True},
         {"query": "order query", "mode": "fts", "granularity": "medium", "limit": 1},
+        {"query": "order query", "vector": [1.0] + [0.5] * 383},
         {"granularity": "coarse", "session_id": "s1", "kind": ["report", "note"], "topK": 3},
         {"query": "slow AND march", "raw": True, "include_global": False},
     ):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
+from byheart.errors import InvalidInput
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
 from byheart.interfaces.cli.screen import (
@@ -70,6 +72,7 @@ from byheart.model.compat_names import other_flags
     show_default=True,
     help="How hybrid search combines its retrievers.",
 )
+@flag("--vector", metavar="JSON", help="The vector of QUERY, by the model of the store.")
 @flag(
     *other_flags(None),
     type=float,
@@ -79,7 +82,12 @@ from byheart.model.compat_names import other_flags
 @filters
 @click.pass_obj
 def search_command(
-    invocation: Invocation, /, query: tuple[str, ...], full: bool, **given: Any
+    invocation: Invocation,
+    /,
+    query: tuple[str, ...],
+    full: bool,
+    vector: str | None,
+    **given: Any,
 ) -> None:
     """Find the passages that answer a question, best first.
 
@@ -87,7 +95,7 @@ def search_command(
     be omitted: then all memories that match the filters are listed.
     """
     with open_embedding_store(invocation) as store:
-        answer = store.search(read_query(query), **given)
+        answer = store.search(read_query(query), vector=_read_vector(vector), **given)
         names = shown_ids(store, [hit.memory_id for hit in answer.results])
     if invocation.json:
         print_json(answer)
@@ -107,6 +115,15 @@ def search_command(
         _show_hit(screen, given["offset"] + place + 1, hit, names[hit.memory_id], full)
     explain_verdict(screen, answer)
     _close(invocation, answer, given)
+
+
+def _read_vector(text: str | None) -> Any:
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise InvalidInput(
+            f"--vector is not JSON: {error}", "give a list of numbers, as in: [0.12, -0.3]"
+        ) from error
 
 
 def _near(hit: Hit, name: str) -> Near:

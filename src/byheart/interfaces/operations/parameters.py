@@ -45,6 +45,9 @@ _OF_VERBS: Mapping[str, Schema] = {
         "A task code: memories of any session with it are retrieved as well."
     ),
     "raw": schema.flag("Read the query as SQLite FTS5 syntax."),
+    "vector": schema.numbers(
+        "The query's vector, made by the caller with the model of the store.", check.MOST_DIMENSIONS
+    ),
     "explain": schema.flag("Explain the rank of each hit."),
     "fusion": schema.text("How the two rankings are combined.", enum=list(FUSIONS)),
     "max_tokens": schema.whole("The token budget of the answer.", 1, check.MOST_TOKENS),
