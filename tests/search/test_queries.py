@@ -537,7 +537,7 @@ def test_an_explanation_adds_up_to_the_score(
             shown = {name: leg for name, leg in legs.items() if leg is not None}
             assert why.final_score == hit.score
             legs_give = sum(leg.contribution for leg in shown.values())
-            assert legs_give + why.neighbours == pytest.approx(hit.score, abs=1e-5)
+            assert why.form * (legs_give + why.neighbours) == pytest.approx(hit.score, abs=1e-5)
             assert set(shown) <= ({mode} if mode != "hybrid" else {"fts", "vector"})
             if mode == "hybrid":
                 assert why.fusion == named

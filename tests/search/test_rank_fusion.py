@@ -108,7 +108,7 @@ def test_a_turn_gets_shares_of_the_turns_around_it() -> None:
     figures = {1: 5.0, 3: 10.0}
     hits = by_evidence(keywords={B: 1.0}, neighbours=around, bm25=figures, background=WIDE)
     [hit] = [each for each in hits if each.chunk_no == B]
-    assert hit.beside == pytest.approx(0.4 * 5.0 + 0.2 * 10.0)
+    assert hit.beside == pytest.approx(0.2 * 5.0 + 0.1 * 10.0)
     assert hit.score == pytest.approx(1.0 + hit.beside)
 
 

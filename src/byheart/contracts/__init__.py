@@ -45,6 +45,7 @@ from byheart.contracts.index import (
     Prominence,
     Question,
     TermsPresent,
+    TurnForms,
     Weighing,
 )
 from byheart.contracts.index_source import (
@@ -238,6 +239,7 @@ __all__ = [
     "TokenCounter",
     "TombstoneRecord",
     "TombstoneRows",
+    "TurnForms",
     "Unloadable",
     "VectorCounts",
     "Vectors",

@@ -74,6 +74,22 @@ class MeanVectors(NamedTuple):
     total: int
 
 
+class TurnForms(NamedTuple):
+    """Describe how the rows of candidates were said, one value for each row.
+
+    A row that is no turn has the length 0. `asking` is the share of a text that consists of short
+    questions; `asking_beside` is the same for the neighbours of a row. A long reply of an assistant
+    is no turn: its parts are marked by `in_long_reply`. `by_named_speaker` marks the rows of
+    speakers whom the question names.
+    """
+
+    lengths: Numbers
+    asking: Figures
+    asking_beside: Figures
+    in_long_reply: NDArray[np.bool_]
+    by_named_speaker: NDArray[np.bool_]
+
+
 class TermsPresent(Protocol):
     """Say by row which terms a chunk has; an array is one, and so is a lookup."""
 
@@ -138,6 +154,8 @@ class Candidates:
     matching_memories: int = 0
     # The feedback of the memories that have any, by row, as `model/feedback.py` writes it.
     feedback: Mapping[int, str] = field(default_factory=dict)
+    # Where the question asks for neighbours: how the rows were said, if any was.
+    turn_forms: TurnForms | None = None
 
     @property
     def chunks(self) -> int:

@@ -36,6 +36,7 @@ from byheart.index.recall_candidates import (
 )
 from byheart.index.segment import FIXED_POINT
 from byheart.index.selections import Selection, Slots
+from byheart.index.turn_forms import describe_turns
 from byheart.model import Filter, IndexState
 
 if TYPE_CHECKING:
@@ -152,6 +153,9 @@ class ArraySearch:
             coverage=None if coverage is None else coverage.take(slots).astype(np.float64),
             matching_memories=prepared.matching_memories,
             feedback=self._feedback(slots),
+            turn_forms=describe_turns(view, slots, around, prepared.terms)
+            if question.neighbours
+            else None,
         )
 
     def _feedback(self, slots: Slots) -> dict[int, str]:

@@ -128,6 +128,7 @@ class MemoryColumns:
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
     feedback: NDArray[np.int32]
+    role: NDArray[np.int32]
     turn: NDArray[np.int64]
 
     def __init__(self, **arrays: Array) -> None:
@@ -144,6 +145,9 @@ class ChunkColumns:
     length: NDArray[np.int32]
     alive: NDArray[np.bool_]
     embedded: NDArray[np.bool_]
+    # The share of the text that only asks, in steps of 1/255, and the hash of its speaker's name.
+    asking: NDArray[np.uint8]
+    speaker: NDArray[np.uint64]
 
 
 CHUNK_TYPES: dict[str, type] = {
@@ -152,6 +156,8 @@ CHUNK_TYPES: dict[str, type] = {
     "length": np.int32,
     "alive": np.bool_,
     "embedded": np.bool_,
+    "asking": np.uint8,
+    "speaker": np.uint64,
 }
 
 assert tuple(CHUNK_TYPES) == tuple(each.name for each in fields(ChunkColumns))

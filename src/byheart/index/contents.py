@@ -40,6 +40,7 @@ from byheart.index.session_order import (
     sort_turns,
 )
 from byheart.index.terms import chunk_terms
+from byheart.index.turn_forms import hash_speaker, measure_asking
 from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow
 
@@ -241,6 +242,9 @@ class Contents:
         # A chunk that never gets vectors counts as embedded: no vector is missing.
         embedded = [row.chunk_type in UNEMBEDDED for row in rows]
         self._chunks["embedded"].append(np.array(embedded, np.bool_))
+        texts = [row.content for row in rows]
+        self._chunks["asking"].append(np.array([*map(measure_asking, texts)], np.uint8))
+        self._chunks["speaker"].append(np.array([*map(hash_speaker, texts)], np.uint64))
         return build_postings(found)
 
     def _append_vectors(

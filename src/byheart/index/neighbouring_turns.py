@@ -25,7 +25,7 @@ def find_neighbours(view: View, slots: Slots, selection: Selection) -> Slots | N
     """
     if not len(view.by_turn):
         return None
-    places = _places(view).take(slots)
+    places = places_of_turns(view).take(slots)
     turns = (places >= 0).nonzero()[0]
     said = _selected(view, selection)
     if not len(turns) or not len(said):
@@ -63,7 +63,7 @@ def _selected(view: View, selection: Selection) -> Slots:
     return selection.turns[0]
 
 
-def _places(view: View) -> NDArray[np.int32]:
+def places_of_turns(view: View) -> NDArray[np.int32]:
     """Give the place of each chunk in the order of turns, or -1; cache the places with the view."""
     if not view.turn_places:
         places = np.full(len(view.chunks.chunk_nos), -1, np.int32)

@@ -34,7 +34,9 @@ class RetrieverExplanation:
 class Explanation:
     """The contributions to a hit's score: of both retrievers, and of the turns around it.
 
-    `feedback` is the factor that the sum was multiplied by.
+    The sum was multiplied by two factors: `form` is below 1 for a turn that is short or only asks
+    and for an assistant's long reply, and above 1 for a speaker whom the question names;
+    `feedback` is the feedback on the memory.
     """
 
     fusion: str
@@ -42,6 +44,7 @@ class Explanation:
     fts: RetrieverExplanation | None = None
     vector: RetrieverExplanation | None = None
     neighbours: float = 0.0
+    form: float = 1.0
     feedback: float = 1.0
 
 

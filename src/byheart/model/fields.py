@@ -418,6 +418,7 @@ FIELDS: tuple[Field, ...] = (
         name="role",
         codec="text",
         nullable=True,
+        array="role",
         written=True,
         verbs=("log",),
         check=unnamed(check.check_role),

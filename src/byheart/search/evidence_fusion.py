@@ -8,7 +8,10 @@ has weigh nothing, and neither do the cosines of a model that finds all texts al
 grow with the logarithm of the store's size, so one weight serves any size (docs/quality.md).
 
 The turns right before and after a turn are part of its meaning, so a share of their evidence is
-added to it.
+added to it. Conversations also have forms that mislead both retrievers: a turn of three words is
+near to many questions, a question resembles another question without answering it, and the long
+replies of an assistant repeat what the user said in fewer words. Such rows keep a part of their
+score.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ import math
 
 import numpy as np
 
-from byheart.contracts import Background, Candidates, Figures
+from byheart.contracts import Background, Candidates, Figures, TurnForms
 from byheart.search.rank_fusion import Mask, Ordered, Shares, describe
 
 # The weight of z². A normal background implies 0.5; results hardly change from 0.5 to 0.8.
@@ -29,8 +32,17 @@ MOST_WORDS = 3.5
 # with this word, but a model that never saw it still finds some chunks near.
 WORDS_OF_ONE = 3.0
 # The shares of the evidence of the previous turn, the turn before it, the next turn, and the turn
-# after it. Previous turns count more, because an answer follows its question.
-NEIGHBOUR_SHARES = np.array([0.4, 0.2, 0.2, 0.1])
+# after it. A previous turn that asks counts more, because an answer follows its question.
+NEIGHBOUR_SHARES = np.array([0.2, 0.1, 0.1, 0.05])
+ASKING_SHARES = np.array([0.6, 0.3, 0.05, 0.05])
+# A turn asks if short questions are more than this share of it.
+_ASKS_FROM = 0.3
+# A turn counts by n / (n + SHORT) for its n words, and in full from FULL words on.
+SHORT_TURN, FULL_TURN = 10, 30
+# The part of its score that a turn loses if it consists of short questions alone.
+ASKING_LOSS = 0.6
+# The factors for parts of an assistant's long reply, and for speakers whom the question names.
+LONG_REPLY, NAMED_SPEAKER = 0.65, 1.2
 # The number of best chunks whose neighbours are included even if no retriever found them.
 _LEADING = 100
 # Below this deviation, all cosines are equal except for rounding.
@@ -75,12 +87,26 @@ def rank_by_evidence(found: Candidates, tier: Mask, words_weight: float) -> Orde
         listed = tier | _brought_in(found, tier, evidence)
         beside = _evidence_beside(found, words_weight)
         scores = evidence + beside
+    form = None if found.turn_forms is None else weigh_form(found.turn_forms)
+    if form is not None:
+        scores = scores * form
     scores = scores.round(_DIGITS)
     rows = listed.nonzero()[0]
     near = np.nan_to_num(found.cosines.take(rows), nan=_NO_VECTOR)
     rows = rows.take(np.lexsort((rows, -near, -scores.take(rows))))
-    shares = Shares(by_words, by_vector)
-    return Ordered(rows, scores, lambda some: describe(found, some, scores, shares, beside))
+    shares = Shares(by_words, by_vector, beside, form)
+    return Ordered(rows, scores, lambda some: describe(found, some, scores, shares))
+
+
+def weigh_form(forms: TurnForms) -> Figures:
+    """Return the factor of each row by the form in which it was said; 1 for other texts."""
+    lengths = forms.lengths.astype(np.float64)
+    full = (FULL_TURN + SHORT_TURN) / FULL_TURN
+    by_length = np.minimum(full * lengths / (lengths + SHORT_TURN), 1.0)
+    factors = np.where(lengths > 0, by_length * (1 - ASKING_LOSS * forms.asking), 1.0)
+    factors[forms.in_long_reply] *= LONG_REPLY
+    factors[forms.by_named_speaker] *= NAMED_SPEAKER
+    return factors
 
 
 def _brought_in(found: Candidates, tier: Mask, evidence: Figures) -> Mask:
@@ -100,5 +126,14 @@ def _evidence_beside(found: Candidates, words_weight: float) -> Figures:
     """Return each row's share of the evidence for the turns before and after it."""
     around = words_weight * found.neighbours_bm25
     around += weigh_cosines(found.neighbours_cosines, found.background)
-    shares: Figures = np.where(found.neighbours > 0, around, 0.0) @ NEIGHBOUR_SHARES
+    around *= found.neighbours > 0
+    shares: Figures = (around * share_with_neighbours(found)).sum(axis=1)
     return shares
+
+
+def share_with_neighbours(found: Candidates) -> Figures:
+    """Return the share of its evidence that each row gets from each neighbour."""
+    if found.turn_forms is None:
+        return np.broadcast_to(NEIGHBOUR_SHARES, found.neighbours.shape)
+    asks = found.turn_forms.asking_beside > _ASKS_FROM
+    return np.where(asks, ASKING_SHARES, NEIGHBOUR_SHARES)

@@ -30,10 +30,15 @@ class Place(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """Hold what each retriever contributes to the final score of each row."""
+    """Hold what each retriever and the neighbours contribute to the final score of each row.
+
+    `form` is the factor by which the sum was multiplied.
+    """
 
     by_words: Figures
     by_vector: Figures
+    beside: Figures | None = None
+    form: Figures | None = None
 
 
 class Fused(NamedTuple):
@@ -46,7 +51,8 @@ class Fused(NamedTuple):
     # The cosine of the best window, if both the chunk and the question have vectors.
     cosine: float | None
     beside: float = 0.0
-    # The factor of the score by the feedback on the memory.
+    # The factors of the score by the form of a turn, and by the feedback on the memory.
+    form: float = 1.0
     feedback: float = 1.0
 
 
@@ -139,7 +145,6 @@ def describe(
     rows: Numbers,
     scores: Figures,
     shares: Shares,
-    beside: Figures | None = None,
     *,
     by_rank: bool = False,
 ) -> Iterator[Fused]:
@@ -152,18 +157,18 @@ def describe(
         *(found.chunk_nos, found.memory_nos, scores, found.cosines),
         *(found.keyword_ranks, found.bm25, shares.by_words),
         *(found.vector_ranks, shares.by_vector),
-        np.zeros(len(scores)) if beside is None else beside,
+        np.zeros(len(scores)) if shares.beside is None else shares.beside,
+        np.ones(len(scores)) if shares.form is None else shares.form,
     )
-    for number, memory, score, cosine, rank, bm25, by_words, place, by_vector, aside in _in_parts(
-        rows, *columns
-    ):
+    for number, memory, score, cosine, *figures in _in_parts(rows, *columns):
+        rank, bm25, by_words, place, by_vector, beside, form = figures
         near = None if cosine != cosine else cosine  # not a number: it has no vector
         places = {}
         if rank >= 0 or (bm25 > 0 and not by_rank):
             places[KEYWORDS] = Place(rank if rank >= 0 else None, bm25, by_words)
         if near is not None and (place >= 0 or not by_rank):
             places[VECTOR] = Place(place if place >= 0 else None, near, by_vector)
-        yield Fused(number, memory, score, places, near, aside)
+        yield Fused(number, memory, score, places, near, beside, form)
 
 
 def _in_parts(rows: Numbers, *columns: NDArray[Any]) -> Iterator[tuple[Any, ...]]:

@@ -232,6 +232,7 @@ class _Answer:
             fused.score,
             **explained,
             neighbours=fused.beside,
+            form=round(fused.form, _DIGITS),
             feedback=round(fused.feedback, _DIGITS),
         )
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from byheart.contracts import MOST_TERMS, Candidates
 from byheart.language.rarity import rarity
 from byheart.model import Judgement, Verdict, VerdictExplanation
-from byheart.search.evidence_fusion import NEIGHBOUR_SHARES
+from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import Ranking
 
@@ -173,7 +173,8 @@ def judge_passage(
     row = _row_of(passage.chunk_no, found)
     estimates = [estimate_row(row)]
     if passage.beside:
-        beside = zip(found.neighbours[row].tolist(), NEIGHBOUR_SHARES.tolist(), strict=True)
+        shares = share_with_neighbours(found)[row].tolist()
+        beside = zip(found.neighbours[row].tolist(), shares, strict=True)
         estimates += (share * estimate_row(_row_of(turn, found)) for turn, share in beside if turn)
     return max(estimates)
 

@@ -240,6 +240,9 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     if explanation.neighbours:
         beside = f"turns around it add {explanation.neighbours:.6f}"
         screen.line(Part(beside, "dim"), indent=1)
+    if explanation.form != 1:
+        factor = f"the form of the turn multiplies by {explanation.form:.3f}"
+        screen.line(Part(factor, "dim"), indent=1)
     if explanation.feedback != 1:
         factor = f"feedback multiplies by {explanation.feedback:.3f}"
         screen.line(Part(factor, "dim"), indent=1)

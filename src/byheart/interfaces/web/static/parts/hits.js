@@ -30,7 +30,7 @@ export const Marked = ({ snippet, marks }) => splitSnippet(snippet, marks).map((
 export const Snippet = (props) => html`<p class="snippet" dir="auto"><${Marked} ...${props} /></p>`;
 
 /** @typedef {{rank: number|null, score: number, contribution: number, terms: Record<string, number>}} Retriever */
-/** @typedef {{fusion: string, final_score: number, fts: Retriever|null, vector: Retriever|null, neighbours: number, feedback: number}} Explanation */
+/** @typedef {{fusion: string, final_score: number, fts: Retriever|null, vector: Retriever|null, neighbours: number, form: number, feedback: number}} Explanation */
 
 /** @param {Explanation} explanation */
 const partsOf = (explanation) => [
@@ -79,7 +79,7 @@ function wordFor(term, words) {
 
 /** Why a hit is where it is: shares, ranks and terms. @param {{explanation: Explanation, best: number, words?: string[]}} props */
 export function Why({ explanation, best, words = [] }) {
-  const { fts, vector, neighbours, feedback } = explanation;
+  const { fts, vector, neighbours, form, feedback } = explanation;
   const terms = Object.entries(fts?.terms ?? {}).sort((a, b) => b[1] - a[1]);
   return html`
     <div class="why">
@@ -102,6 +102,8 @@ export function Why({ explanation, best, words = [] }) {
               <th scope="row"><i class="key bar-neighbours" aria-hidden="true"></i>Neighbours</th>
               <td>${neighbours.toFixed(2)}</td><td>–</td><td>turns before and after it match</td>
             </tr>`}
+          ${form !== 1 && html`
+            <tr><th scope="row">Form</th><td>× ${form.toFixed(2)}</td><td>–</td><td>length, speaker and kind of turn</td></tr>`}
           ${feedback !== 1 && html`
             <tr><th scope="row">Feedback</th><td>× ${feedback.toFixed(2)}</td><td>–</td><td>on questions like this one</td></tr>`}
           <tr class="why-sum"><th scope="row">Score</th><td>${explanation.final_score.toFixed(2)}</td><td></td><td class="hint">${explanation.fusion}</td></tr>
