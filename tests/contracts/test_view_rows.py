@@ -108,3 +108,23 @@ def test_changes_of_a_space_are_listed_since_a_mark(storage: Storage) -> None:
     assert first == found[:1]
     assert none == []
     assert later.change_no > mark.change_no
+
+
+@covers(ViewReader.names)
+def test_names_are_listed_by_prefix_the_latest_first(storage: Storage) -> None:
+    made = [
+        draft("one", session_id="spring", tags=("red", "rose"), created_at=NOON),
+        draft("two", session_id="summer", tags=("rose",), kind="fact", created_at=NOON + DAY),
+        draft("three", session_id="100%", created_at=NOON - DAY),
+        draft("far", space="other", session_id="swim", tags=("rust",)),
+    ]
+    transactions.write(storage, made, None)
+    ids = [each.memory.memory_id for each in made]
+    with storage.reading("space") as reader:
+        names = reader.views.names
+        assert names("session_id", Filter("space"), "s", 10) == (["summer", "spring"], 2)
+        assert names("session_id", Filter("space"), "100%", 10) == (["100%"], 1)
+        assert names("tag", Filter("space"), "r", 1) == (["rose"], 2)
+        assert names("tag", Filter("space", session_id="spring"), "", 10)[0] == ["red", "rose"]
+        assert names("kind", Filter("space"), "", 10) == (["fact", "note"], 2)
+        assert names("memory_id", Filter("space"), ids[0], 10) == ([ids[0]], 1)

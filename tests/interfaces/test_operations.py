@@ -47,6 +47,7 @@ LOCAL = {
         ("index", "workspaces.watch", "workspaces.drop"), "the machine's owner names its folders"
     ),
     "workspaces.list": "part of status",
+    "views.names": "MCP completes names with it",
     "views.changes": "the page follows them as a stream of events",
     "write_to_file": "offered by REST inside one folder",
     "reconstruct": "the content of get",

@@ -100,7 +100,7 @@ from byheart.contracts.records import (
 from byheart.contracts.retries import one_transaction
 from byheart.contracts.reviews import ReviewedText, ReviewReader, ReviewRows, TextStamp
 from byheart.contracts.storage import Bookmarks, Expecting, Remove, Storage
-from byheart.contracts.views import ChangeMark, DayCount, TimeSpan, ViewReader
+from byheart.contracts.views import ChangeMark, DayCount, NamedField, TimeSpan, ViewReader
 from byheart.contracts.workspaces import (
     AlikeFile,
     FileChange,
@@ -196,6 +196,7 @@ __all__ = [
     "ModelReader",
     "ModelRows",
     "Models",
+    "NamedField",
     "NamesCounter",
     "NewText",
     "Note",

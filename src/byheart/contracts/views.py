@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from byheart.model import Brief, ChangedMemory, Filter, Lane, TextVersion
+
+# The fields whose values can be listed.
+NamedField = Literal["memory_id", "session_id", "kind", "tag"]
 
 
 class DayCount(NamedTuple):
@@ -54,6 +57,12 @@ class ViewReader(Protocol):
 
     def lanes(self, where: Filter, limit: int, offset: int) -> tuple[list[Lane], int]:
         """List the sessions with memories, the latest first, and count them all."""
+        ...
+
+    def names(
+        self, field: NamedField, where: Filter, prefix: str, limit: int
+    ) -> tuple[list[str], int]:
+        """List the values of a field that begin with a prefix, the latest first; count them all."""
         ...
 
     def mark(self) -> ChangeMark:

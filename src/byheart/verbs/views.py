@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import date
-from typing import Unpack
+from typing import Unpack, get_args
 
-from byheart.contracts import ChangeMark, DayCount
+from byheart.contracts import ChangeMark, DayCount, NamedField
 from byheart.errors import Do, Hint, InvalidInput
 from byheart.memory import versions
 from byheart.model import (
@@ -180,6 +180,17 @@ class ViewVerbs(RefusedInChild):
             last_at=span.last_at,
             as_of=where.as_of,
         )
+
+    def names(
+        self, field: NamedField, prefix: str = "", limit: int = 100, **filters: Unpack[FilterFields]
+    ) -> tuple[tuple[str, ...], int]:
+        """List the ids, sessions, kinds or tags that begin with a prefix, and count them all."""
+        check.check_choice("field", field, get_args(NamedField))
+        check.check_int("limit", limit, 1, check.LARGEST_LIMIT)
+        where = self._engine.filter(filters)
+        with self._engine.storage.reading(where.space) as reader:
+            found, total = reader.views.names(field, where, prefix, limit)
+        return tuple(found), total
 
     def changes(self, since: Text = None, limit: int = 100, space: Text = None) -> Changes:
         """List the memories that any process changed since a mark; without one, give a mark."""

@@ -18,6 +18,10 @@ from mcp.client.stdio import stdio_client
 from tests.forked_program import start_program
 
 Connect = Callable[..., AbstractAsyncContextManager[ClientSession]]
+# A text whose vectors take a moment.
+LONG = "\n\n".join(
+    f"# Part {n}\n\nPump {n} of the harbour stops at {n} o'clock." for n in range(1500)
+)
 COMMAND = (sys.executable, "-m", "byheart")
 
 
@@ -31,10 +35,20 @@ def connect(path: Path) -> Connect:
     """Connect clients, each to a server of its own on the same store."""
 
     @asynccontextmanager
-    async def connect_one(*flags: str, **variables: str) -> AsyncIterator[ClientSession]:
+    async def connect_one(
+        *flags: str, heard: Callable[[Any], None] | None = None, **variables: str
+    ) -> AsyncIterator[ClientSession]:
         arguments, env = ("--db", str(path), *flags, "mcp"), environment(**variables)
+
+        async def handle(message: Any) -> None:
+            if heard is not None:
+                heard(message)
+
         with running(*arguments, env=env) as parameters:
-            async with stdio_client(parameters) as streams, ClientSession(*streams) as session:
+            async with (
+                stdio_client(parameters) as streams,
+                ClientSession(*streams, message_handler=handle) as session,
+            ):
                 await session.initialize()
                 yield session
 

@@ -27,7 +27,7 @@ from byheart.interfaces.mcp.tool_texts import TOOLS
 from byheart.store import MemoryStore
 from tests.conftest import OpenStore
 from tests.forked_program import PROGRAM, start_script
-from tests.interfaces.mcp.conftest import environment
+from tests.interfaces.mcp.conftest import LONG, environment
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Served:
     async def connect(self, secret: str) -> AsyncIterator[ClientSession]:
         headers = {"Authorization": f"Bearer {secret}"}
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False, timeout=60) as http,
             streamable_http_client(f"{self.url}/mcp", http_client=http) as streams,
             ClientSession(streams[0], streams[1]) as session,
         ):
@@ -448,3 +448,48 @@ def wait_for_writes(served: Served, secret: str, count: int) -> None:
             return
         time.sleep(0.05)
     pytest.fail(f"never were {count} writes under way")
+
+
+def test_progress_comes_over_http_before_the_answer(served: Served) -> None:
+    reports: list[float] = []
+
+    async def report(progress: float, _total: float | None, _message: str | None) -> None:
+        reports.append(progress)
+
+    async def run() -> None:
+        async with served.connect(served.token("writer")) as client:
+            answer = await client.call_tool(
+                "memory_save", {"content": LONG}, progress_callback=report
+            )
+            assert answer.structured_content
+            assert reports
+            assert max(reports) <= answer.structured_content["chunks"]
+
+    anyio.run(run)
+
+
+def test_a_client_without_handshakes_listens_over_http(served: Served) -> None:
+    memory = served.store.save("tea", session_id="spring").memory_id
+    hidden = served.store.save("secret", session_id="autumn").memory_id
+    secret = served.token("reader", session_id="spring")
+
+    async def run() -> None:
+        headers = {"Authorization": f"Bearer {secret}"}
+        async with (
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        ):
+            with pytest.raises(MCPError):
+                async with client.listen(resource_subscriptions=[f"memory://{hidden}"]):
+                    pass
+            uri = f"memory://{memory}"
+            async with client.listen(
+                resource_subscriptions=[uri], resources_list_changed=True
+            ) as events:
+                served.store.update(hidden, content="another secret")
+                served.store.update(memory, content="green tea")
+                with anyio.fail_after(20):
+                    event = await anext(aiter(events))
+                assert event.uri == uri
+
+    anyio.run(run)

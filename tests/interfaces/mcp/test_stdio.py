@@ -342,7 +342,9 @@ def test_nothing_of_the_engine_is_loaded_before_it_is_needed() -> None:
         "from byheart.interfaces.mcp import stdio\n"
         "from byheart.interfaces.mcp.lazy_store import LazyStore\n"
         "from byheart.interfaces.mcp.server import make_server\n"
-        "make_server(LazyStore(None), None, None, None)\n"
+        "from byheart.interfaces.mcp.subscriptions import Subscriptions\n"
+        "store = LazyStore(None)\n"
+        "make_server(store, None, None, None, Subscriptions(store, None))\n"
         "print(*(set(sys.modules) & {'numpy', 'apsw', 'onnxruntime', 'tokenizers', "
         "'markdown_it', 'byheart.store', 'byheart.model'}))\n"
     )

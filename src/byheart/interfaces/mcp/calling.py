@@ -15,7 +15,7 @@ from byheart.interfaces.mcp.hints import spell_tool
 from byheart.interfaces.mcp.reading_arguments import leave_out_empty, read_arguments
 from byheart.interfaces.mcp.resources import memory_at, memory_uri
 from byheart.interfaces.mcp.tool_texts import BY_NAME, NULL_MEANS_CLEAR, ToolText, load_definitions
-from byheart.interfaces.operations import OPERATIONS, Grant, perform
+from byheart.interfaces.operations import OPERATIONS, Grant, OnProgress, perform
 from byheart.model import usual_origin
 from byheart.model.checks import check_int, check_names
 from byheart.model.compat_names import COMPAT_FIELDS, COMPAT_NAMES
@@ -41,7 +41,12 @@ class Answer:
 
 
 def call_tool(
-    store: MemoryStore, name: str, arguments: Mapping[str, Any], grant: Grant, max_tokens: int
+    store: MemoryStore,
+    name: str,
+    arguments: Mapping[str, Any],
+    grant: Grant,
+    max_tokens: int,
+    on_progress: OnProgress | None = None,
 ) -> Answer:
     """Call a tool, and keep its answer within `max_tokens`."""
     tool = BY_NAME[name]
@@ -80,7 +85,7 @@ def call_tool(
         return _search(store, given, grant)
     if name == "fetch":
         return _fetch(store, given, grant, bound)
-    answer = _perform(store, tool, given, grant)
+    answer = _perform(store, tool, given, grant, on_progress)
     shown_only = {name: answer.pop(name) for name in tool.only_in_text}
     structured = bound.keep(tool, given, answer)
     if others.keys() & given.keys():
@@ -119,9 +124,15 @@ def _signed(verb: str, given: Mapping[str, Any]) -> Wire:
     return {"origin": "agent"} if usual == "user" else {}
 
 
-def _perform(store: MemoryStore, tool: ToolText, given: Mapping[str, Any], grant: Grant) -> Wire:
+def _perform(
+    store: MemoryStore,
+    tool: ToolText,
+    given: Mapping[str, Any],
+    grant: Grant,
+    on_progress: OnProgress | None = None,
+) -> Wire:
     for_verb = {key: value for key, value in given.items() if key not in tool.own}
-    answer = perform(store, OPERATIONS[tool.verb], for_verb, grant, spell_tool)
+    answer = perform(store, OPERATIONS[tool.verb], for_verb, grant, spell_tool, on_progress)
     if not isinstance(answer, dict):
         answer = {tool.verb: answer}  # the protocol wants an object
     if tool.verb == "context" and not answer["receipt"]["items"]:

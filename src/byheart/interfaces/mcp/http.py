@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import mcp_types as types
+from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -22,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from byheart.errors import ByheartError
 from byheart.interfaces.mcp.lazy_store import OpenStore
 from byheart.interfaces.mcp.server import make_server
+from byheart.interfaces.mcp.subscriptions import Subscriptions
 from byheart.interfaces.mcp.tool_texts import tool_profile
 from byheart.interfaces.operations import Grant
 from byheart.interfaces.rest.json_shape import MOST_VALUES_OF_CALL, JsonShape
@@ -38,6 +40,8 @@ from byheart.settings import Settings
 from byheart.store import MemoryStore
 
 PATH = "/mcp"
+# A client that wants to know the progress of a call names a token for it.
+_PROGRESS = b'"progressToken"'
 Result = TypeVar("Result")
 
 
@@ -57,33 +61,80 @@ class McpOverHttp:
             except ClientDisconnect:
                 raise ClientGone("the client has hung up") from None
 
-        server = make_server(
-            OpenStore(store, settings), _grant_of, run, lambda: tool_profile(settings)
-        )
-        self._sessions = StreamableHTTPSessionManager(
-            server,
-            # Requests share no state: nothing is lost when the server restarts, and no other API
-            # key can take over a session.
-            stateless=True,
-            json_response=True,
-            max_request_body_size=settings.max_body_bytes,
-            # `rest/guard.py` has checked Host and Origin already.
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-        )
+        opened = OpenStore(store, settings)
+        subscriptions = Subscriptions(opened, _grant_of)
+        work.at_end(subscriptions.close)
+        server = make_server(opened, _grant_of, run, lambda: tool_profile(settings), subscriptions)
+        self._transport = HttpTransport(server, settings.max_body_bytes)
         # Requests share no state, so there is no stream for a GET to listen to: only POST is
         # routed.
-        self._app = CallGuard(self._sessions.handle_request, settings.max_body_bytes)
         self.route = Route(PATH, self, methods=["POST"])
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        await self._transport(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        """Run the transport as long as the server runs."""
+        async with self._transport.run():
+            yield
+
+
+class HttpTransport:
+    """Carry the requests of a server over HTTP, each by itself, behind the guard of calls.
+
+    A client that asks for the progress of a call gets a stream of events, which ends with the
+    answer. Every other call is answered by one JSON object.
+    """
+
+    def __init__(self, server: Server[Any], max_body_bytes: int) -> None:
+        self._streams, self._answers = (
+            StreamableHTTPSessionManager(
+                server,
+                # Requests share no state: nothing is lost when the server restarts, and no other
+                # API key can take over a session.
+                stateless=True,
+                json_response=answers_only,
+                max_request_body_size=max_body_bytes,
+                # `rest/guard.py` has checked Host and Origin already.
+                security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            )
+            for answers_only in (False, True)
+        )
+        self._app = CallGuard(self._carry, max_body_bytes)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         await self._app(scope, receive, send)
 
+    async def _carry(self, scope: Scope, receive: Receive, send: Send) -> None:
+        messages = await _read_body(receive)
+        wants_progress = any(_PROGRESS in each.get("body", b"") for each in messages)
+        sessions = self._streams if wants_progress and _takes_streams(scope) else self._answers
+
+        async def receive_again() -> Message:
+            return messages.pop(0) if messages else await receive()
+
+        await sessions.handle_request(scope, receive_again, send)
+
     @asynccontextmanager
-    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
-        """Run the session manager as long as the server runs."""
-        async with self._sessions.run():
+    async def run(self) -> AsyncIterator[None]:
+        """Run the session managers."""
+        async with self._streams.run(), self._answers.run():
             yield
+
+
+async def _read_body(receive: Receive) -> list[Message]:
+    messages = [await receive()]
+    while messages[-1].get("more_body"):
+        messages.append(await receive())
+    return messages
+
+
+def _takes_streams(scope: Scope) -> bool:
+    accepts = b",".join(value for name, value in scope["headers"] if name == b"accept")
+    return b"text/event-stream" in accepts.lower()
 
 
 class CallGuard:

@@ -25,6 +25,8 @@ PROMPTS: Mapping[str, types.Prompt] = {
             types.PromptArgument(
                 name="session_id", description="Of which session.", required=False
             ),
+            types.PromptArgument(name="kind", description="Of which kind.", required=False),
+            types.PromptArgument(name="tag", description="With which tag.", required=False),
         ],
     ),
     "wrap_up": types.Prompt(
@@ -60,6 +62,8 @@ def _recall(store: MemoryStore, grant: Grant, arguments: Mapping[str, str]) -> s
         "query": topic,
         "max_tokens": _RECALL_TOKENS,
         "session_id": arguments.get("session_id") or None,
+        "kind": arguments.get("kind") or None,
+        "tags": arguments.get("tag") or None,
     }
     answer = call_tool(store, "memory_recall", asked, grant, 2 * _RECALL_TOKENS)
     return (

@@ -1,6 +1,7 @@
 """Offer memories and sessions as resources, under addresses that a client can keep.
 
-`memory://{memory_id}` is one memory; `memory://sessions/{session_id}` lists what a session saved.
+`memory://{memory_id}` is one memory; `memory://sessions/{session_id}` lists what a session saved,
+`memory://kinds/{kind}` and `memory://tags/{tag}` the latest memories of a kind and with a tag.
 A client puts a resource into the prompt, so control marks in its text are broken up.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -16,10 +18,13 @@ import mcp_types as types
 from byheart.conversation.prompt import break_marks
 from byheart.errors import InvalidInput, NotFound
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
+from byheart.model import ChangedMemory
 from byheart.store import MemoryStore
 
 SCHEME = "memory://"
 _SESSIONS = "sessions/"
+# The other lists: the beginning of their addresses, the filter and the title.
+_LISTS: Mapping[str, tuple[str, str]] = {"kinds/": ("kind", "Kind"), "tags/": ("tags", "Tag")}
 _PER_PAGE = 50
 _MARKDOWN = "text/markdown"
 # How many characters of each memory a session shows; the memory's own address has the whole text.
@@ -40,6 +45,19 @@ def memory_at(name: str) -> str:
 def session_uri(session_id: str) -> str:
     """Return the address of a session."""
     return f"{SCHEME}{_SESSIONS}{quote(session_id, safe='')}"
+
+
+def names_one_memory(uri: str) -> bool:
+    """Tell the address of a memory from that of a list."""
+    return "/" not in uri.removeprefix(SCHEME)
+
+
+def uris_of_change(changed: ChangedMemory) -> Iterator[str]:
+    """List the addresses whose content changed with a memory."""
+    yield memory_uri(changed.memory_id)
+    yield f"{SCHEME}kinds/{quote(changed.kind, safe='')}"
+    if changed.session_id is not None:
+        yield session_uri(changed.session_id)
 
 
 def list_resources(
@@ -100,12 +118,15 @@ def _size(text: str) -> int | None:
 
 
 def read_resource(store: MemoryStore, grant: Grant, uri: str) -> types.ReadResourceResult:
-    """Read the memory or session at an address."""
+    """Read the memory, the session or the list at an address."""
     if not uri.startswith(SCHEME):
         raise NotFound(f"there is nothing at {uri!r}", "addresses are memory://{memory_id}")
     name = uri.removeprefix(SCHEME)
+    beginning, slash, value = name.partition("/")
     if name.startswith(_SESSIONS):
-        text = _read_session(store, grant, unquote(name.removeprefix(_SESSIONS)))
+        text = _read_session(store, grant, unquote(value))
+    elif beginning + slash in _LISTS:
+        text = _read_list(store, grant, *_LISTS[beginning + slash], unquote(value))
     else:
         memory = perform(store, OPERATIONS["get"], {"memory_id": memory_at(uri)}, grant)
         text = break_marks(memory["content"])
@@ -118,7 +139,16 @@ def _read_session(store: MemoryStore, grant: Grant, session_id: str) -> str:
     page = perform(store, OPERATIONS["list"], asked, grant)
     if not page["memories"]:
         raise NotFound(f"there is no session {session_id!r}", "memory_sessions lists them")
-    parts = [f"# Session {session_id}", *map(_entry, reversed(page["memories"]))]
+    return _write_page(f"Session {session_id}", page)
+
+
+def _read_list(store: MemoryStore, grant: Grant, field: str, title: str, value: str) -> str:
+    page = perform(store, OPERATIONS["list"], {field: [value], "limit": _PER_PAGE}, grant)
+    return _write_page(f"{title} {value}", page)
+
+
+def _write_page(title: str, page: dict[str, Any]) -> str:
+    parts = [f"# {break_marks(title)}", *map(_entry, reversed(page["memories"]))]
     if page["has_more"]:
         parts.insert(1, f"{page['total'] - len(page['memories'])} older: use memory_search.")
     return "\n\n".join(parts)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from collections.abc import Callable
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -14,7 +16,10 @@ from mcp.shared.exceptions import MCPError
 
 from byheart.errors import ByheartError, StoreError, spell_hint
 from byheart.interfaces.mcp import prompts
+from byheart.interfaces.mcp.call_progress import CallProgress
+from byheart.interfaces.mcp.client_log import ClientLog
 from byheart.interfaces.mcp.lazy_store import LazyStore
+from byheart.interfaces.mcp.subscriptions import ConnectionSubscriptions, Subscriptions
 from byheart.interfaces.mcp.tool_texts import BY_NAME, INSTRUCTIONS, ToolProfile, load_definitions
 
 if TYPE_CHECKING:
@@ -42,14 +47,20 @@ class Run(Protocol):
 
 
 def make_server(
-    store: LazyStore, grant_of: GrantOf, run: Run, profile_of: Callable[[], ToolProfile]
+    store: LazyStore,
+    grant_of: GrantOf,
+    run: Run,
+    profile_of: Callable[[], ToolProfile],
+    subscriptions: Subscriptions,
+    client_log: ClientLog | None = None,
 ) -> Server[Any]:
     """Make a server for a store; `grant_of` returns what the caller of a request may do.
 
-    `profile_of` is asked when a client lists the tools: reading the settings takes time.
+    `profile_of` is asked when a client lists the tools: reading the settings takes time. A server
+    of one connection has a `client_log`, and `ConnectionSubscriptions`.
     """
-    handlers = _Handlers(store, grant_of, run, profile_of)
-    return Server(
+    handlers = _Handlers(store, grant_of, run, profile_of, client_log)
+    server: Server[Any] = Server(
         "byheart",
         version=version("byheart"),
         title="Byheart memory",
@@ -61,15 +72,35 @@ def make_server(
         on_read_resource=handlers.read_resource,
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
+        on_completion=handlers.complete,
+        on_subscriptions_listen=subscriptions.listen,
     )
+    if isinstance(subscriptions, ConnectionSubscriptions):
+        server.add_request_handler(
+            "resources/subscribe", types.SubscribeRequestParams, subscriptions.subscribe
+        )
+        server.add_request_handler(
+            "resources/unsubscribe", types.UnsubscribeRequestParams, subscriptions.unsubscribe
+        )
+    if client_log is not None:
+        server.add_request_handler(
+            "logging/setLevel", types.SetLevelRequestParams, client_log.set_level
+        )
+    return server
 
 
 class _Handlers:
     """Answer each kind of request; the first request that needs the engine imports it."""
 
     def __init__(
-        self, store: LazyStore, grant_of: GrantOf, run: Run, profile_of: Callable[[], ToolProfile]
+        self,
+        store: LazyStore,
+        grant_of: GrantOf,
+        run: Run,
+        profile_of: Callable[[], ToolProfile],
+        client_log: ClientLog | None,
     ) -> None:
+        self._client_log = client_log
         self._store = store
         self._grant_of = grant_of
         self._run = run
@@ -98,24 +129,35 @@ class _Handlers:
                 f"there is no tool {params.name!r}; there are: {', '.join(BY_NAME)}",
             )
         lane: Access = "read" if BY_NAME[params.name].reads_only else "write"
+        progress = CallProgress(context, asyncio.get_running_loop())
+        task = partial(self._call, context, params, progress)
+        if self._client_log is not None:
+            task = partial(self._client_log.during, context, asyncio.get_running_loop(), task)
         try:
-            return await self._run(lane, partial(self._call, context, params), context)
+            return await self._run(lane, task, context)
         except ByheartError as error:
             return _failure(self._told(error, context))
+        except asyncio.CancelledError:
+            progress.cancel()
+            raise
 
-    def _call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    def _call(
+        self, context: Context, params: types.CallToolRequestParams, progress: CallProgress
+    ) -> types.CallToolResult:
         name, arguments = params.name, params.arguments or {}
+        begun = time.monotonic()
         try:
             from byheart.interfaces.mcp.calling import call_tool
 
             store, settings = self._store.get()
             grant = self._grant_of(context)
-            answer = call_tool(store, name, arguments, grant, settings.mcp_max_tokens)
+            answer = call_tool(store, name, arguments, grant, settings.mcp_max_tokens, progress)
         except ByheartError as error:
             return _failure(self._told(error, context))
         except Exception as error:  # noqa: BLE001 (the outermost layer)
             _log.exception("%s failed", name)
             return _failure(f"something unexpected went wrong: {type(error).__name__}: {error}")
+        _log.debug("%s took %.0f ms", name, (time.monotonic() - begun) * 1000)
         return types.CallToolResult(
             content=[types.TextContent(text=answer.text)], structured_content=answer.structured
         )
@@ -152,6 +194,20 @@ class _Handlers:
                     description="What one session saved, the latest first.",
                     mime_type="text/markdown",
                 ),
+                types.ResourceTemplate(
+                    name="kind",
+                    title="Memories of a kind",
+                    uri_template="memory://kinds/{kind}",
+                    description="The latest memories of one kind.",
+                    mime_type="text/markdown",
+                ),
+                types.ResourceTemplate(
+                    name="tag",
+                    title="Memories with a tag",
+                    uri_template="memory://tags/{tag}",
+                    description="The latest memories with one tag.",
+                    mime_type="text/markdown",
+                ),
             ]
         )
 
@@ -164,6 +220,18 @@ class _Handlers:
             from byheart.interfaces.mcp.resources import read_resource
 
             return read_resource(store, grant, str(params.uri))
+
+        return await self._reading(read, context)
+
+    async def complete(
+        self, context: Context, params: types.CompleteRequestParams
+    ) -> types.CompleteResult:
+        """Complete an argument of a prompt or of an address."""
+
+        def read(store: MemoryStore, grant: Grant) -> types.CompleteResult:
+            from byheart.interfaces.mcp.completion import complete
+
+            return complete(store, grant, params.argument)
 
         return await self._reading(read, context)
 

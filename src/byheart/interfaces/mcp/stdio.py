@@ -14,8 +14,10 @@ import anyio
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
+from byheart.interfaces.mcp.client_log import ClientLog
 from byheart.interfaces.mcp.lazy_store import LazyStore, Opened
 from byheart.interfaces.mcp.server import make_server
+from byheart.interfaces.mcp.subscriptions import ConnectionSubscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +51,14 @@ def serve_stdio(open_store: Callable[[], Opened], profile_of: Callable[[], ToolP
 
 
 async def _serve(store: LazyStore, profile_of: Callable[[], ToolProfile]) -> None:
-    server = make_server(store, partial(_owner, store), _Threads().run, profile_of)
-    async with stdio_server() as (read, write):
+    grant_of = partial(_owner, store)
+    async with anyio.create_task_group() as tasks, stdio_server() as (read, write):
+        subscriptions = ConnectionSubscriptions(store, grant_of, tasks)
+        server = make_server(
+            store, grant_of, _Threads().run, profile_of, subscriptions, ClientLog()
+        )
         await server.run(read, write, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
 
 
 class _Threads:

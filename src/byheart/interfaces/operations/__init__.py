@@ -3,6 +3,7 @@
 from byheart.interfaces.operations.grants import LOGIN, Forbidden, Grant
 from byheart.interfaces.operations.table import (
     OPERATIONS,
+    OnProgress,
     Operation,
     Parameter,
     carry_out,
@@ -16,6 +17,7 @@ __all__ = [
     "OPERATIONS",
     "Forbidden",
     "Grant",
+    "OnProgress",
     "Operation",
     "Parameter",
     "carry_out",

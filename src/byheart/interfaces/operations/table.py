@@ -21,6 +21,10 @@ from byheart.store import MemoryStore
 _NOT_GIVEN = inspect.Parameter.empty
 
 
+# A verb reports with a value of its own.
+OnProgress = Callable[[Any], None]
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """Describe one parameter of a verb; `default` is its value if the caller gives none."""
@@ -66,6 +70,11 @@ class Operation:
     def result(self) -> Any:
         """Return the type of the answer."""
         return self._hints["return"]
+
+    @cached_property
+    def reports_progress(self) -> bool:
+        """Tell whether the verb can report its progress."""
+        return "on_progress" in inspect.signature(self._method).parameters
 
     @property
     def summary(self) -> str:
@@ -188,12 +197,14 @@ def perform(
     given: Mapping[str, Any],
     grant: Grant,
     spelling: Spelling = str,
+    on_progress: OnProgress | None = None,
 ) -> Any:
     """Call a verb as far as the grant allows; return the answer in wire format.
 
-    `spelling` spells the operations that remarks in the answer name.
+    `spelling` spells the operations that remarks in the answer name. A verb that reports its
+    progress does so to `on_progress`.
     """
-    answer = to_wire(carry_out(store, operation, given, grant), spelling)
+    answer = to_wire(carry_out(store, operation, given, grant, on_progress), spelling)
     if grant.space is None or not operation.withheld:
         return answer
     return {name: each for name, each in answer.items() if name not in operation.withheld}
@@ -221,10 +232,15 @@ def perform_many(
 
 
 def carry_out(
-    store: MemoryStore, operation: Operation, given: Mapping[str, Any], grant: Grant
+    store: MemoryStore,
+    operation: Operation,
+    given: Mapping[str, Any],
+    grant: Grant,
+    on_progress: OnProgress | None = None,
 ) -> Any:
     """Call a verb within the grant, for the interface's own use: no field is withheld."""
-    answer = operation.bind(store)(**narrow(store, operation, given, grant))
+    reports = {"on_progress": on_progress} if on_progress and operation.reports_progress else {}
+    answer = operation.bind(store)(**narrow(store, operation, given, grant), **reports)
     return grant.visible(answer) if operation.name == "history" else answer
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
-from byheart.contracts import ChangeMark, DayCount, TimeSpan
+from byheart.contracts import ChangeMark, DayCount, NamedField, TimeSpan
 from byheart.model import Brief, ChangedMemory, Filter, Lane, TextVersion
 from byheart.model.memories import Operation
 from byheart.model.times import from_micros, now_micros
@@ -109,6 +109,23 @@ class SqlViewRows:
             [*values, limit, offset],
         )
         return [_to_lane(row) for row in rows], int(total)
+
+    def names(
+        self, field: NamedField, where: Filter, prefix: str, limit: int
+    ) -> tuple[list[str], int]:
+        """List the values of a field that begin with a prefix, the latest first; count them all."""
+        clause, values = where_clause(where, now_micros())
+        name = "t.tag" if field == "tag" else f"m.{field}"
+        tags = "JOIN tags t ON t.memory_no = m.memory_no " if field == "tag" else ""
+        own = f"FROM memories m {tags}WHERE {clause} AND substr({name}, 1, length(?)) = ?"
+        values = [*values, prefix, prefix]
+        total = self._connection.get(f"SELECT count(DISTINCT {name}) {own}", values)
+        rows: Any = self._connection.each(
+            f"SELECT {name}, max(m.created_at) AS latest {own} GROUP BY {name} "
+            f"ORDER BY latest DESC, {name} LIMIT ?",
+            [*values, limit],
+        )
+        return [value for value, _ in rows], int(total)
 
     def mark(self) -> ChangeMark:
         """Give the mark of this moment, in the space of this view."""

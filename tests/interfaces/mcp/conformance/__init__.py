@@ -1,0 +1,1 @@
+"""The official conformance suite, run against our transport: see docs/mcp.md."""
