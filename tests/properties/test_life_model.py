@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from byheart.errors import Conflict, InvalidInput, NotFound, VersionConflict
+from byheart.store import MemoryStore
+from tests.postgres_stores import postgres_store_url
 from tests.properties.other_process import OtherProcess, open_here
 
 LONG = "\n\n".join(f"Part {n} of the common story. {'It goes on. ' * 30}" for n in range(4))
@@ -69,11 +71,17 @@ class LifeMachine(RuleBasedStateMachine):
         self.gone: list[tuple[str, str]] = []
         self.moments: list[datetime] = []
 
+    address: str | None = None  # of a PostgreSQL database; by default the store is a file
+
+    def open(self, model: str = "hash-32") -> MemoryStore:
+        return open_here(self.folder / "memory.db", model, self.address)
+
     @initialize()
     def start(self) -> None:
-        path = self.folder / "memory.db"
-        self.here = open_here(path)
-        others[0].open(path)
+        self.here = self.open()
+        # Another machine has another cache folder.
+        folder = self.folder / "other" if self.address else self.folder
+        others[0].open(folder / "memory.db", self.address)
         self.stores: list[Any] = [self.here, others[0]]
 
     def teardown(self) -> None:
@@ -297,7 +305,7 @@ class LifeMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.live())
     @rule(which=which)
     def reembed_and_roll_back(self, which: int) -> None:
-        with open_here(self.folder / "memory.db", "hash-64") as third:
+        with self.open("hash-64") as third:
             assert third.admin.reembed().switched
             answer = self.stores[which].search("common", 1000, "vector", "coarse")
             assert (answer.index.model, answer.degraded) == ("hash-64", None)
@@ -316,12 +324,15 @@ class LifeMachine(RuleBasedStateMachine):
             )
         copy = self.folder / "backup.db"
         store.admin.backup(copy, overwrite=True)
-        with open_here(copy) as copied:
+        with self.open_backup(copy) as copied:
             assert (
                 sorted(each.memory_id for each in copied.list(limit=1000).memories) == self.live()
             )
         for each in self.folder.glob("backup.db*"):
             each.unlink()
+
+    def open_backup(self, copy: Path) -> MemoryStore:
+        return open_here(copy)
 
     @rule(which=which)
     def rebuild(self, which: int) -> None:
@@ -330,7 +341,7 @@ class LifeMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         self.here.close()
-        self.here = self.stores[0] = open_here(self.folder / "memory.db")
+        self.here = self.stores[0] = self.open()
 
     # --- What must always be true ---
 
@@ -385,6 +396,23 @@ class LifeMachine(RuleBasedStateMachine):
                 self.stores[0].history(memory_id)
 
 
+class PostgresLifeMachine(LifeMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.database = contextlib.ExitStack()
+        self.address = self.database.enter_context(postgres_store_url())
+
+    def open_backup(self, copy: Path) -> MemoryStore:
+        """Import the backup, which is an export."""
+        store = open_here(copy.with_suffix(".copy"))
+        store.import_(copy)
+        return store
+
+    def teardown(self) -> None:
+        with self.database:
+            super().teardown()
+
+
 LifeMachine.TestCase.settings = settings(
     max_examples=10,
     stateful_step_count=25,
@@ -393,12 +421,12 @@ LifeMachine.TestCase.settings = settings(
     phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take many minutes
     print_blob=True,
 )
+PostgresLifeMachine.TestCase.settings = settings(
+    LifeMachine.TestCase.settings, max_examples=2, stateful_step_count=10
+)
 
 
-@pytest.mark.slow
-class TestLivesInTwoProcesses(LifeMachine.TestCase):  # type: ignore[name-defined,misc]
-    """Run the machine."""
-
+class _WithOtherProcess:
     @classmethod
     def setUpClass(cls) -> None:
         others.append(OtherProcess())
@@ -406,3 +434,13 @@ class TestLivesInTwoProcesses(LifeMachine.TestCase):  # type: ignore[name-define
     @classmethod
     def tearDownClass(cls) -> None:
         others.pop().leave()
+
+
+@pytest.mark.slow
+class TestLivesInTwoProcesses(_WithOtherProcess, LifeMachine.TestCase):  # type: ignore[name-defined,misc]
+    """Run the machine on a file."""
+
+
+@pytest.mark.slow
+class TestLivesOnPostgres(_WithOtherProcess, PostgresLifeMachine.TestCase):  # type: ignore[name-defined,misc]
+    """Run the machine on a PostgreSQL database."""
