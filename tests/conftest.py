@@ -134,8 +134,11 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def database() -> str:
-    """Name the database of `open_store`; `tests/databases.py` has a fixture that gives each."""
-    return "sqlite"
+    """Name the database of `open_store`; `tests/databases.py` has a fixture that gives each.
+
+    With `BYHEART_TEST_DATABASE=postgres` in the environment, it is PostgreSQL.
+    """
+    return os.environ.get("BYHEART_TEST_DATABASE", "sqlite")
 
 
 @pytest.fixture

@@ -20,7 +20,10 @@ _ID, _VERSION_OF, _KIND, _HASH = (
     for name in ("memory_id", "version_of", "kind", "content_hash")
 )
 _CONTENT = OF_MEMORIES["chunks"].index("content")
-_ANEW = "copy to a new file or to an empty database"
+_ANEW = (
+    "copy to a new file, to an empty database, or to another schema of the same database "
+    "(schema=NAME in its address)"
+)
 
 # The share of searches that may differ although all rows are the same. Among very many vectors, an
 # index that grew and one that was built at once may differ at the edge of what they compare.

@@ -32,7 +32,7 @@ def test_a_target_that_is_not_empty_is_refused_with_what_to_do(
     ran = run("copy", "source.db", "other.db")
     assert (ran.code, ran.out) == (2, "")
     assert "other.db is not empty" in ran.err
-    assert "copy to a new file or to an empty database" in ran.err
+    assert "copy to a new file, to an empty database, or" in ran.err
     assert report
 
 

@@ -66,7 +66,8 @@ _NO_RIGHTS = _Reason(
 _NOT_ADMITTED = _Reason(
     StoreUnreachable,
     "the server of {at} does not admit this user from this machine: {said}",
-    "check the user in the address; the administrator admits users and machines in pg_hba.conf",
+    "check the user and the database in the address, and sslmode if the server takes encrypted "
+    "connections alone; the administrator admits users and machines in pg_hba.conf",
     for_operator=True,
 )
 _READ_ONLY = _Reason(
