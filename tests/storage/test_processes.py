@@ -25,20 +25,24 @@ def open_store():
     return MemoryStore(SqliteStorage(Path(sys.argv[1])), HashEmbedder(32), settings)
 """
 
-# One process is forked into all of them, before any store is open.
+# One process is forked into all of them, before any store is open. They save enough for the index
+# file to be written meanwhile.
 CROWD = (
     OPEN
     + """
 import multiprocessing, random
 
+WRITERS, EACH, SHARED = 8, 80, 8
+TOTAL = WRITERS * EACH + SHARED
+
 def write(name, all_saved):
     store, chance = open_store(), random.Random(name)
-    for number in range(250):
+    for number in range(EACH):
         # As different from one another as texts are: to compare those that are alike takes longer.
         words = " ".join("".join(chance.choices("abcdefghijklm", k=6)) for _ in range(12))
         result = store.save(f"Report of writer {name}, number {number}: {words}.")
         assert result.status == "created", result
-        if number % 25 == 0:  # the same text from several writers at once becomes one memory
+        if number % (EACH // SHARED) == 0:  # the same text of several writers becomes one memory
             store.save(f"Shared by all of them: {number}.")
     all_saved.wait(600)
     look_for_all(store)
@@ -55,19 +59,19 @@ def search(over):
     look_for_all(store)
 
 def look_for_all(store):
-    assert store.list(limit=1).total == 2010, store.list(limit=1).total
+    assert store.list(limit=1).total == TOTAL, store.list(limit=1).total
     found = set()
-    for offset in (0, 1000, 2000):
-        page = store.search("report writer", mode="fts", limit=1000, offset=offset)
+    for offset in range(0, TOTAL, 250):
+        page = store.search("report writer", mode="fts", limit=250, offset=offset)
         found |= {hit.chunk_content for hit in page.results}
-    assert len(found) == 2000, len(found)
-    last = store.search("report writer", mode="vector", limit=1, offset=2009)
+    assert len(found) == WRITERS * EACH, len(found)
+    last = store.search("report writer", mode="vector", limit=1, offset=TOTAL - 1)
     assert last.total_results == 1
 
 fork = multiprocessing.get_context("fork")
-all_saved, over = fork.Barrier(8), fork.Event()
+all_saved, over = fork.Barrier(WRITERS), fork.Event()
 searchers = [fork.Process(target=search, args=(over,)) for _ in range(4)]
-writers = [fork.Process(target=write, args=(name, all_saved)) for name in range(8)]
+writers = [fork.Process(target=write, args=(name, all_saved)) for name in range(WRITERS)]
 for each in searchers + writers:
     each.start()
 for each in writers:
@@ -156,7 +160,7 @@ def finish(process: subprocess.Popen[str], said: str = "") -> str:
 
 
 @pytest.mark.slow
-def test_8_processes_save_250_each_while_4_search_and_every_one_finds_all_2000(
+def test_8_processes_save_80_each_while_4_search_and_every_one_finds_all_640(
     open_store: Callable[..., MemoryStore], path: Path, make_watched: Callable[..., Any]
 ) -> None:
     finish(start(CROWD, path))
@@ -166,7 +170,7 @@ def test_8_processes_save_250_each_while_4_search_and_every_one_finds_all_2000(
         for offset in range(0, 3000, 1000)
         for memory in store.list(limit=1000, offset=offset).memories
     ]
-    assert len(texts) == len(set(texts)) == 2010
+    assert len(texts) == len(set(texts)) == 648
     assert all(finding.ok for finding in store.admin.doctor())
 
 
