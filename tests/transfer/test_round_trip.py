@@ -176,6 +176,18 @@ def test_an_export_imported_and_exported_again_is_the_same_to_the_byte(
         store.close()
 
 
+def test_spaces_in_which_texts_were_saved_in_turn_are_exported_the_same_again(
+    tmp_path: Path,
+) -> None:
+    first, _ = open_at(tmp_path / "first.db", HashEmbedder(16))
+    second, _ = open_at(tmp_path / "second.db", HashEmbedder(16))
+    for number, space in enumerate(("work", "home", "work", "home")):
+        first.save(f"text {number} of Anna {number}", space=space, entities=[f"Anna {number}"])
+    before = exported(first, vectors=False)
+    second.import_(io.BytesIO(before), embed=False)
+    assert exported(second, vectors=False) == before
+
+
 def test_every_column_of_a_memory_is_in_the_export(store: MemoryStore, path: Path) -> None:
     store.save("text")
     elsewhere = {"memory_no", "memory_id", "space", "content_hash", "version_of"}

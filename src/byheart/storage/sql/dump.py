@@ -29,7 +29,7 @@ from byheart.storage.sql.rows import CHUNK, MEMORY, to_chunk, to_memory
 _TEXT = f"""
     SELECT m.memory_no, m.since_at, m.superseded_at, m.turn_no, m.feedback, {MEMORY}
     FROM memories m"""
-_CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL) ORDER BY memory_no"
+_CURRENT = f"{_TEXT} WHERE m.version_of IS NULL AND (m.space = ?1 OR ?1 IS NULL) ORDER BY "
 _EARLIER = f"{_TEXT} WHERE m.version_of = ? AND m.space = ? ORDER BY m.version"
 _CHUNKS = f"SELECT {CHUNK} FROM chunks c WHERE memory_no = ? ORDER BY chunk_index"
 _VECTORS = """
@@ -42,7 +42,7 @@ _HISTORY = """
 _ENTITIES = """
     SELECT space, name, (SELECT json_group_array(name) FROM
         (SELECT name FROM entity_aliases a WHERE a.entity_no = e.entity_no ORDER BY key) AS spelled)
-    FROM entities e WHERE space = ?1 OR ?1 IS NULL ORDER BY entity_no"""
+    FROM entities e WHERE space = ?1 OR ?1 IS NULL ORDER BY space, entity_no"""
 _TOMBSTONES = """
     SELECT space, lower(hex(content_hash)), at FROM tombstones
     WHERE space = ?1 OR ?1 IS NULL ORDER BY space, content_hash"""
@@ -55,6 +55,8 @@ class SqlDump:
         self._connection = connection
         self._space = space
         self._vectors = vectors
+        # An import writes space by space, so the order of rows of different spaces would change.
+        self._order = "memory_no" if space is not None else "space, memory_no"
 
     @property
     def models(self) -> Sequence[Model]:
@@ -82,10 +84,10 @@ class SqlDump:
         )
 
     def records(self) -> Iterator[Record]:
-        """Give entities, then memories, then tombstones.
+        """Give entities, then memories, then tombstones, each space by space.
 
-        Entities come first so that they keep their order, tombstones last so that they do not
-        stand in the way of the same text in another session.
+        Entities come first, so that they keep their order. Tombstones come last, so that they do
+        not refuse the same text in another session.
         """
         return chain(self._entities(), self._memories(), self._tombstones())
 
@@ -94,7 +96,7 @@ class SqlDump:
             yield EntityRecord(str(space), str(name), tuple(json.loads(str(aliases))))
 
     def _memories(self) -> Iterator[MemoryRecord]:
-        rows: Any = self._connection.stream(_CURRENT, (self._space,))
+        rows: Any = self._connection.stream(_CURRENT + self._order, (self._space,))
         for row in rows:
             text = self._text(row)
             memory = text.memory
