@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -25,9 +25,12 @@ def reasons(queue: ReviewQueue) -> list[str]:
     return [each.reason for each in queue.items]
 
 
-def fill(store: MemoryStore) -> dict[str, str]:
+def fill(store: MemoryStore, space: str | None = None) -> dict[str, str]:
     """Save one memory or pair for each reason but `unused`; give some ids."""
-    save: Callable[..., str] = lambda *given, **fields: store.save(*given, **fields).memory_id  # noqa: E731
+
+    def save(content: str, **fields: Any) -> str:
+        return store.save(content, space=space, **fields).memory_id
+
     return {
         "secret": save(f"The key of the build server is {KEY} for now."),
         "old": save("The API listens on port 8080.", kind="fact"),

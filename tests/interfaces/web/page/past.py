@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
@@ -31,7 +31,11 @@ def day_of(days: float) -> str:
 
 def fill_past(store: MemoryStore) -> None:
     """Import the memories of `SPACE`."""
-    lines = [*_lines()]
+    import_past(store, [*_lines()])
+
+
+def import_past(store: MemoryStore, lines: Sequence[Mapping[str, Any]]) -> None:
+    """Import memories that `memory_of` made."""
     head = {"format": "byheart-export", "version": 1, "model": None, "models": []}
     end = {"type": "end", "memories": len(lines)}
     text = "".join(json.dumps(each) + "\n" for each in (head, *lines, end))
@@ -49,17 +53,17 @@ def _lines() -> Iterator[dict[str, Any]]:
     )
     for at, (role, kind, text, title) in enumerate(turns):
         moment = days_ago(20) + timedelta(minutes=at)
-        yield _memory(
+        yield memory_of(
             text, moment, kind=kind, role=role, title=title, session_id=SESSION, turn_no=at + 1
         )
-    yield _memory(
+    yield memory_of(
         "Refunds above 500 euros need the head of support.",
         days_ago(20) + timedelta(minutes=2, seconds=30),
         session_id=SESSION,
         turn_no=9,
     )
     for at in range(45):
-        yield _memory(
+        yield memory_of(
             f"Step {at} of the move to the new data centre.",
             days_ago(60) + timedelta(minutes=at),
             kind="message",
@@ -68,12 +72,13 @@ def _lines() -> Iterator[dict[str, Any]]:
             turn_no=at + 1,
         )
     for at in range(30):
-        yield _memory(
+        yield memory_of(
             f"Shelf {at} holds parcels for row {at * 7}.", days_ago(100 + at), kind="fact"
         )
 
 
-def _memory(content: str, at: datetime, kind: str = "note", **more: Any) -> dict[str, Any]:
+def memory_of(content: str, at: datetime, kind: str = "note", **more: Any) -> dict[str, Any]:
+    """Describe a memory as a line of an export does."""
     moment = at.isoformat().replace("+00:00", "Z")
     number = more.pop("turn_no", None)
     told: dict[str, Any] = {

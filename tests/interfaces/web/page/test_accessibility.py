@@ -25,11 +25,13 @@ SCREENS = {
     "sessions": "/ui/sessions",
     "replay": "/ui/sessions/chat-7",
     "context": "/ui/context?session=chat-7&q=deploy",
+    "review": "/ui/review",
+    "map": "/ui/map?region=0",
     "figures": "/ui/figures",
 }
 WAIT = (
     ".hit, .compare-column, .empty, .rendered, pre.saved, .chunk, .history, .similar, .editor, "
-    ".note-bad, .figure, .session, .turn, .receipt"
+    ".note-bad, .figure, .session, .turn, .receipt, .review-item, .map-list .hit"
 )
 
 

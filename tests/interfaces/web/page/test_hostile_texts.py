@@ -109,6 +109,8 @@ def test_no_text_runs_on_the_other_screens(victim: Page, site: Site, ids: list[s
         ("/ui/sessions", ".session"),
         (f"/ui/sessions/{evil}", ".turn"),
         (f"/ui/context?session={evil}&q={evil}&tokens=4000", ".receipt .part-what a"),
+        ("/ui/review", ".review-item"),
+        ("/ui/map?region=0", ".map-list .hit"),
         ("/ui/figures", ".figure"),
     ):
         victim.goto(site.url + address)

@@ -179,9 +179,13 @@ export function useRequest(ask, inputs) {
  * @property {boolean} loading
  * @property {ApiError | null} error
  * @property {() => void} more
- * @property {() => void} reload
+ * @property {() => void} reload start again with the first page
+ * @property {() => void} refresh load all rows that are shown again
  * @property {(change: (items: T[]) => T[]) => void} change
  */
+
+/** The number of rows that the server gives at once. */
+const MOST_ROWS = 1000;
 
 /**
  * Load a list page by page.
@@ -199,13 +203,13 @@ export function usePages(load, inputs, size = 50) {
   const latest = useRef(state);
   latest.current = state;
 
-  /** @param {number} offset */
-  const fetchPage = (offset) => {
+  /** @param {number} offset @param {number} [limit] */
+  const fetchPage = (offset, limit = size) => {
     running.current?.abort();
     const controller = new AbortController();
     running.current = controller;
     setState((before) => ({ ...before, error: null, loading: true }));
-    load(offset, size, controller.signal).then(
+    load(offset, limit, controller.signal).then(
       (page) => {
         if (controller.signal.aborted) return;
         const before = offset ? latest.current.items : [];
@@ -233,6 +237,7 @@ export function usePages(load, inputs, size = 50) {
   return {
     ...state,
     reload,
+    refresh: useCallback(() => fetchPage(0, Math.min(MOST_ROWS, Math.max(size, latest.current.items.length))), [...inputs]),
     more: () => latest.current.hasMore && !latest.current.loading && fetchPage(latest.current.items.length),
     change: useCallback((change) => setState((before) => ({ ...before, items: change(before.items) })), []),
   };

@@ -35,6 +35,9 @@ export const FILTERS = [
   { name: "include_expired", label: "Expired too", type: "flag", help: "Also memories that have expired." },
 ];
 
+/** The filters of screens that show all memories: where, whose and what they are. */
+export const COMMON_FILTERS = ["kind", "session_id", "agent_id", "tags", "entities", "path", "origin", "language"];
+
 /** The filters whose choices are true and false. */
 const YES_OR_NO = ["include_global", "trusted"];
 
@@ -65,14 +68,16 @@ export function spellPairs(pairs) {
 }
 
 /**
- * Read the filters from an address.
+ * Read the filters from an address; `names` limits them.
  * @param {URLSearchParams} query
+ * @param {readonly string[]} [names]
  * @returns {Filters}
  */
-export function readFilters(query) {
+export function readFilters(query, names) {
   /** @type {Filters} */
   const found = {};
   for (const { name, type } of FILTERS) {
+    if (names && !names.includes(name)) continue;
     const values = query.getAll(name).filter(Boolean);
     if (!values.length) continue;
     if (type === "words") found[name] = values;

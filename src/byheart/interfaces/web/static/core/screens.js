@@ -14,7 +14,7 @@ export const SCREENS = {
   timeline: { path: "/ui/timeline", label: "Timeline", load: () => import("../screens/timeline.js") },
   sessions: { path: "/ui/sessions", label: "Sessions", load: () => import("../screens/sessions.js") },
   context: { path: "/ui/context", label: "Context", load: () => import("../screens/context.js") },
-  review: { path: "/ui/review", load: () => import("../screens/review.js") },
-  map: { path: "/ui/map", load: () => import("../screens/map.js") },
+  review: { path: "/ui/review", label: "Review", load: () => import("../screens/review.js") },
+  map: { path: "/ui/map", label: "Map", load: () => import("../screens/map.js") },
   figures: { path: "/ui/figures", label: "Figures", load: () => import("../screens/figures.js") },
 };

@@ -84,7 +84,7 @@ function localMoment(iso) {
  */
 export function FilterChips({ names }) {
   const { query } = useCell(place);
-  const filters = readFilters(query);
+  const filters = readFilters(query, names);
   const [open, setOpen] = useState(/** @type {string | null} */ (null));
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   const opener = useRef(/** @type {HTMLElement | null} */ (null));

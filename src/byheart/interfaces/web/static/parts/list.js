@@ -95,22 +95,26 @@ export function WindowedList({ items, keyOf, row, estimate = 96, label, active =
 /**
  * Move through a list with the keyboard: the active row, and the keys `j` and `k`.
  * @param {number} length
- * @returns {{active: number, setActive: (at: number) => void, keys: import("../core/keys.js").KeyMap}}
+ * @returns {{active: number, setActive: (at: number) => void, focus: (at: number) => void, keys: import("../core/keys.js").KeyMap}}
  */
 export function useRows(length) {
   const [active, setActive] = useState(-1);
   const at = Math.min(active, length - 1);
+  /** @param {number} row */
+  const focus = (row) => void requestAnimationFrame(() => {
+    const link = document.querySelector(`.list > [data-index="${row}"] a, .list > [data-index="${row}"] button`);
+    if (link instanceof HTMLElement) link.focus({ preventScroll: true });
+  });
+  /** @param {number} step */
   const move = (step) => {
     const next = Math.max(0, Math.min(length - 1, at + step));
     setActive(length ? next : -1);
-    requestAnimationFrame(() => {
-      const link = document.querySelector(`.list > [data-index="${next}"] a, .list > [data-index="${next}"] button`);
-      if (link instanceof HTMLElement) link.focus({ preventScroll: true });
-    });
+    focus(next);
   };
   return {
     active: at,
     setActive,
+    focus,
     keys: {
       j: { label: "Next", run: () => move(1) },
       k: { label: "Previous", run: () => move(-1) },

@@ -1,11 +1,13 @@
 // The map of a space: points that are near are alike in meaning; a lasso selects them into a list.
 import { get, usePages, useRequest } from "../core/api.js";
 import { loadBriefs } from "../core/briefs.js";
-import { count, counted, moment, nameOf, visible } from "../core/format.js";
+import { COMMON_FILTERS, readFilters } from "../core/filters.js";
+import { count, counted, nameOf, visible } from "../core/format.js";
 import { html, useCell, useEffect, useMemo, useRef, useState } from "../core/lib.js";
 import { addressOf, place, setQuery } from "../core/router.js";
 import { theme } from "../core/theme.js";
 import { Figure } from "../parts/charts.js";
+import { FilterChips } from "../parts/chips.js";
 import { Icon } from "../parts/icons.js";
 import { MemoryList } from "../parts/memory_list.js";
 import { Empty, ErrorNote, Loading, Note, Screen } from "../parts/page.js";
@@ -15,6 +17,8 @@ const TONES = ["keywords", "meaning", "neighbours", "warn", "bad", "good", "acce
 const MOST_POINTS = 20_000;
 const WHOLE = { x: 0.5, y: 0.5, zoom: 1 };
 const CLICK_PX = 6;
+/** The parts of the address that name a selection. */
+const NOTHING_SELECTED = { lasso: null, region: null, memory: null };
 
 /** Name the memory under the pointer. @param {{id: string | null}} props */
 function Under({ id }) {
@@ -110,8 +114,8 @@ function Picture({ data, points, picked, lasso }) {
     if (!now) return;
     if (now.far < CLICK_PX) {
       const found = find(event);
-      setQuery({ lasso: null, region: null, memory: found < 0 ? null : data.memory_ids[found] });
-    } else if (!moves) setQuery({ lasso: writePolygon(now.line), region: null, memory: null });
+      setQuery({ ...NOTHING_SELECTED, memory: found < 0 ? null : data.memory_ids[found] });
+    } else if (!moves) setQuery({ ...NOTHING_SELECTED, lasso: writePolygon(now.line) });
   };
   const wheel = (event) => {
     // Without a key the wheel scrolls the page, as everywhere.
@@ -148,14 +152,14 @@ function Selected({ ids, title }) {
     hasMore: offset + limit < ids.length,
   }), [ids.join(" ")]);
   return html`
-    <section class="map-list" aria-label="Selected memories">
-      <div class="list-title context-head"><h2>${title} <span class="hint">${count(ids.length)}</span></h2><a class="button small" href="/ui/map">Clear</a></div>
-      <${MemoryList} pages=${pages} label="Selected memories" empty=${html`<p class="hint">There is no memory in this part of the map.</p>`} />
+    <section class="map-list" aria-label="Chosen on the map">
+      <div class="list-title context-head"><h2>${title} <span class="hint">${count(ids.length)}</span></h2><button class="button small" onClick=${() => setQuery(NOTHING_SELECTED)}>Clear the choice</button></div>
+      <${MemoryList} pages=${pages} label="Memories chosen on the map" empty=${html`<p class="hint">There is no memory in this part of the map.</p>`} />
     </section>`;
 }
 
-/** @param {{data: any}} props */
-function Map2D({ data }) {
+/** @param {{data: any, filters: Record<string, any>}} props */
+function Map2D({ data, filters }) {
   const { query } = useCell(place);
   const lassoText = query.get("lasso") ?? "";
   const region = query.get("region");
@@ -173,22 +177,25 @@ function Map2D({ data }) {
   const named = regions.find((each) => String(each.region) === region);
   return html`
     <${Picture} data=${data} points=${points} picked=${picked} lasso=${lasso} />
-    ${picked && html`<${Selected} ids=${ids} title=${named ? visible(named.terms.join(", ")) : "Selected"} />`}
+    ${picked && html`<${Selected} ids=${ids} title=${named ? visible(named.terms.join(", ")) : "Chosen"} />`}
     <${Figure} title="Regions" columns=${["Terms", "Memories", "List"]}
       note="Terms that are frequent in a region and rare elsewhere. They are a hint: the picture shows two dimensions of many."
-      rows=${regions.map((each) => [visible(each.terms.join(", ")) || "no telling terms", each.memories, html`<a href=${addressOf("map", [], { region: each.region })}>Show<span class="unseen"> ${each.terms.join(", ")}</span></a>`])} />`;
+      rows=${regions.map((each) => [visible(each.terms.join(", ")) || "no telling terms", each.memories, html`<a href=${addressOf("map", [], { ...filters, region: each.region })}>Show<span class="unseen"> ${each.terms.join(", ")}</span></a>`])} />`;
 }
 
 export default function MapScreen() {
-  const { data, error, reload } = useRequest((signal) => get("/map", { limit: MOST_POINTS }, signal), []);
-  const lead = data && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}; near points are often alike in meaning. Made ${moment(data.made_at)}.`;
+  const { query } = useCell(place);
+  const filters = readFilters(query, COMMON_FILTERS);
+  const { data, error, reload } = useRequest((signal) => get("/map", { ...filters, limit: MOST_POINTS }, signal), [JSON.stringify(filters)]);
+  const lead = data && `${counted(data.memory_ids.length, "memory", "memories")}${data.total > data.memory_ids.length ? ` of ${count(data.total)}` : ""}. The picture is a hint: near points are often alike in meaning, far ones are not always different.`;
   return html`
     <${Screen} title="Map" lead=${lead} wide actions=${html`<button class="button" onClick=${reload}>Draw again</button>`}>
+      <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
       ${error && html`<${ErrorNote} error=${error} retry=${reload} />`}
       ${!data && !error && html`<${Loading} label="Drawing the map" />`}
       ${data?.degraded && html`<${Note} tone="warn">${data.degraded}</${Note}>`}
       ${data && (data.memory_ids.length
-        ? html`<${Map2D} data=${data} />`
+        ? html`<${Map2D} data=${data} filters=${filters} />`
         : html`<${Empty} title="No map yet" icon="map"><p>A map needs memories with vectors. Save some, or run <code>byheart embed</code> if vectors are pending.</p></${Empty}>`)}
     </${Screen}>`;
 }

@@ -1,11 +1,13 @@
-// The picture of the map. Points are written as pixels: 20,000 of them fit into a frame.
+// The picture of the map. Many points are written as pixels: 20,000 of them fit into a frame.
 
 /** @typedef {{x: number, y: number, zoom: number}} View the middle of the picture, from 0 to 1 */
 /** @typedef {[number, number][]} Polygon corners in the coordinates of the map */
 /** @typedef {{xs: number[], ys: number[], tone: number[], regions: any[]}} Points */
-/** @typedef {{tones: Uint32Array, pale: Uint32Array, text: string, halo: string, line: string}} Palette */
+/** @typedef {{colors: string[], tones: Uint32Array, pale: Uint32Array, text: string, halo: string, line: string}} Palette */
 
 const ROOM = 0.92;
+/** Up to so many points are drawn one by one, which looks better and takes longer. */
+const FEW_POINTS = 2000;
 
 /** Make the functions between the map and the picture. @param {View} view @param {number} width @param {number} height */
 export function projection(view, width, height) {
@@ -27,6 +29,7 @@ export function readPalette(box) {
   const keys = [...box.querySelectorAll("[data-tone]")].map((each) => getComputedStyle(each).backgroundColor);
   const style = getComputedStyle(box);
   return {
+    colors: keys,
     tones: Uint32Array.from(keys, (each) => pixel(each)),
     pale: Uint32Array.from(keys, (each) => pixel(each, 70)),
     text: style.color,
@@ -58,16 +61,25 @@ export function paint(canvas, { points, view, palette, picked, drawn, density })
   const context = canvas.getContext("2d");
   const { width, height } = canvas;
   if (!context || !width || !height) return 0;
+  const { xs } = points;
+  const size = xs.length > 5000 ? 1.3 : xs.length > FEW_POINTS ? 2 : 3.5;
+  const radius = Math.max(1, Math.min(7, size * density * Math.sqrt(view.zoom)));
+  if (xs.length > FEW_POINTS) paintPixels(context, points, view, palette, picked, Math.round(radius));
+  else paintDiscs(context, points, view, palette, picked, radius);
+  label(context, points.regions, view, palette, density);
+  outline(context, drawn, view, palette, density);
+  return performance.now() - started;
+}
+
+/** Draw many points as pixels: the chosen ones last, above the others. @param {CanvasRenderingContext2D} context @param {Points} points @param {View} view @param {Palette} palette @param {Uint8Array | null} picked @param {number} radius */
+function paintPixels(context, { xs, ys, tone }, view, palette, picked, radius) {
+  const { width, height } = context.canvas;
   if (image?.width !== width || image.height !== height) image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   pixels.fill(0);
-  const { xs, ys, tone } = points;
-  const size = xs.length > 5000 ? 1.3 : xs.length > 1000 ? 2 : 3;
-  const radius = Math.max(1, Math.min(7, Math.round(size * density * Math.sqrt(view.zoom))));
   const offsets = disc(radius, width);
   const [sx, sy] = [width * ROOM * view.zoom, height * ROOM * view.zoom];
   const [left, top] = [width / 2 - view.x * sx, height / 2 - view.y * sy];
-  // Chosen points are drawn last, above the others.
   for (let round = 0; round < (picked ? 2 : 1); round += 1) {
     const colors = picked && !round ? palette.pale : palette.tones;
     for (let at = 0; at < xs.length; at += 1) {
@@ -81,9 +93,25 @@ export function paint(canvas, { points, view, palette, picked, drawn, density })
     }
   }
   context.putImageData(image, 0, 0);
-  label(context, points.regions, view, palette, density);
-  outline(context, drawn, view, palette, density);
-  return performance.now() - started;
+}
+
+/** Draw few points as round discs, the chosen ones last. @param {CanvasRenderingContext2D} context @param {Points} points @param {View} view @param {Palette} palette @param {Uint8Array | null} picked @param {number} radius */
+function paintDiscs(context, { xs, ys, tone }, view, palette, picked, radius) {
+  const { width, height } = context.canvas;
+  const { toPicture } = projection(view, width, height);
+  context.clearRect(0, 0, width, height);
+  for (let round = 0; round < (picked ? 2 : 1); round += 1) {
+    context.globalAlpha = picked && !round ? 0.15 : 0.75;
+    for (let at = 0; at < xs.length; at += 1) {
+      if (picked && picked[at] !== round) continue;
+      const [x, y] = toPicture(xs[at], ys[at]);
+      context.fillStyle = palette.colors[tone[at]];
+      context.beginPath();
+      context.arc(x, y, radius, 0, 2 * Math.PI);
+      context.fill();
+    }
+  }
+  context.globalAlpha = 1;
 }
 
 /** Write the terms of regions, the largest first; a name that would cover another is left out. */
@@ -100,7 +128,7 @@ function label(context, regions, view, palette, density) {
     const text = region.terms.slice(0, 2).join(", ").slice(0, 40);
     const half = context.measureText(text).width / 2 + 4 * density;
     const [px, py] = toPicture(region.x, region.y);
-    const [x, y] = [Math.max(half, Math.min(width - half, px)), py];
+    const [x, y] = [Math.max(half, Math.min(width - half, px)), py - 14 * density];
     if (!text || px < 0 || px > width || y < 0 || y > height) continue;
     if (taken.some((other) => Math.abs(other.x - x) < other.half + half && Math.abs(other.y - y) < 18 * density)) continue;
     taken.push({ x, y, half });

@@ -1,6 +1,6 @@
 // The actions of the review, each with its way back.
 import { exportAddress, restore } from "../core/actions.js";
-import { memoryPath, patch, post } from "../core/api.js";
+import { get, memoryPath, patch, post } from "../core/api.js";
 import { counted, nameOf } from "../core/format.js";
 import { html } from "../core/lib.js";
 import { ask } from "../parts/dialog.js";
@@ -19,81 +19,92 @@ const goneOf = (job) => (job.item.memories.length > 1 ? othersOf(job) : [job.kep
 /**
  * @typedef {object} ReviewAction
  * @property {string} key
- * @property {(item: any) => string} label the button of one item
- * @property {string} many the button for several
+ * @property {string} label the button
  * @property {string} help
- * @property {(item: any) => boolean} fits
- * @property {(job: Job) => Promise<() => Promise<unknown>>} act returns how to undo it
+ * @property {(job: Job, undo: (() => Promise<unknown>)[]) => Promise<void>} act each step that was done adds how to undo it
  * @property {string} done what was done to the items, for the message
  * @property {boolean} [danger]
  */
 
-const isPair = (item) => item.memories.length > 1;
-
-/** @type {Record<string, ReviewAction>} */
+/** The actions by the names that the server gives them; it says which of them fit an item.
+ * @type {Record<string, ReviewAction>} */
 export const ACTIONS = {
   keep: {
-    key: "a", label: () => "Keep", many: "Keep", done: "kept",
+    key: "a", label: "Keep", done: "kept",
     help: "All is well: do not ask again until it changes",
-    fits: () => true,
-    act: async ({ item }) => {
+    act: async ({ item }, undo) => {
       await post("/review/keep", { item_id: item.item_id });
-      return () => post("/review/unkeep", { item_id: item.item_id });
+      undo.push(() => post("/review/unkeep", { item_id: item.item_id }));
+    },
+  },
+  trust: {
+    key: "y", label: "Trust", done: "trusted",
+    help: "Let it enter prompts again",
+    act: async ({ kept }, undo) => {
+      await post("/trust", { memory_id: kept.memory_id });
+      undo.push(() => post("/distrust", { memory_id: kept.memory_id }));
     },
   },
   merge: {
-    key: "m", label: () => "Merge", many: "Merge", done: "merged", danger: true,
+    key: "m", label: "Merge", done: "merged", danger: true,
     help: "The one that stays gets the tags and entities of the others, which disappear",
-    fits: isPair,
-    act: async (job) => {
+    act: async (job, undo) => {
       const others = othersOf(job);
-      const id = job.kept.memory_id;
-      await post(memoryPath(id, "/merge"), { others });
-      return async () => {
+      const path = memoryPath(job.kept.memory_id);
+      const before = await get(path);
+      await post(`${path}/merge`, { others });
+      undo.push(async () => {
         await restore(others);
-        await patch(memoryPath(id), { tags: job.kept.tags });
-      };
+        await patch(path, { tags: before.tags, entities: before.derived.includes("entities") ? null : before.entities });
+        if (!before.pinned_at) await post(`${path}/unpin`);
+      });
     },
   },
   supersede: {
-    key: "s", label: () => "Supersede", many: "Supersede", done: "superseded",
+    key: "s", label: "Supersede", done: "superseded",
     help: "The one that stays replaces the others; they are kept as earlier knowledge",
-    fits: isPair,
-    act: async (job) => {
-      const others = othersOf(job);
-      for (const id of others) await post(memoryPath(id, "/supersede"), { by: job.kept.memory_id });
-      return async () => { for (const id of others) await post(memoryPath(id, "/supersede"), {}); };
+    act: async (job, undo) => {
+      for (const id of othersOf(job)) {
+        await post(memoryPath(id, "/supersede"), { by: job.kept.memory_id });
+        undo.push(() => post(memoryPath(id, "/supersede"), {}));
+      }
     },
   },
   extend: {
-    key: "t", label: () => `Extend by ${EXTENSION_DAYS} days`, many: `Extend by ${EXTENSION_DAYS} days`, done: "extended",
+    key: "t", label: `Extend by ${EXTENSION_DAYS} days`, done: "extended",
     help: `Let it expire ${EXTENSION_DAYS} days from now`,
-    fits: (item) => item.memories.some((each) => each.expires_at),
-    act: async ({ item }) => {
-      const these = item.memories.filter((each) => each.expires_at);
-      for (const each of these) await patch(memoryPath(each.memory_id), { ttl_days: EXTENSION_DAYS });
-      return async () => { for (const each of these) await patch(memoryPath(each.memory_id), { expires_at: each.expires_at }); };
+    act: async ({ item }, undo) => {
+      for (const each of item.memories) {
+        await patch(memoryPath(each.memory_id), { ttl_days: EXTENSION_DAYS });
+        undo.push(() => patch(memoryPath(each.memory_id), { expires_at: each.expires_at }));
+      }
     },
   },
   forget: {
-    key: "#", label: (item) => (isPair(item) ? "Forget the other" : "Forget"), many: "Forget", done: "forgotten", danger: true,
-    help: "Hide it from every search and context",
-    fits: () => true,
-    act: async (job) => {
+    key: "#", label: "Forget", done: "forgotten", danger: true,
+    help: "Hide it from every search and context; of several, all but the one that stays",
+    act: async (job, undo) => {
       const done = await post("/forget", { memory_id: goneOf(job), reason: `review: ${job.item.reason}` });
-      return () => restore(done.memory_ids);
+      undo.push(() => restore(done.memory_ids));
     },
   },
 };
 
+/** The actions that fit all of these items, the most likely first. @param {any[]} items @returns {[string, ReviewAction][]} */
+export const actionsFor = (items) => (items[0]?.actions ?? [])
+  .filter((name) => name in ACTIONS && items.every((item) => item.actions.includes(name)))
+  .map((name) => [name, ACTIONS[name]]);
+
 /** What an action would do, before it does it to several items. @param {string} name @param {Job[]} jobs */
 async function explain(name, jobs) {
-  const gone = name === "forget" ? jobs.flatMap(goneOf) : name === "merge" ? jobs.flatMap(othersOf) : [];
+  const goneBy = name === "forget" ? goneOf : name === "merge" ? othersOf : () => [];
+  const gone = [...new Set(jobs.flatMap(goneBy))];
   // The server says which memories would really be hidden.
-  const would = gone.length ? await post("/forget", { memory_id: [...new Set(gone)], dry_run: true }) : null;
+  const would = gone.length ? await post("/forget", { memory_id: gone, dry_run: true }) : null;
   const touched = [...new Set(jobs.flatMap(({ item }) => item.memories.map((each) => each.memory_id)))];
+  /** @param {Job} job */
   const line = (job) => {
-    const names = job.item.memories.filter((each) => (gone.length ? gone.includes(each.memory_id) : each !== job.kept || job.item.memories.length === 1)).map(nameOf);
+    const names = job.item.memories.filter((each) => goneOf(job).includes(each.memory_id)).map(nameOf);
     return html`<li key=${job.item.item_id} dir="auto">${names.join("; ")}${name === "merge" || name === "supersede" ? ` → ${nameOf(job.kept)}` : ""}</li>`;
   };
   return html`
@@ -104,34 +115,37 @@ async function explain(name, jobs) {
 
 /**
  * Do an action to items; several are shown first. A failure leaves the rest of the items alone.
- * @param {string} name @param {Job[]} jobs @param {() => void} reload
+ * @param {string} name @param {Job[]} jobs @param {() => void} onUndone
  * @returns {Promise<boolean>} whether all were done
  */
-export async function run(name, jobs, reload) {
+export async function run(name, jobs, onUndone) {
   const action = ACTIONS[name];
   /** @type {(() => Promise<unknown>)[]} */
   const undo = [];
+  let done = 0;
   const undoAll = async () => {
     for (const each of [...undo].reverse()) await each();
-    reload();
+    onUndone();
   };
   try {
     if (jobs.length > 1) {
       const sure = await ask({
-        title: `${action.many}: ${counted(jobs.length, "item")}?`,
+        title: `${action.label}: ${counted(jobs.length, "item")}?`,
         body: await explain(name, jobs),
-        action: `${action.many} (${jobs.length})`,
+        action: `${action.label} (${jobs.length})`,
         danger: action.danger,
       });
       if (sure === null) return false;
     }
-    for (const job of jobs) undo.push(await action.act(job));
+    for (const job of jobs) {
+      await action.act(job, undo);
+      done += 1;
+    }
     say(`${counted(jobs.length, "item")} ${action.done}.`, { undo: undoAll });
     return true;
   } catch (error) {
     sayError(error);
-    if (undo.length) say(`${counted(undo.length, "item")} of ${jobs.length} ${action.done}.`, { undo: undoAll });
-    if (jobs.length > 1) reload();
+    if (undo.length) say(`${counted(done, "item")} of ${jobs.length} ${action.done}.`, { undo: undoAll });
     return false;
   }
 }

@@ -1,7 +1,7 @@
 // Timeline: days as a heat map, sessions as lanes, memories below; a slider shows the store at a time.
 import { get, usePages, useRequest } from "../core/api.js";
 import { useNews } from "../core/events.js";
-import { readFilters } from "../core/filters.js";
+import { COMMON_FILTERS, readFilters } from "../core/filters.js";
 import { count, counted, day as spellDay, moment, shorten } from "../core/format.js";
 import { useKeys } from "../core/keys.js";
 import { html, useCell, useEffect, useId, useRef, useState } from "../core/lib.js";
@@ -14,7 +14,6 @@ import { Empty, ErrorNote, Loading, NewsPill, Note, Screen } from "../parts/page
 
 const DAY_MS = 86_400_000;
 const SHOWN_DAYS = 364;
-const NAMES = ["kind", "session_id", "agent_id", "tags", "entities", "path", "origin", "language"];
 
 /** The day of a moment where the person is, such as 2026-11-18. @param {string | number | Date} at */
 function localDay(at) {
@@ -114,7 +113,7 @@ export default function TimelineScreen() {
   const asOf = query.get("as_of");
   const given = query.get("day") ?? "";
   const day = /^\d{4}-\d{2}-\d{2}$/.test(given) && !Number.isNaN(Date.parse(given)) ? given : null;
-  const filters = Object.fromEntries(Object.entries(readFilters(query)).filter(([name]) => NAMES.includes(name)));
+  const filters = readFilters(query, COMMON_FILTERS);
   const shared = { ...filters, as_of: asOf };
   const zone = { utc_offset_minutes: -new Date().getTimezoneOffset() };
   const whole = useRequest((signal) => get("/timeline", { ...shared, ...zone, limit: 1 }, signal), [JSON.stringify(shared)]);
@@ -136,7 +135,7 @@ export default function TimelineScreen() {
   const lead = data && (data.memories ? `${counted(data.memories, "memory", "memories")} since ${spellDay(first)}` : "No memories");
   return html`
     <${Screen} title="Timeline" lead=${lead} actions=${html`<${DayPicker} day=${day} last=${last} />`}>
-      <div class="timeline-tools"><${FilterChips} names=${NAMES} /></div>
+      <div class="screen-filters"><${FilterChips} names=${COMMON_FILTERS} /></div>
       ${error && html`<${ErrorNote} error=${error} retry=${whole.reload} />`}
       ${!data && !error && html`<${Loading} label="Loading the timeline" />`}
       ${data && html`
