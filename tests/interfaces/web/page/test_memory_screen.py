@@ -105,7 +105,9 @@ def test_a_memory_is_superseded_by_one_that_is_searched_for(
     page.get_by_label("Find a memory").fill("deploy key vault")
     page.keyboard.press("Enter")
     page.locator(".pick", has_text="The deploy key").click()
-    expect(page.locator(".note-warn")).to_contain_text("Superseded by")
+    expect(page.locator(".note-warn")).to_contain_text(
+        "Superseded by The deploy key is kept in the vault."
+    )
     page.get_by_role("button", name="Make valid").click()
     expect(page.locator(".note-warn")).to_have_count(0)
 

@@ -25,6 +25,9 @@ export const When = ({ at }) => html`<time datetime=${at} title=${moment(at)}>${
 /** @param {any} hit @returns {string[]} */
 const markedWords = (hit) => splitSnippet(hit.snippet, hit.snippet_marks).filter((each) => each.marked).map((each) => each.text);
 
+/** Whether a title would only repeat the passage below it. @param {any} hit */
+export const repeatsPassage = (hit) => !hit.title && hit.chunk_content.length < 200 && hit.chunk_content.trim().startsWith(hit.summary.slice(0, 60));
+
 /**
  * A hit of a search, or a memory of a list.
  * @param {{item: any, best?: number, chosen: boolean, opened?: boolean, writes: boolean, onToggle: () => void, onWhy?: () => void, onForget: () => void}} props
@@ -32,8 +35,7 @@ const markedWords = (hit) => splitSnippet(hit.snippet, hit.snippet_marks).filter
 export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy, onForget }) {
   const name = nameOf(item);
   const isHit = item.chunk_content !== undefined;
-  // A title that only repeats the passage would say everything twice.
-  const repeats = isHit && !item.title && item.chunk_content.length < 200 && item.chunk_content.trim().startsWith(item.summary.slice(0, 60));
+  const repeats = isHit && repeatsPassage(item);
   const address = addressOf("memory", [item.memory_id], isHit && item.start_line > 1 ? { lines: `${item.start_line}-${item.end_line}` } : {});
   return html`
     <article class="hit">

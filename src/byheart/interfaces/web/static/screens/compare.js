@@ -3,8 +3,9 @@ import { post, useRequest } from "../core/api.js";
 import { milliseconds, nameOf } from "../core/format.js";
 import { html } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
-import { ScoreBar, Snippet, VERDICTS } from "../parts/hits.js";
+import { Marked, ScoreBar, Snippet, VERDICTS } from "../parts/hits.js";
 import { ErrorNote, Loading } from "../parts/page.js";
+import { repeatsPassage } from "../parts/rows.js";
 
 /** @type {[string, string][]} */
 const COLUMNS = [["hybrid", "Both"], ["fts", "Keywords"], ["vector", "Meaning"]];
@@ -22,11 +23,11 @@ function Column({ answer, label, places }) {
           <li key=${hit.chunk_id}>
             <div class="compare-head">
               <span class="compare-place">${at + 1}</span>
-              <a href=${addressOf("memory", [hit.memory_id])} dir="auto">${nameOf(hit)}</a>
+              <a href=${addressOf("memory", [hit.memory_id])} dir="auto">${repeatsPassage(hit) ? html`<${Marked} snippet=${hit.snippet} marks=${hit.snippet_marks} />` : nameOf(hit)}</a>
               ${label !== "Both" && html`<span class="badge">${places.has(hit.chunk_id) ? `${(places.get(hit.chunk_id) ?? 0) + 1}. of both` : "not in both"}</span>`}
             </div>
             ${hit.explanation && html`<${ScoreBar} explanation=${hit.explanation} best=${best} />`}
-            <${Snippet} snippet=${hit.snippet} marks=${hit.snippet_marks} />
+            ${!repeatsPassage(hit) && html`<${Snippet} snippet=${hit.snippet} marks=${hit.snippet_marks} />`}
           </li>`)}
         ${!answer.results.length && html`<li class="hint">Nothing found this way.</li>`}
       </ol>

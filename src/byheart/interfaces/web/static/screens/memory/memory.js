@@ -1,6 +1,7 @@
 // One memory: its text, where it comes from, what became of it, and what can be done with it.
 import { erase, forget, restore, tag } from "../../core/actions.js";
 import { get, memoryPath, post, useRequest } from "../../core/api.js";
+import { useBriefs } from "../../core/briefs.js";
 import { useMemoryChanges } from "../../core/events.js";
 import { count, counted, moment, nameOf } from "../../core/format.js";
 import { useKeys } from "../../core/keys.js";
@@ -32,9 +33,15 @@ function Tabs({ memory, now }) {
     </nav>`;
 }
 
+/** Name the memory that is valid instead. @param {{id: string}} props */
+function SupersededBy({ id }) {
+  const found = useBriefs([id])?.get(id);
+  return html`<${Note} tone="warn">Superseded by <a href=${addressOf("memory", [id])} dir="auto">${found ? nameOf(found) : "another memory"}</a>. Searches rank this one lower.</${Note}>`;
+}
+
 /** @param {{memory: any}} props */
 const State = ({ memory }) => html`
-  ${memory.superseded_by && html`<${Note} tone="warn">Superseded by <a href=${addressOf("memory", [memory.superseded_by])}>another memory</a>: searches rank it below.</${Note}>`}
+  ${memory.superseded_by && html`<${SupersededBy} id=${memory.superseded_by} />`}
   ${memory.expires_at && new Date(memory.expires_at) < new Date() && html`<${Note} tone="warn">Expired ${moment(memory.expires_at)}: searches leave it out.</${Note}>`}
   ${memory.damaged && html`<${Note} tone="warn"><strong>This text is not the one that was saved:</strong> the file of the store has changed. Run byheart doctor.</${Note}>`}`;
 
