@@ -2,7 +2,7 @@
 import { get, memoryPath, patch, post, remove } from "./api.js";
 import { counted } from "./format.js";
 import { ask } from "../parts/dialog.js";
-import { say, sayError } from "../parts/toast.js";
+import { say, sayError, untilDone } from "../parts/toast.js";
 import { html } from "./lib.js";
 
 /** @param {string[]} ids */
@@ -47,7 +47,10 @@ export function startExports() {
  * @param {string[]} [names] what the memories are called, for the question
  * @returns {Promise<boolean>} whether they were forgotten
  */
-export async function forget(ids, onChange, names = []) {
+export const forget = (ids, onChange, names = []) => untilDone(askAndForget(ids, onChange, names));
+
+/** @param {string[]} ids @param {() => void} onChange @param {string[]} names */
+async function askAndForget(ids, onChange, names) {
   try {
     if (ids.length > 1) {
       const would = await post("/forget", { memory_id: ids, dry_run: true });

@@ -32,8 +32,23 @@ export function sayError(error) {
   say(`${title}: ${detail}`, { tone: "bad", hint });
 }
 
+/** @type {Promise<unknown>} */
+let running = Promise.resolve();
+
+/**
+ * Let undo wait for an action: people who type fast press `u` before the server has answered.
+ * @template T
+ * @param {Promise<T>} action
+ * @returns {Promise<T>}
+ */
+export function untilDone(action) {
+  running = Promise.allSettled([running, action]);
+  return action;
+}
+
 /** Take the last action back. */
 export async function undoLast() {
+  await running;
   const toast = toasts.get().findLast((each) => each.undo);
   if (!toast?.undo) {
     say("There is nothing to undo.");

@@ -14,6 +14,7 @@ import { WindowedList, useRows } from "../parts/list.js";
 import { ListFoot } from "../parts/memory_list.js";
 import { Empty, Loading, Note, Screen } from "../parts/page.js";
 import { Badges, When } from "../parts/rows.js";
+import { untilDone } from "../parts/toast.js";
 import { actionsFor, run } from "./review_actions.js";
 
 /** @type {Record<string, [string, string, string]>} the name of each reason, that of one item, and its badge */
@@ -127,7 +128,7 @@ export default function ReviewScreen() {
       pages.change((all) => all.filter((each) => each !== these[0]));
       rows.focus(at);
     }
-    const done = await run(name, jobs, pages.refresh);
+    const done = await untilDone(run(name, jobs, pages.refresh));
     if (done) setChosen(new Set());
     // Other items may have changed too: a memory can be part of several.
     if (done || jobs.length === 1) pages.refresh();
