@@ -370,10 +370,7 @@ class ArraySearch:
         names = list(view.codes["kind"].numbers)  # by number
         counts = np.bincount(view.memories.kind[held.memories], minlength=len(names))
         kinds = dict(zip(names, counts.tolist(), strict=True))
-        vectors = sum(
-            int(np.count_nonzero(held.selection.chunks[each.vector_slots]))
-            for each in view.segments
-        )
+        vectors = sum(map(len, view.allowed(held.selection)))
         return {name: kinds[name] for name in sorted(kinds) if kinds[name]}, vectors
 
 

@@ -65,6 +65,27 @@ def _all_of(found: list[_Row], wanted: Sequence[int]) -> list[_Row]:
     return found
 
 
+# These step from one name to the next in an index, instead of reading every memory of a store.
+_COUNT_SPACES = """
+    WITH RECURSIVE found (space) AS (
+        SELECT min(space) FROM memories
+        UNION ALL
+        SELECT (SELECT min(m.space) FROM memories m WHERE m.space > found.space)
+        FROM found WHERE found.space IS NOT NULL)
+    SELECT count(*) FROM found WHERE found.space IS NOT NULL AND EXISTS (
+        SELECT 1 FROM memories m WHERE m.space = found.space AND m.forgotten_at IS NULL)"""
+_COUNT_SESSIONS = """
+    WITH RECURSIVE found (session_id) AS (
+        SELECT min(session_id) FROM memories WHERE space = ?1
+        UNION ALL
+        SELECT (SELECT min(m.session_id) FROM memories m
+                WHERE m.space = ?1 AND m.session_id > found.session_id)
+        FROM found WHERE found.session_id IS NOT NULL)
+    SELECT count(*) FROM found WHERE found.session_id IS NOT NULL AND EXISTS (
+        SELECT 1 FROM memories m WHERE m.space = ?1 AND m.session_id = found.session_id
+        AND m.forgotten_at IS NULL AND m.replaced_at IS NULL)"""
+
+
 class SqlReader(SharedRows):
     """Read a consistent view of the store, for as long as its transaction lasts.
 
@@ -317,18 +338,8 @@ class SqlReader(SharedRows):
 
     def count_spaces(self) -> int:
         """Count the spaces of the store that have a visible memory."""
-        return int(
-            self._connection.get(
-                "SELECT count(DISTINCT space) FROM memories WHERE forgotten_at IS NULL"
-            )
-        )
+        return int(self._connection.get(_COUNT_SPACES))
 
     def count_sessions(self, space: str) -> int:
         """Count the sessions of a space."""
-        return int(
-            self._connection.get(
-                "SELECT count(DISTINCT session_id) FROM memories WHERE space = ? "
-                "AND forgotten_at IS NULL AND replaced_at IS NULL",
-                (space,),
-            )
-        )
+        return int(self._connection.get(_COUNT_SESSIONS, (space,)))
