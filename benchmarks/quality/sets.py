@@ -39,6 +39,7 @@ class Question:
     group: str | None
     category: str | None
     gains: Mapping[str, float]
+    date: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,7 @@ def read_set(folder: Path) -> RetrievalSet:
             row.get("conv"),
             row.get("category"),
             {same[name]: gain for name, gain in gains[row["_id"]].items()},
+            row.get("date"),
         )
         for row in _read_lines(folder / "queries.jsonl")
         if row["_id"] in gains and not row.get("abstention")

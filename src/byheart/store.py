@@ -164,6 +164,7 @@ class MemoryStore(RefusedInChild):
         similarity_threshold: float | None = None,
         fusion: str = "evidence",
         vector: Sequence[float] | None = None,
+        times: bool = True,
         source: Text = None,
         topK: int | None = None,  # noqa: N803 - the name callers of other systems use
         **filters: Unpack[FilterFields],
@@ -172,7 +173,8 @@ class MemoryStore(RefusedInChild):
 
         `vector` is the query's vector, if the caller has made one with the model of the store.
         `source` is another name of `mode`, `topK` of `limit`. `similarity_threshold` is accepted
-        and drops nothing, because the cosine of a good answer differs from query to query.
+        and drops nothing, because the cosine of a good answer differs from query to query. With
+        `times`, memories are preferred from a time that the query names, such as "last week".
         """
         return asking.search(self._engine, _arguments(locals()))
 
@@ -185,6 +187,7 @@ class MemoryStore(RefusedInChild):
         mode: str = "hybrid",
         raw: bool = False,
         explain: bool = False,
+        times: bool = True,
         **filters: Unpack[FilterFields],
     ) -> RecallAnswer:
         """Return the memories that matter most for a query, within a token budget.

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from byheart.errors import InvalidInput
-from byheart.language.time_expressions import find_time, parse_time
+from byheart.language.time_expressions import find_times, parse_time
 from byheart.model.checks import check_time
 from byheart.store import MemoryStore
 from tests.databases import database as database
@@ -70,9 +70,21 @@ def test_days_begin_in_the_zone_of_now() -> None:
     ],
 )
 def test_a_question_names_a_time(question: str, said: str, start: str) -> None:
-    found = find_time(question, NOW)
-    assert found is not None
+    (found,) = find_times(question, NOW)
     assert (found.text, f"{found.period.start:%Y-%m-%d}") == (said, start)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("the novels that I finished in January and March", ["January", "March"]),
+        ("rides from July to October, and in December", ["July to October", "December"]),
+        ("between 5 May 2023 and 7 May 2023", ["5 May 2023 and 7 May 2023"]),
+        ("on 1 May, 2 May, 3 May, 4 May and 5 May", ["1 May", "2 May", "3 May", "4 May"]),
+    ],
+)
+def test_a_question_names_several_times(question: str, said: list[str]) -> None:
+    assert [each.text for each in find_times(question, NOW)] == said
 
 
 @pytest.mark.parametrize(
@@ -80,7 +92,7 @@ def test_a_question_names_a_time(question: str, said: str, start: str) -> None:
     ["What may I do?", "the march of time", "how many weeks ago did I", "which database today?"],
 )
 def test_a_question_without_a_clear_time_names_none(question: str) -> None:
-    assert find_time(question, NOW) is None
+    assert find_times(question, NOW) == ()
 
 
 def test_a_filter_takes_words_and_a_zone(store: MemoryStore) -> None:

@@ -61,6 +61,17 @@ class Weighing(NamedTuple):
     whole: int
 
 
+class Spans(NamedTuple):
+    """Hold stretches of time, one for each memory: the first moments, and those behind."""
+
+    starts: Numbers
+    ends: Numbers
+
+    def take(self, places: NDArray[np.integer[Any]]) -> Spans:
+        """Pick the spans at some places."""
+        return Spans(self.starts.take(places), self.ends.take(places))
+
+
 class MeanVectors(NamedTuple):
     """Hold the mean vectors of memories; `kind` is the place of each one's kind in `kinds`.
 
@@ -105,7 +116,8 @@ class Question:
     `terms` is `None` where the keyword retriever takes no part. `raw` is a query in raw syntax:
     it decides which chunks match, and the index names the terms. With `neighbours`, the turns
     beside each chunk are looked up as well. With `weighing`, a third list has the matching chunks
-    whose memories stand out by importance, recency or frequency.
+    whose memories stand out by importance, recency or frequency. With `times`, which are first
+    moments and those behind, one more list has the best chunks of memories of these times.
     """
 
     where: Filter
@@ -114,6 +126,7 @@ class Question:
     raw: RawQuery | None = None
     neighbours: bool = False
     weighing: Weighing | None = None
+    times: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -152,6 +165,10 @@ class Candidates:
     prominence: Prominence | None = None
     coverage: Figures | None = None
     matching_memories: int = 0
+    # If the question has times: ranks in the list of these times, and when each row's memory was
+    # said or is valid.
+    time_ranks: Numbers | None = None
+    events: Spans | None = None
     # The feedback of the memories that have any, by row, as `model/feedback.py` writes it.
     feedback: Mapping[int, str] = field(default_factory=dict)
     # Where the question asks for neighbours: how the rows were said, if any was.

@@ -262,6 +262,7 @@ def _searches(request: PromptRequest, query: str, settings: Settings) -> list[Se
             limit=limit,
             mode=request.mode,
             feedback_half_life_days=settings.feedback_half_life_days,
+            time_weight=settings.time_weight,
         )
         for where in filter(None, (request.where, request.also))
     ]

@@ -18,6 +18,7 @@ from byheart.contracts import (
     Numbers,
     Prominence,
     Question,
+    Spans,
     Vectors,
 )
 from byheart.index import near_duplicates
@@ -25,6 +26,7 @@ from byheart.index.array_search import Ranked, View, WordScores
 from byheart.index.background import look_around
 from byheart.index.masks import Mask
 from byheart.index.mean_vectors import find_mean_vectors
+from byheart.index.named_times import read_events, select_times
 from byheart.index.neighbouring_turns import NEIGHBOURS, NO_SLOT, find_neighbours
 from byheart.index.recall_candidates import (
     Coverage,
@@ -61,6 +63,9 @@ class _Prepared:
     matching_memories: int = 0
     coverage: Coverage | None = None
     prominence: Prominence | None = None
+    # If the question names times: when each memory was said, and the chunks of these times.
+    events: Spans | None = None
+    of_times: Selection | None = None
 
 
 class _Beside(NamedTuple):
@@ -112,11 +117,11 @@ class ArraySearch:
         by_vector = self._rank_by_vector(question, prepared.selection, depth)
         more = max(len(by_words.slots), len(by_vector.slots)) >= depth
         by_prominence = self._rank_by_prominence(question, prepared, depth) if more else _nothing()
-        slots, around = self._with_neighbours(
-            _union(_union(by_words.slots, by_vector.slots), by_prominence.slots),
-            question,
-            prepared.selection,
-        )
+        of_times = self._find_in_times(question, prepared, depth) if more else _nothing().slots
+        found = _union(_union(by_words.slots, by_vector.slots), by_prominence.slots)
+        if len(of_times):
+            found = _union(found, of_times)
+        slots, around = self._with_neighbours(found, question, prepared.selection)
         # Neighbours of a neighbour that was added are no rows, but their figures count.
         everyone = slots if around is None else _union(slots, around[around >= 0])
         bm25, cosines = self._figures(everyone, prepared.scored, question.vector, by_vector)
@@ -127,10 +132,11 @@ class ArraySearch:
         words_at, vector_at, prominent_at = (
             slots.searchsorted(each.slots) for each in (by_words, by_vector, by_prominence)
         )
-        coverage, prominence = prepared.coverage, prepared.prominence
+        coverage, prominence, events = prepared.coverage, prepared.prominence, prepared.events
         if prominence is not None:
-            owners = view.chunks.owner.take(slots)
-            prominence = prominence.take(owners)
+            prominence = prominence.take(view.chunks.owner.take(slots))
+        if events is not None:
+            events = events.take(view.chunks.owner.take(slots))
         return Candidates(
             terms=prepared.terms,
             background=prepared.background,
@@ -152,6 +158,8 @@ class ArraySearch:
             prominence=prominence,
             coverage=None if coverage is None else coverage.take(slots).astype(np.float64),
             matching_memories=prepared.matching_memories,
+            time_ranks=None if events is None else _ranks(slots.searchsorted(of_times), len(slots)),
+            events=events,
             feedback=self._feedback(slots),
             turn_forms=describe_turns(view, slots, around, prepared.terms)
             if question.neighbours
@@ -185,6 +193,10 @@ class ArraySearch:
         prepared = _Prepared(selection, terms, scored, matches, background)
         if question.weighing is not None:
             prepared = self._with_standings(prepared, question)
+        if question.times:
+            events = read_events(self._view)
+            of_times = select_times(self._view, selection, events, question.times)
+            prepared = replace(prepared, events=events, of_times=of_times)
         self._prepared[question] = prepared
         return prepared
 
@@ -258,6 +270,20 @@ class ArraySearch:
         return rank_by_prominence(
             self._view, matching, prepared.scored, coverage, prominence, weighing, depth
         )
+
+    def _find_in_times(self, question: Question, prepared: _Prepared, depth: int) -> Slots:
+        """List the best chunks of each retriever among memories of the times that are named.
+
+        Otherwise, a store that says much about a subject would hide the mention of last week.
+        """
+        of_times = prepared.of_times
+        if of_times is None or prepared.matches is not None:
+            return _nothing().slots
+        by_vector = self._rank_by_vector(question, of_times, depth)
+        if prepared.scored is None:
+            return by_vector.slots
+        scores = np.where(of_times.chunks, prepared.scored.scores, np.float32(0))
+        return _union(self._view.rank_by_words(scores, depth).slots, by_vector.slots)
 
     def _rank_by_vector(self, question: Question, selection: Selection, depth: int) -> Ranked:
         if question.vector is None:

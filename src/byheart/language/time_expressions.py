@@ -1,8 +1,8 @@
 """Read times in English: `7d`, `2 weeks ago`, `yesterday`, `last March`, `2026-11`, `7 May 2023`.
 
-`parse_time` reads a text that is a time and nothing else. `find_time` finds the time that a
-question names. A question must name it clearly: "may" and "march" are also verbs, so a month alone
-needs a preposition, a day or a year.
+`parse_time` reads a text that is a time and nothing else. `find_times` finds the times that a
+question names. A question must name them clearly: "may" and "march" are also verbs, so a month
+alone needs a preposition, a day or a year.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 from byheart.language import periods
@@ -283,7 +284,7 @@ _DAY_BESIDE = re.compile(
 _BESIDE_FOLLOWS = re.compile(r"\s+(?:before|after)\s+\w", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:and|to|until|till|-|–)\s+(?:the\s+)?", re.IGNORECASE)
 _RANGE_STARTS = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
-_MOST_CHARACTERS = 2000
+_MOST_CHARACTERS, _MOST_TIMES = 2000, 4
 
 
 def parse_time(text: str, now: datetime, *, ahead: bool = False) -> Period | None:
@@ -299,24 +300,28 @@ def parse_time(text: str, now: datetime, *, ahead: bool = False) -> Period | Non
     return None
 
 
-def find_time(question: str, now: datetime) -> FoundTime | None:
-    """Find the time that a question names, in the zone of `now`: the first clear one."""
+def find_times(question: str, now: datetime) -> tuple[FoundTime, ...]:
+    """Find the times that a question names clearly, in the zone of `now`: the first few."""
     text = question[:_MOST_CHARACTERS]
-    found = next(_mentions(text, now), None)
-    if found is not None:
+    found = tuple(islice(_mentions(text, now), _MOST_TIMES))
+    if found:
         return found
     today = _TODAY.search(text)
     if today is not None and _OF_THE_PAST.search(text):
-        return FoundTime(today[0], periods.day_of(now))
-    return None
+        return (FoundTime(today[0], periods.day_of(now)),)
+    return ()
 
 
 def _mentions(text: str, now: datetime) -> Iterator[FoundTime]:
+    behind = 0
     for at in (each.start() for each in _STARTS.finditer(text)):
-        found = _time_at(text, at, now)
+        found = _time_at(text, at, now) if at >= behind else None
         # In "the Sunday before 25 October", the date is found next.
         if found is not None and not _BESIDE_FOLLOWS.match(text, found[0]):
-            yield _in_sentence(text, at, *found, now)
+            named = _in_sentence(text, at, *found, now)
+            # "July to October" is one time: its second month is not named again.
+            behind = max(found[0], at + len(named.text) if text.startswith(named.text, at) else 0)
+            yield named
 
 
 def _time_at(text: str, at: int, now: datetime) -> tuple[int, Period] | None:

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
         Fusion,
         Granularity,
         Hit,
+        HitConflict,
         IndexState,
         Judgement,
         MemoryFields,
         MemoryHit,
         Mode,
+        NamedTime,
         RecallAnswer,
         RecalledMemory,
         RecalledSummary,
@@ -165,10 +167,10 @@ if TYPE_CHECKING:
 # Imported when first used: a hook that runs after every tool call needs almost none of them.
 _NAMES = {
     "answers": (
-        "ChunkHit Explanation FUSIONS Fusion GRANULARITIES Granularity Hit IndexState "
-        "Judgement MODES MemoryFields MemoryHit Mode RecallAnswer RecallExplanation "
-        "RecalledMemory RecalledSummary RetrieverExplanation SearchAnswer SectionHit VERDICTS "
-        "Verdict VerdictExplanation"
+        "ChunkHit Explanation FUSIONS Fusion GRANULARITIES Granularity Hit HitConflict "
+        "IndexState Judgement MODES MemoryFields MemoryHit Mode NamedTime RecallAnswer "
+        "RecallExplanation RecalledMemory RecalledSummary RetrieverExplanation SearchAnswer "
+        "SectionHit VERDICTS Verdict VerdictExplanation"
     ),
     "api_keys": "ACCESSES Access ApiKey CreatedApiKey KeyPurpose VOICES Voice",
     "conversations": (
@@ -263,6 +265,7 @@ __all__ = [
     "Heading",
     "HistoryEntry",
     "Hit",
+    "HitConflict",
     "Imported",
     "IndexProgress",
     "IndexState",
@@ -286,6 +289,7 @@ __all__ = [
     "MergeProposal",
     "Merged",
     "Mode",
+    "NamedTime",
     "Operation",
     "Origin",
     "Promoted",

@@ -34,9 +34,9 @@ class RetrieverExplanation:
 class Explanation:
     """The contributions to a hit's score: of both retrievers, and of the turns around it.
 
-    The sum was multiplied by two factors: `form` is below 1 for a turn that is short or only asks
-    and for an assistant's long reply, and above 1 for a speaker whom the question names;
-    `feedback` is the feedback on the memory.
+    The sum was multiplied by three factors: `form` is below 1 for a turn that is short or only asks
+    and for an assistant's long reply, and above 1 for a speaker whom the question names; `time` is
+    above 1 near a time that the question names; `feedback` is the feedback on the memory.
     """
 
     fusion: str
@@ -46,6 +46,31 @@ class Explanation:
     neighbours: float = 0.0
     form: float = 1.0
     feedback: float = 1.0
+    time: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTime:
+    """A time that a question names: its words, its first moment, and the first moment behind it."""
+
+    text: str
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class HitConflict:
+    """Two hits that contradict each other; `memory_id` is the newer one.
+
+    `differs` is the kind of value in which their sentences differ: number, time, name, negation or
+    state.
+    """
+
+    memory_id: str
+    other_id: str
+    differs: str
+    says: str
+    other_says: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +217,11 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class SearchAnswer:
-    """The answer of a search; `verdict` and `confidence` are about the best hit."""
+    """The answer of a search; `verdict` and `confidence` are about the best hit.
+
+    Memories from `times`, which the question names, were preferred. `conflicts` are hits of this
+    page that contradict each other: `supersede` marks the one that is no longer true.
+    """
 
     query: str
     mode: Mode
@@ -207,6 +236,8 @@ class SearchAnswer:
     confidence: float
     remark: str | None = None
     grounds: VerdictExplanation | None = None
+    times: tuple[NamedTime, ...] = ()
+    conflicts: tuple[HitConflict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +277,7 @@ class RecalledMemory:
 class RecallExplanation:
     """The four parts of a memory's score, each from 0 to 1, before they are weighted.
 
-    `feedback` is the factor that is part of the relevance.
+    `time` and `feedback` are factors that are part of the relevance.
     """
 
     id: str
@@ -256,6 +287,7 @@ class RecallExplanation:
     recency: float
     frequency: float
     feedback: float = 1.0
+    time: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +295,7 @@ class RecallAnswer:
     """The memories for a query within a token budget.
 
     `text` has the memories in full, and a line for each of the others: the budget counts it.
+    Memories from `times`, which the question names, were preferred.
     """
 
     query: str
@@ -281,3 +314,4 @@ class RecallAnswer:
     explanations: tuple[RecallExplanation, ...] | None = None
     remark: str | None = None
     grounds: VerdictExplanation | None = None
+    times: tuple[NamedTime, ...] = ()

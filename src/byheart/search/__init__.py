@@ -1,6 +1,7 @@
 """Find the memories that answer a query."""
 
 from byheart.search.candidates import gather
+from byheart.search.conflicting_hits import find_conflicts
 from byheart.search.file_freshness import describe_file
 from byheart.search.recalling import recall
 from byheart.search.relevance import is_relevant
@@ -13,6 +14,7 @@ __all__ = [
     "Weights",
     "describe_file",
     "find",
+    "find_conflicts",
     "gather",
     "is_relevant",
     "recall",

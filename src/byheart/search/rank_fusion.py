@@ -54,6 +54,8 @@ class Fused(NamedTuple):
     # The factors of the score by the form of a turn, and by the feedback on the memory.
     form: float = 1.0
     feedback: float = 1.0
+    # The factor of the score by the times that the question names.
+    time: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +70,8 @@ class Ordered:
     describe: Callable[[Numbers], Iterator[Fused]]
     # The factor of every score by feedback, if it is not 1 for all.
     feedback: Figures | None = None
+    # The same by the times that the question names.
+    times: Figures | None = None
 
     def __iter__(self) -> Iterator[Fused]:
         return self.describe(self.rows)
@@ -113,6 +117,26 @@ def keep_order(found: Candidates, tier: Mask, retriever: str) -> Ordered:
     return Ordered(rows, scores, describe_rows)
 
 
+def prefer_times(ordered: Ordered, factors: Figures | None) -> Ordered:
+    """Multiply the scores by the factors of named times, and order the rows again.
+
+    Among equal scores, the nearer time comes first. No factor is below 1: a time is a preference,
+    and takes nothing from what is from other times.
+    """
+    if factors is None:
+        return ordered
+    scores = (ordered.scores * factors).round(_DIGITS)
+    order = np.lexsort((-factors.take(ordered.rows), -scores.take(ordered.rows)))
+    rows = ordered.rows.take(order)
+
+    def describe_rows(some: Numbers) -> Iterator[Fused]:
+        figures = _in_parts(some, scores, factors)
+        for fused, (score, factor) in zip(ordered.describe(some), figures, strict=True):
+            yield fused._replace(score=score, time=factor)
+
+    return Ordered(rows, scores, describe_rows, times=factors)
+
+
 def apply_gains(ordered: Ordered, gains: Figures | None) -> Ordered:
     """Multiply the scores by factors, and order the rows again; equals keep their order.
 
@@ -137,7 +161,7 @@ def apply_gains(ordered: Ordered, gains: Figures | None) -> Ordered:
         for fused, (score, factor) in zip(ordered.describe(some), figures, strict=True):
             yield fused._replace(score=score, feedback=factor)
 
-    return Ordered(rows, scores, describe_rows, factors)
+    return Ordered(rows, scores, describe_rows, factors, ordered.times)
 
 
 def describe(

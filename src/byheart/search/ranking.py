@@ -19,6 +19,7 @@ from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Wei
 from byheart.language.terms import is_one_word, query_terms
 from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
 from byheart.search.feedback import describe_question, feedback_gains
+from byheart.search.named_times import read_times, time_factors
 from byheart.search.rank_fusion import (
     KEYWORDS,
     RRF_K,
@@ -29,6 +30,7 @@ from byheart.search.rank_fusion import (
     apply_gains,
     fuse,
     keep_order,
+    prefer_times,
 )
 from byheart.search.request import SearchRequest
 from byheart.system import clock
@@ -75,8 +77,12 @@ class Ranking:
         self.found: Candidates | None = None
         # The description of how the final scores are made, with the weights.
         self.method = KEYWORDS if self.by_words else VECTOR
-        # Cosines and reciprocal ranks are references: only evidence is moved by feedback.
+        # Cosines and reciprocal ranks are references: feedback and times move evidence alone.
         self._is_reference = not self.by_words or request.fusion == "rrf"
+        # The times that the question names; raw syntax has no sentences.
+        is_moved = request.time_weight > 0 and not (request.raw or self._is_reference)
+        moment = request.where.as_of or clock.now()
+        self.times = read_times(request.query, moment) if is_moved else ()
 
     @property
     def raw(self) -> bool:
@@ -99,6 +105,7 @@ class Ranking:
                 self._raw if self.by_words else None,
                 neighbours=self._by_both and request.fusion != "rrf",
                 weighing=self._weighing,
+                times=tuple(each.in_micros for each in self.times),
             )
         return known
 
@@ -131,6 +138,8 @@ class Ranking:
                 self.terms = list(found.terms)
             self._may_hold_superseded = found.holds_superseded
             ordered = self._rank(found, _tier(found, before))
+            factors = time_factors(found.events, self.times, self._request.time_weight)
+            ordered = prefer_times(ordered, factors)
             yield found, apply_gains(ordered, self._feedback(found))
             if not found.more:
                 return
@@ -192,7 +201,7 @@ def _tier(found: Candidates, before: Candidates | None) -> Mask:
     A deeper search can also find chunks that the earlier one missed.
     """
     tier = np.zeros(len(found.chunk_nos), np.bool_)
-    for name in ("keyword_ranks", "vector_ranks", "prominence_ranks"):
+    for name in ("keyword_ranks", "vector_ranks", "prominence_ranks", "time_ranks"):
         ranks = getattr(found, name)
         if ranks is None:
             continue

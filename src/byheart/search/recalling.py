@@ -107,11 +107,14 @@ class _Match(NamedTuple):
     score: float
     relevant: bool
     feedback: float
+    time: float
 
     def explain(self, memory_id: str) -> RecallExplanation:
         shown = Weights(*(round(part, _DIGITS) for part in self.parts))
-        feedback = round(self.feedback, _DIGITS)
-        return RecallExplanation(memory_id, self.score, **shown._asdict(), feedback=feedback)
+        feedback, time = round(self.feedback, _DIGITS), round(self.time, _DIGITS)
+        return RecallExplanation(
+            memory_id, self.score, **shown._asdict(), feedback=feedback, time=time
+        )
 
 
 _Named = tuple[_Match, TextSummary]
@@ -125,15 +128,16 @@ class _Weighed(NamedTuple):
     scores: Figures
     relevant: Mask
     feedback: Figures
+    time: Figures
 
     def matches(self, first: int, behind: int) -> Iterator[_Match]:
         """Describe the memories from one place to another."""
         here = slice(first, behind)
         parts = zip(*(part[here].tolist() for part in self.parts), strict=True)
-        figures = (self.memory_nos, self.scores, self.relevant, self.feedback)
+        figures = (self.memory_nos, self.scores, self.relevant, self.feedback, self.time)
         columns = (column[here].tolist() for column in figures)
-        for number, score, relevant, gain, each in zip(*columns, parts, strict=True):
-            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant, gain)
+        for number, score, relevant, gain, time, each in zip(*columns, parts, strict=True):
+            yield _Match(number, Weights(*each), round(score, _DIGITS), relevant, gain, time)
 
 
 class Recalled(NamedTuple):
@@ -179,6 +183,7 @@ def recall(
         confidence=judgement.confidence,
         remark=f"damaged, so not given: {', '.join(filled.damaged)}" if filled.damaged else None,
         grounds=judgement.grounds if asked.explain else None,
+        times=tuple(each.named for each in finder.ranking.times),
         explanations=tuple(match.explain(text.memory_id) for match, text in page)
         if asked.explain
         else None,
@@ -256,13 +261,17 @@ class _Finder:
             relevant |= found.coverage.take(rows) >= LEAST_COVERAGE
         is_near = relevant | np.isin(memory_nos, found.memory_nos[_near(found)])
         order = np.lexsort((-weighed_scores, ~is_near))
-        gains = np.ones(len(rows)) if ordered.feedback is None else ordered.feedback.take(rows)
+        gains, by_time = (
+            np.ones(len(rows)) if factors is None else factors.take(rows)
+            for factors in (ordered.feedback, ordered.times)
+        )
         return _Weighed(
             memory_nos.take(order),
             tuple(part.take(order) for part in parts),
             weighed_scores.take(order),
             relevant.take(order),
             gains.take(order),
+            by_time.take(order),
         )
 
 

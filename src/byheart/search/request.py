@@ -24,6 +24,8 @@ class SearchRequest:
     snippet_chars: int = 500
     # The days after which feedback counts half; without them, feedback does not count.
     feedback_half_life_days: float = 0.0
+    # How much a time that the question names counts; with 0, it does not count.
+    time_weight: float = 0.0
 
 
 class Weights(NamedTuple):

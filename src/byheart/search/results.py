@@ -19,6 +19,7 @@ from byheart.model import (
     Memory,
     MemoryFields,
     MemoryHit,
+    NamedTime,
     RetrieverExplanation,
     SectionHit,
     section_of,
@@ -47,11 +48,12 @@ Group = list[Fused]
 
 
 class Found(NamedTuple):
-    """Hold the hits of a page, whether more pages follow, and the verdict on the best hit."""
+    """Hold the hits of a page, whether more pages follow, the verdict, and the times named."""
 
     hits: list[Hit]
     more: bool
     judgement: Judgement
+    times: tuple[NamedTime, ...] = ()
 
 
 def find(
@@ -64,7 +66,7 @@ def find(
     hits, more = {"fine": answer.passages, "medium": answer.sections, "coarse": answer.memories}[
         request.granularity
     ]()
-    return Found(hits, more, answer.judge(unrelated))
+    return Found(hits, more, answer.judge(unrelated), answer.times)
 
 
 class _Answer:
@@ -73,6 +75,11 @@ class _Answer:
         self._reader = reader
         self._vector = vector
         self._ranking = Ranking(request, reader.index, vector, _depth(request))
+
+    @property
+    def times(self) -> tuple[NamedTime, ...]:
+        """Return the times that the question names."""
+        return tuple(each.named for each in self._ranking.times)
 
     def judge(self, unrelated: float) -> Judgement:
         """Judge whether the best hit answers the question."""
@@ -234,6 +241,7 @@ class _Answer:
             neighbours=fused.beside,
             form=round(fused.form, _DIGITS),
             feedback=round(fused.feedback, _DIGITS),
+            time=round(fused.time, _DIGITS),
         )
 
     def _terms(self, retriever: str, fused: Fused) -> dict[str, float]:

@@ -108,6 +108,13 @@ class Settings:
     recall_importance_weight: float = weight(0.3, "The weight of importance in a recall.")
     recall_recency_weight: float = weight(0.2, "The weight of recency in a recall.")
     recall_frequency_weight: float = weight(0.1, "The weight of the frequency of use in a recall.")
+    time_weight: float = seconds(
+        1.0,
+        "How much more memories of a time count that the question names: 1 means up to twice as "
+        "much; 0 means that the time does not count.",
+        0,
+        10,
+    )
     feedback_half_life_days: float = seconds(
         90.0,
         "Days after which feedback on a memory counts half; 0 means that it does not count.",

@@ -216,7 +216,7 @@ class Bencher:
     ) -> tuple[list[ChunkHit], str, float]:
         started = time.perf_counter()
         with self._ask(SearchRequest(query, where, limit=limit, mode=mode)) as (request, asked):
-            hits, _, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
+            hits, _, judgement, _ = find(request, asked.reader, asked.vector, asked.unrelated)
         elapsed_ms = (time.perf_counter() - started) * 1000
         return [hit for hit in hits if isinstance(hit, ChunkHit)], judgement.verdict, elapsed_ms
 

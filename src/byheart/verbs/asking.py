@@ -31,7 +31,7 @@ from byheart.model import checks as check
 from byheart.model.compat_names import translate
 from byheart.model.filters import make_filter
 from byheart.model.memories import ContextFilters
-from byheart.search import RecallRequest, SearchRequest, Weights, find
+from byheart.search import RecallRequest, SearchRequest, Weights, find, find_conflicts
 from byheart.search import recall as recall_memories
 from byheart.system import clock
 from byheart.verbs.engine import Engine
@@ -47,7 +47,7 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
     check.check_int("limit", given["limit"], 1, check.LARGEST_LIMIT)
     request = _search_request(engine, translate("search", given))
     with engine.asking(request, vector=_own_vector(given, request)) as (request, asked):
-        hits, more, judgement = find(request, asked.reader, asked.vector, asked.unrelated)
+        hits, more, judgement, times = find(request, asked.reader, asked.vector, asked.unrelated)
         state = _state(asked.reader, request.where)
     if request.query:
         given_out = [hit.chunk_id if isinstance(hit, ChunkHit) else hit.text_id for hit in hits]
@@ -73,6 +73,8 @@ def search(engine: Engine, given: Given) -> SearchAnswer:
         confidence=judgement.confidence,
         remark=asked.remark,
         grounds=judgement.grounds if request.explain else None,
+        times=times,
+        conflicts=find_conflicts(hits) if verdict not in (None, "none") else (),
     )
 
 
@@ -97,6 +99,7 @@ def _search_request(engine: Engine, given: Given) -> SearchRequest:
         explain=check.check_bool("explain", given["explain"]),
         snippet_chars=engine.settings.snippet_chars,
         feedback_half_life_days=engine.settings.feedback_half_life_days,
+        time_weight=_time_weight(engine, given),
     )
 
 
@@ -109,6 +112,10 @@ def _own_vector(given: Given, request: SearchRequest) -> Vectors | None:
         needed = "mode=hybrid or mode=vector" if request.query else "a query"
         raise InvalidInput(f"vector needs {needed}", f"give {needed}, or leave vector out")
     return np.array(numbers, np.float32)
+
+
+def _time_weight(engine: Engine, given: Given) -> float:
+    return engine.settings.time_weight if check.check_bool("times", given["times"]) else 0.0
 
 
 def _raw_mode(mode: object) -> Mode:
@@ -134,6 +141,7 @@ def recall(engine: Engine, given: Given, filters: Given) -> RecallAnswer:
         raw=check.check_bool("raw", given["raw"]),
         explain=check.check_bool("explain", given["explain"]),
         feedback_half_life_days=engine.settings.feedback_half_life_days,
+        time_weight=_time_weight(engine, given),
     )
     if not question.query:
         raise InvalidInput("the query is empty", "say what is to be recalled")

@@ -165,6 +165,15 @@ def search_mode(*other_names: str) -> Decorator[Any]:
     )
 
 
+def named_times() -> Decorator[Any]:
+    """Add `--no-times` to a verb that prefers memories from a time in its question."""
+    return flag(
+        "--times/--no-times",
+        default=True,
+        help="Prefer memories from a time that QUERY names, such as last week (the default).",
+    )
+
+
 _FILTER_ORDER = arrange(
     tuple(FILTERS), {"origin": "scope", "source_label": "origin", "as_of": "include_expired"}
 )

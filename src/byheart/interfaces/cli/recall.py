@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
+from byheart.interfaces.cli.options import (
+    filters,
+    flag,
+    named_times,
+    page,
+    read_query,
+    search_mode,
+)
 from byheart.interfaces.cli.screen import (
     Column,
     Part,
@@ -52,6 +59,7 @@ _PARTS = ("relevance", "importance", "recency", "frequency", "score")
 @search_mode()
 @flag("--explain", is_flag=True, help="Show the parts of each score.")
 @flag("--raw", is_flag=True, help="Read QUERY as FTS5 syntax: phrases, AND, OR, NOT, prefix*.")
+@named_times()
 @filters
 @click.pass_obj
 def recall_command(invocation: Invocation, /, query: tuple[str, ...], **given: Any) -> None:

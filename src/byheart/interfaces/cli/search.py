@@ -10,7 +10,14 @@ import click
 
 from byheart.errors import InvalidInput
 from byheart.interfaces.cli.model_files import open_embedding_store
-from byheart.interfaces.cli.options import filters, flag, page, read_query, search_mode
+from byheart.interfaces.cli.options import (
+    filters,
+    flag,
+    named_times,
+    page,
+    read_query,
+    search_mode,
+)
 from byheart.interfaces.cli.screen import (
     Part,
     Screen,
@@ -73,6 +80,7 @@ from byheart.model.compat_names import other_flags
     help="How hybrid search combines its retrievers.",
 )
 @flag("--vector", metavar="JSON", help="The vector of QUERY, by the model of the store.")
+@named_times()
 @flag(
     *other_flags(None),
     type=float,
@@ -114,6 +122,7 @@ def search_command(
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, names[hit.memory_id], full)
     explain_verdict(screen, answer)
+    _show_conflicts(invocation, answer)
     _close(invocation, answer, given)
 
 
@@ -128,6 +137,16 @@ def _read_vector(text: str | None) -> Any:
 
 def _near(hit: Hit, name: str) -> Near:
     return Near(hit.snippet, name)
+
+
+def _show_conflicts(invocation: Invocation, answer: SearchAnswer) -> None:
+    """Name hits that contradict each other, and the command that settles it, on stderr."""
+    for each in answer.conflicts:
+        remark(invocation, f"these differ in a {each.differs}, the newer one first:")
+        remark(invocation, f"   {one_line(each.says)}")
+        remark(invocation, f"   {one_line(each.other_says)}")
+        old, new = each.other_id, each.memory_id
+        remark(invocation, f"if the newer one replaces the other: byheart supersede {old} {new}")
 
 
 def _is_relevant(hit: Hit) -> bool:
@@ -242,6 +261,9 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
         screen.line(Part(beside, "dim"), indent=1)
     if explanation.form != 1:
         factor = f"the form of the turn multiplies by {explanation.form:.3f}"
+        screen.line(Part(factor, "dim"), indent=1)
+    if explanation.time != 1:
+        factor = f"the time in the question multiplies by {explanation.time:.3f}"
         screen.line(Part(factor, "dim"), indent=1)
     if explanation.feedback != 1:
         factor = f"feedback multiplies by {explanation.feedback:.3f}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from byheart.interfaces.cli.screen import Part, Screen, one_line
@@ -51,3 +52,12 @@ def explain_verdict(screen: Screen, answer: SearchAnswer | RecallAnswer) -> None
     if answer.grounds.chunks is not None:
         known.append(f"chosen from {answer.grounds.chunks:,}")
     screen.line(Part(f"of the best hit: {', '.join(known)}", "dim"), indent=1)
+    for time in answer.times:
+        period = f"from {_day(time.start)} to {_day(time.end)}"
+        screen.line(Part(f'"{time.text}" prefers memories {period}', "dim"), indent=1)
+
+
+def _day(moment: datetime) -> str:
+    """Show a moment as briefly as it allows: most periods begin and end at midnight."""
+    midnight = moment.hour == moment.minute == moment.second == 0
+    return f"{moment:%Y-%m-%d}" if midnight else f"{moment:%Y-%m-%d %H:%M}"

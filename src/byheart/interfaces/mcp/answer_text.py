@@ -67,7 +67,20 @@ def _found(answer: Wire) -> str:
         held = answer["index"]["memories"]
         return f"Nothing found among {held} memories." if held else "There are no memories yet."
     shown = [_hit(number, hit) for number, hit in enumerate(hits, start=1)]
-    return "\n\n".join([*shown, *_doubt(answer)])
+    return "\n\n".join([*shown, *_conflicting(answer), *_doubt(answer)])
+
+
+def _conflicting(answer: Wire) -> list[str]:
+    """Warn of hits that contradict each other, and say which of two is the newer one."""
+    if not answer.get("conflicts"):
+        return []
+    lines = ["Some contradict each other; the newer one is named first:"]
+    lines += [
+        f"- {each['memory_id']}: {break_marks(each['says'])} / "
+        f"{each['other_id']}: {break_marks(each['other_says'])}"
+        for each in answer["conflicts"]
+    ]
+    return ["\n".join(lines)]
 
 
 def _doubt(answer: Wire) -> list[str]:

@@ -17,7 +17,7 @@ Wire = dict[str, Any]
 
 # The lists of each answer that may be cut at their end, the least needed list first.
 _LISTS: Mapping[str, tuple[str, ...]] = {
-    "search": ("results",),
+    "search": ("conflicts", "results"),
     "recall": ("explanations", "details", "index"),
     "sessions": ("sessions",),
     "get": ("history",),

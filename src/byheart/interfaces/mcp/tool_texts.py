@@ -123,7 +123,7 @@ TOOLS: tuple[ToolText, ...] = (
         "codes work too. granularity: fine gives passages, medium sections, coarse whole "
         "memories. Without query it lists the latest memories. Not for text that is in this "
         "conversation already. Read a hit on with memory_get and its chunk_id.",
-        ("query", "limit", "mode", "granularity", *_FILTERS, "offset", "raw", "explain"),
+        ("query", "limit", "mode", "granularity", *_FILTERS, "offset", "raw", "explain", "times"),
         core=("query", "limit", "mode", "granularity", "offset", "raw"),
         core_filters=(
             *("kind", "session_id", "agent_id", "tags", "entities", "path", "language", "origin"),
@@ -138,7 +138,7 @@ TOOLS: tuple[ToolText, ...] = (
         "relevance, importance, recency and use. Call it at the start of a task to load what is "
         "known. What fits comes in full; the rest is listed under `Also`: read it with memory_get. "
         "Use memory_search to find one particular passage.",
-        ("query", "max_tokens", "limit", "offset", "mode", "raw", "explain", *_FILTERS),
+        ("query", "max_tokens", "limit", "offset", "mode", "raw", "explain", "times", *_FILTERS),
         core=("query", "max_tokens", "limit", "offset"),
         core_filters=_CORE_FILTERS,
         only_in_text=("text",),

@@ -50,6 +50,7 @@ _OF_VERBS: Mapping[str, Schema] = {
     ),
     "explain": schema.flag("Explain the rank of each hit."),
     "fusion": schema.text("How the two rankings are combined.", enum=list(FUSIONS)),
+    "times": schema.flag("Prefer memories from a time that the query names."),
     "max_tokens": schema.whole("The token budget of the answer.", 1, check.MOST_TOKENS),
     "memory_id": schema.label("The id of a memory, as answers give it."),
     "chunk_id": schema.label("The id of a passage: <memory_id>#<number>."),

@@ -1,0 +1,62 @@
+"""Prefer memories from the time that a question names: "last week", "in May 2023".
+
+A memory from that time counts up to `1 + weight` times as much, and all others count as before: an
+answer that is from another time still comes first if it answers better. People tell of an event
+after it, so the preference fades over a week behind the time, and faster before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import numpy as np
+
+from byheart.contracts import Figures, Spans
+from byheart.language.time_expressions import find_times
+from byheart.model import NamedTime
+from byheart.model.times import to_micros
+
+# The preference falls to 37 % over this time behind a named one, and over this time before it. A
+# time shorter than a day has a shorter margin: so many times its own length.
+_AFTER, _BEFORE = 7 * 86_400 * 10**6, 2 * 86_400 * 10**6
+_LENGTHS = 7
+
+
+class TimeInQuestion(NamedTuple):
+    """Hold a time that a question names, and the same in microseconds."""
+
+    named: NamedTime
+    in_micros: tuple[int, int]
+
+
+def read_times(query: str, moment: datetime) -> tuple[TimeInQuestion, ...]:
+    """Read the times that a question names if it is asked at a moment."""
+    return tuple(
+        TimeInQuestion(
+            NamedTime(found.text, found.period.start, found.period.end),
+            (to_micros(found.period.start), to_micros(found.period.end)),
+        )
+        for found in find_times(query, moment.astimezone(UTC))
+    )
+
+
+def time_factors(
+    events: Spans | None, times: Sequence[TimeInQuestion], weight: float
+) -> Figures | None:
+    """Return the factor of each memory's score by the nearest of the times that are named."""
+    if events is None or not times:
+        return None
+    nearness = np.max([_nearness(events, *each.in_micros) for each in times], axis=0)
+    factors: Figures = 1 + weight * nearness
+    return factors
+
+
+def _nearness(events: Spans, start: int, end: int) -> Figures:
+    """Return 1 for memories from a time, and less the farther they are from it."""
+    margin = min(1.0, _LENGTHS * max(end - start, 1) / _AFTER)
+    behind = np.maximum(0, events.starts - (end - 1)) / (margin * _AFTER)
+    before = np.maximum(0, (start + 1) - events.ends) / (margin * _BEFORE)
+    nearness: Figures = np.exp(-np.maximum(behind, before))
+    return nearness
