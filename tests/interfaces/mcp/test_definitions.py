@@ -21,6 +21,7 @@ LEFT_OUT = {
     "who": "the client's own name is written down",
     **{each.name: each.note for names in COMPAT_NAMES.values() for each in names},
     "fusion": "the default is the better one",
+    "vector": "a language model makes no vectors",
     "preview": "for people who try other budgets",
     "include_task": "for hooks, which know the task; a model searches by task_code",
     "trusted": "only the user reviews",
