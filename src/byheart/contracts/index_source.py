@@ -48,6 +48,7 @@ class ChunkText(NamedTuple):
     summary: str
     derived: str
     chunk_type: str
+    language: str
 
 
 class IndexSource(Prefetching, Protocol):

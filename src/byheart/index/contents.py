@@ -41,6 +41,7 @@ from byheart.index.session_order import (
 )
 from byheart.index.terms import chunk_terms
 from byheart.index.turn_forms import hash_speaker, measure_asking
+from byheart.language.word_pieces import count_words
 from byheart.model import UNEMBEDDED
 from byheart.model.damage import DamagedRow
 
@@ -237,7 +238,9 @@ class Contents:
         owners = _places(self._memories["memory_nos"].view, [row.memory_no for row in rows])
         self._chunks["chunk_nos"].append(np.array([row.chunk_no for row in rows], np.int64))
         self._chunks["owner"].append(owners.astype(np.int32))
-        self._chunks["length"].append(np.array([len(terms) for _, terms in found], np.int32))
+        self._chunks["length"].append(
+            np.array([count_words(terms) for _, terms in found], np.int32)
+        )
         self._chunks["alive"].append(np.ones(len(rows), np.bool_))
         # A chunk that never gets vectors counts as embedded: no vector is missing.
         embedded = [row.chunk_type in UNEMBEDDED for row in rows]

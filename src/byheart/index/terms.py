@@ -6,6 +6,7 @@ import json
 
 from byheart.contracts import ChunkText
 from byheart.language import terms as words
+from byheart.language.word_pieces import pieces_of_text
 from byheart.model import ECHO
 
 
@@ -13,7 +14,8 @@ def chunk_terms(chunk: ChunkText) -> list[str]:
     """List the terms that a chunk is found by: its text, its headings, its title and summary.
 
     A word of a title or heading counts twice: that ranks better on every evaluation set with titles
-    (docs/quality.md). A chunk that repeats another text has no terms: searches find the other text.
+    (docs/quality.md). Words beyond English have pieces besides. A chunk that repeats another text
+    has no terms: searches find the other text.
     """
     if chunk.chunk_type == ECHO:
         return []
@@ -21,4 +23,5 @@ def chunk_terms(chunk: ChunkText) -> list[str]:
     parts = [chunk.content, *names, *names]
     if chunk.chunk_index == 0 and "summary" not in chunk.derived:
         parts.append(chunk.summary)
-    return words.terms("\n".join(parts))
+    text = "\n".join(parts)
+    return [*words.terms(text), *pieces_of_text(text, chunk.language)]

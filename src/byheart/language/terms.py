@@ -24,11 +24,11 @@ import apsw
 from byheart.system.forks import never_free, working
 
 # Scripts written without spaces: Thai, Lao, Myanmar, Khmer, kana, Han, Hangul.
-_UNSPACED = (
+UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")
 _EMOJI = re.compile("[\u231a\u231b\u23e9-\u23fa\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 # A word has parts that people search for if its kind of character changes within it: `getUser`,
 # `HTTPServer`, `utf8`. Finding the change in a text of character kinds is 20 times faster than

@@ -17,6 +17,7 @@ import numpy as np
 
 from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
+from byheart.language.word_pieces import pieces_of_question
 from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
 from byheart.search.feedback import describe_question, feedback_gains
 from byheart.search.named_times import read_times, time_factors
@@ -100,7 +101,7 @@ class Ranking:
             by_terms = self.by_words and self._raw is None
             known = self._questions[superseded] = Question(
                 replace(request.where, superseded=superseded),
-                tuple(query_terms(request.query)) if by_terms else None,
+                self._terms() if by_terms else None,
                 self._vector,
                 self._raw if self.by_words else None,
                 neighbours=self._by_both and request.fusion != "rrf",
@@ -108,6 +109,10 @@ class Ranking:
                 times=tuple(each.in_micros for each in self.times),
             )
         return known
+
+    def _terms(self) -> tuple[str, ...]:
+        query = self._request.query
+        return (*query_terms(query), *pieces_of_question(query))
 
     def term_shares(self, fused: Fused) -> dict[str, float]:
         """Return the contribution of each term to the BM25 score of a ranked chunk."""

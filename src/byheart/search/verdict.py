@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from byheart.contracts import MOST_TERMS, Candidates
 from byheart.language.rarity import rarity
+from byheart.language.word_pieces import MARK
 from byheart.model import Judgement, Verdict, VerdictExplanation
 from byheart.search.evidence_fusion import share_with_neighbours
 from byheart.search.rank_fusion import Fused
@@ -153,7 +154,9 @@ def weigh_terms(found: Candidates) -> TermRarities:
     unseen = rarity(0, counted)
     terms = found.document_frequency
     rarities = [rarity(chunks, counted) for chunks in terms.values()]
-    missing = (min(len(set(found.terms)), MOST_TERMS) - len(terms)) * unseen
+    # A piece of a word that no chunk has says nothing: the word itself is counted.
+    asked = {term for term in found.terms if not term.startswith(MARK) or term in terms}
+    missing = (min(len(asked), MOST_TERMS) - len(terms)) * unseen
     return TermRarities(rarities, sum(rarities) + missing, unseen)
 
 

@@ -1,0 +1,68 @@
+"""Cut words into overlapping pieces of four characters, to find their other forms.
+
+A stem has to be known for each language; pieces do not: forms of one word share most of them, and
+so do the parts of a compound. Pieces are made where FTS5's English stems do not help: for words
+with letters beyond ASCII, and for all words of a text in another language than English. Scripts
+without spaces have pairs of characters instead (`terms.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from byheart.language.detection import UNDETERMINED, detect_language
+from byheart.language.terms import STOP_WORDS, UNSPACED
+
+# It stands in front of each piece. No token of FTS5 has it, so pieces and words never mix.
+MARK = "~"
+_LENGTH = 4
+# Marks that belong to letters, and the blocks of Indian scripts without their full stops.
+_MARKS = (
+    "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u06d6-\u06ed\u0900-\u0963\u0966-\u0dff\u200c\u200d"
+)
+_WORD = re.compile(rf"(?:[^\W_{UNSPACED}]|[{_MARKS}])++")
+_WORD_BEYOND_ASCII = re.compile(
+    rf"[0-9A-Za-z]*+(?:[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}])(?:[^\W_{UNSPACED}]|[{_MARKS}])*+"
+)
+_ENGLISH = "en"
+
+
+def pieces_of_text(text: str, language: str) -> list[str]:
+    """List the pieces of a text in a language, `und` if that is not known."""
+    if _is_english(language):
+        return _pieces(text, _WORD_BEYOND_ASCII) if not text.isascii() else []
+    return _pieces(text, _WORD)
+
+
+@lru_cache(16)  # each part of a search needs them
+def pieces_of_question(text: str) -> tuple[str, ...]:
+    """List the pieces of a question; a short one may have no language that can be detected."""
+    language = detect_language(text)
+    if language == UNDETERMINED and _may_be_foreign(text):
+        return tuple(_pieces(text, _WORD))
+    return tuple(pieces_of_text(text, language))
+
+
+def _is_english(language: str) -> bool:
+    return language == UNDETERMINED or language.split("-")[0] == _ENGLISH
+
+
+def _may_be_foreign(text: str) -> bool:
+    """Return whether a question has letters beyond ASCII, or no frequent word of English."""
+    return bool(_WORD_BEYOND_ASCII.search(text)) or STOP_WORDS.isdisjoint(text.lower().split())
+
+
+def _pieces(text: str, words: re.Pattern[str]) -> list[str]:
+    found: list[str] = []
+    for word in words.findall(unicodedata.normalize("NFC", text).casefold()):
+        last = max(len(word) - _LENGTH, 0)
+        found += [MARK + word[at : at + _LENGTH] for at in range(last + 1)]
+    return found
+
+
+def count_words(terms: list[str]) -> int:
+    """Count terms without pieces: they would make texts of some languages seem longer."""
+    return sum(not term.startswith(MARK) for term in terms)

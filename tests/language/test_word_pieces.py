@@ -1,0 +1,82 @@
+"""Pieces of words: forms of a word share them, in languages whose stems FTS5 does not know."""
+
+from __future__ import annotations
+
+import pytest
+
+from byheart.language.word_pieces import (
+    MARK,
+    count_words,
+    pieces_of_question,
+    pieces_of_text,
+)
+from byheart.model import ChunkHit
+from byheart.store import MemoryStore
+from tests.conftest import OpenStore
+
+
+def bare(pieces: list[str] | tuple[str, ...]) -> list[str]:
+    assert all(piece.startswith(MARK) for piece in pieces)
+    return [piece[len(MARK) :] for piece in pieces]
+
+
+def test_a_word_is_cut_into_overlapping_pieces_of_four() -> None:
+    assert bare(pieces_of_text("Häuser am See", "de")) == ["häus", "äuse", "user", "am", "see"]
+
+
+def test_english_texts_have_pieces_of_words_beyond_ascii_only() -> None:
+    assert pieces_of_text("the houses by the lake", "en") == []
+    assert bare(pieces_of_text("the houses of Škoda", "en-GB")) == ["škod", "koda"]
+    assert pieces_of_text("x = getUser(1)", "und") == []
+
+
+def test_marks_stay_with_their_letters_and_unspaced_scripts_are_left_out() -> None:
+    assert bare(pieces_of_text("किताब है।", "hi")) == ["किता", "िताब", "है"]
+    assert pieces_of_text("北京大学", "zh") == []
+
+
+@pytest.mark.parametrize(
+    ("question", "has_pieces"),
+    [
+        ("Panthers savunması kaç sayı bırakmıştır?", True),
+        ("Wo steht das Haus, und wer hat die Schlüssel?", True),
+        ("where is the key of the house?", False),
+        ("Where did José go?", True),
+    ],
+)
+def test_a_question_is_read_by_its_language(question: str, has_pieces: bool) -> None:
+    assert bool(pieces_of_question(question)) is has_pieces
+
+
+def test_pieces_do_not_make_a_text_longer() -> None:
+    assert count_words(["haus", MARK + "haus", MARK + "häus"]) == 1
+
+
+# (a text, a question with other forms of its words)
+OTHER_FORMS = [
+    ("Kütüphanedeki kitapların hepsini geçen yıl öğrencilerimiz okudu.", "kitaplarımız"),
+    ("Η βιβλιοθήκη των πανεπιστημίων είναι κλειστή τις Κυριακές.", "πανεπιστήμιο"),
+    ("विद्यार्थियों ने पुस्तकालय में बहुत सारी किताबें पढ़ीं।", "पुस्तकालयों"),
+    ("Мы читали книги в городской библиотеке каждое воскресенье.", "библиотеками"),
+    ("قرأنا الكتب في المكتبة العامة كل يوم من أيام الأسبوع", "بالمكتبة"),
+]
+
+
+@pytest.mark.parametrize(("text", "question"), OTHER_FORMS)
+def test_another_form_of_a_word_is_found(open_store: OpenStore, text: str, question: str) -> None:
+    store = open_store()
+    wanted = store.save(text).memory_id
+    for other, _ in OTHER_FORMS:
+        store.save(other)
+    for each in (store, open_store()):  # from the index of this process, and from the file
+        hits = each.search(question, mode="fts").results
+        assert [hit.memory_id for hit in hits[:1]] == [wanted]
+
+
+def test_an_english_store_is_searched_by_the_same_terms_as_before(store: MemoryStore) -> None:
+    store.save("The keeper of the lighthouse painted the door green last summer.")
+    [hit] = store.search("Who painted the door?", mode="fts", explain=True).results
+    assert isinstance(hit, ChunkHit)
+    assert hit.explanation is not None
+    assert hit.explanation.fts is not None
+    assert set(hit.explanation.fts.terms) == {"paint", "door"}
