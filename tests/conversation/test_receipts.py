@@ -8,7 +8,7 @@ import pytest
 
 from byheart.errors import NotFound
 from byheart.interfaces.operations import OPERATIONS, Grant, perform
-from byheart.memory.repetitions import Repetitions
+from byheart.memory.repeated_questions import Repetitions
 from byheart.store import MemoryStore
 from byheart.system import clock
 from tests.conftest import OpenStore

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from byheart.errors import InvalidInput, StoreError
 from byheart.store import MemoryStore
-from byheart.transfer.foreign import growing
+from byheart.transfer.foreign import growing_transcripts
 from tests.transfer.foreign.samples import (
     CLAUDE_CODE,
     KEY,
@@ -107,7 +107,7 @@ def test_a_long_file_is_kept_part_by_part(
     whole: list[tuple[Any, ...]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(growing, "PART_BYTES", 300)
+    monkeypatch.setattr(growing_transcripts, "PART_BYTES", 300)
     store.sessions.follow(transcript)
     assert kept(store) == whole
     assert store.sessions.follow(transcript).turns == 0

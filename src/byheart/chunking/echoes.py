@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from byheart.chunking.asides import count_line_ends, is_short
+from byheart.chunking.short_texts import count_line_ends, is_short
 from byheart.contracts import TokenCounter
 from byheart.model import ASIDE, ECHO, Chunk
 

@@ -1,12 +1,12 @@
 """Turn text into vectors."""
 
-from byheart.embedding.directions import to_unit_length
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.lazy_embedder import LazyEmbedder
 from byheart.embedding.own_embedder import SimpleEmbedder, check_embedder
 from byheart.embedding.progress import Progress
 from byheart.embedding.providers import open_embedder
-from byheart.embedding.unrelated import measure_unrelated
+from byheart.embedding.unit_vectors import to_unit_length
+from byheart.embedding.unrelated_texts import measure_unrelated
 from byheart.embedding.windows import window_texts
 
 __all__ = [

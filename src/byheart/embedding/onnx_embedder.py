@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 
 from byheart.contracts import Vectors
-from byheart.embedding.memory import give_back_memory
+from byheart.embedding.freed_memory import give_back_memory
+from byheart.embedding.long_texts import embed_whole
 from byheart.embedding.model_cache import (
     CachedModel,
     damage_of,
@@ -23,9 +24,8 @@ from byheart.embedding.model_cache import (
 from byheart.embedding.model_sources import DEFAULT_MODEL, ModelSources
 from byheart.embedding.model_tokens import ModelTokens
 from byheart.embedding.onnx_model import OnnxModel, is_main_thread_alone
-from byheart.embedding.overlong import embed_whole
 from byheart.embedding.progress import Progress
-from byheart.embedding.sharing import share
+from byheart.embedding.thread_sharing import share
 from byheart.errors import ModelFilesError
 
 # At most this many threads embed at once, each one text, because other programs need cores too.

@@ -11,7 +11,7 @@ import numpy as np
 from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.json_requests import JsonRequests
-from byheart.embedding.overlong import embed_whole
+from byheart.embedding.long_texts import embed_whole
 from byheart.errors import EmbeddingError
 
 # A user waits for the answer to a question, but not for the vectors of passages.

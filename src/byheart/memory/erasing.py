@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import partial
 
 from byheart.contracts import Removed, Storage, TextRow, TombstoneRecord, Writer
-from byheart.memory.repetitions import Repetitions
+from byheart.memory.repeated_questions import Repetitions
 from byheart.model import Removal
 from byheart.system import clock
 

@@ -11,13 +11,13 @@ from typing import Any
 from byheart.contracts import Listing, Reader, Storage
 from byheart.errors import InvalidInput
 from byheart.memory import transactions
-from byheart.memory.choosing import (
+from byheart.memory.erasing import erase
+from byheart.memory.selection import (
     Chooser,
     find_current,
     matches_everything,
     nothing_named_error,
 )
-from byheart.memory.erasing import erase
 from byheart.model import Filter, Forgotten
 from byheart.model import checks as check
 from byheart.system import clock

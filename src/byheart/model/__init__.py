@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         Status,
         WorkStats,
     )
+    from byheart.model.json_form import to_wire
     from byheart.model.memories import (
         ASIDE,
         ECHO,
@@ -153,7 +154,6 @@ if TYPE_CHECKING:
         Timeline,
         VersionPage,
     )
-    from byheart.model.wire import to_wire
     from byheart.model.workspaces import (
         STALE_SECONDS,
         FileError,
@@ -203,7 +203,7 @@ _NAMES = {
         "Brief Briefs ChangedMemory Changes ChunkPage Day Lane MapRegion MemoryChunk "
         "RenderedMemory SimilarMemories SpaceMap TextVersion Timeline VersionPage"
     ),
-    "wire": "to_wire",
+    "json_form": "to_wire",
     "workspaces": (
         "FileError IndexProgress Indexed IndexedFile RedactedFile STALE_SECONDS Workspace"
     ),

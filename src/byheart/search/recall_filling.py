@@ -13,7 +13,7 @@ from typing import Protocol
 from byheart.contracts import Reader, TextSummary
 from byheart.model import Memory, RecalledMemory, RecalledSummary
 from byheart.search.budget import Budget
-from byheart.search.contradictions import contradiction
+from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import FileFacts, describe_file
 
 _OWN = ("id", "score", *FileFacts.__annotations__)

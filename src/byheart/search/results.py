@@ -25,7 +25,7 @@ from byheart.model import (
     section_of,
 )
 from byheart.model.workspaces import FILE_KIND
-from byheart.search.contradictions import contradiction
+from byheart.search.damaged_store import contradiction
 from byheart.search.file_freshness import describe_file
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking

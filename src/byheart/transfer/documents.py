@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from byheart.model import Memory, WrittenFile, to_wire
-from byheart.transfer.whole_files import written_whole
+from byheart.transfer.atomic_files import written_whole
 
 _CHARS_PER_TOKEN = 4
 

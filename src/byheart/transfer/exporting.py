@@ -11,7 +11,7 @@ from byheart.contracts import Dump, EntityRecord, MemoryRecord, Record
 from byheart.errors import InvalidInput
 from byheart.model import Exported, TransferProgress
 from byheart.transfer import jsonl, vault
-from byheart.transfer.whole_files import explained, written_whole
+from byheart.transfer.atomic_files import explained, written_whole
 
 Format = Literal["jsonl", "markdown"]
 FORMATS: tuple[Format, ...] = ("jsonl", "markdown")

@@ -22,7 +22,7 @@ from byheart.memory.save_requests import SaveRequest, check_request
 from byheart.model.checks import check_moment
 from byheart.settings import Settings
 from byheart.transfer.foreign import Format, Piece
-from byheart.transfer.foreign.pieces import label
+from byheart.transfer.foreign.import_items import label
 
 # Checks the fields of `log`.
 CheckTurn = Callable[[Mapping[str, Any], Settings], SaveRequest]

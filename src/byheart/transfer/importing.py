@@ -43,7 +43,7 @@ from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.exporting import FORMATS
 from byheart.transfer.file_sync import Outcome, Reviser, Update, from_elsewhere
 from byheart.transfer.foreign_import import Adopter, CheckTurn, Tally
-from byheart.transfer.lines import number_lines, parse_object
+from byheart.transfer.json_lines import number_lines, parse_object
 from byheart.transfer.loading import Loader
 
 OnError = Literal["stop", "skip"]

@@ -139,7 +139,7 @@ def _observe(engine: Engine, imported: Imported) -> None:
 
 def back_up(engine: Engine, path: str | Path, overwrite: bool) -> Backup:
     """Copy the whole store to one file."""
-    from byheart.transfer.whole_files import refuse_existing
+    from byheart.transfer.atomic_files import refuse_existing
 
     target = check.check_path("path", path).resolve()
     check.check_text("path", str(target), longest=1 << 16)  # SQLite names files in UTF-8

@@ -9,8 +9,8 @@ from typing import Any, Unpack
 from byheart.contracts import Listing
 from byheart.errors import InvalidInput
 from byheart.memory import transactions
-from byheart.memory.choosing import Chooser, matches_everything, nothing_named_error
 from byheart.memory.reviewing import Reviewer
+from byheart.memory.selection import Chooser, matches_everything, nothing_named_error
 from byheart.model import REVIEW_REASONS, KeptItem, MemoryPage, Reviewed, ReviewQueue
 from byheart.model import checks as check
 from byheart.model.memories import FilterFields

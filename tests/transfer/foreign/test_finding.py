@@ -13,7 +13,7 @@ import pytest
 
 from byheart.errors import InvalidInput
 from byheart.store import MemoryStore
-from byheart.transfer import lines as lines_module
+from byheart.transfer import json_lines as lines_module
 from byheart.transfer.foreign import FOREIGN
 from byheart.transfer.foreign import sources as sources_module
 from tests.transfer.foreign import samples

@@ -18,8 +18,8 @@ from byheart.conversation.agent_events import project_of
 from byheart.errors import InvalidInput
 from byheart.model import Memory
 from byheart.store import MemoryStore
-from byheart.transfer.foreign import elements as elements_module
-from byheart.transfer.foreign.elements import Element, read_elements
+from byheart.transfer.foreign import json_elements as elements_module
+from byheart.transfer.foreign.json_elements import Element, read_elements
 from byheart.transfer.foreign.sources import streamed
 from tests.transfer.foreign import samples
 from tests.transfer.foreign.samples import ROLLOUT, SESSION, claude_line, document, lines

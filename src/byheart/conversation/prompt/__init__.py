@@ -6,7 +6,7 @@ from byheart.conversation.prompt.echoes import Emitted, find_quotations
 from byheart.conversation.prompt.identity_files import IdentityFile, read_identity_files
 from byheart.conversation.prompt.measure import Measure
 from byheart.conversation.prompt.pleasantries import says_nothing
-from byheart.conversation.prompt.recalled import RecallText
+from byheart.conversation.prompt.recall_text import RecallText
 from byheart.conversation.prompt.running_summary import extract_summary
 
 __all__ = [

@@ -20,7 +20,7 @@ from byheart.interfaces.cli.verb import Invocation
 from byheart.model import SaveResult
 from byheart.settings import load_settings
 from byheart.system.file_opening import open_to_read
-from byheart.transfer.lines import parse_object
+from byheart.transfer.json_lines import parse_object
 
 if TYPE_CHECKING:
     from byheart.memory.batches import Progress

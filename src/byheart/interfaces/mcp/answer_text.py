@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from byheart.conversation.prompt import break_marks
-from byheart.conversation.prompt.recalled import HEADING, write_detail, write_line
+from byheart.conversation.prompt.recall_text import HEADING, write_detail, write_line
 from byheart.interfaces.mcp.tool_texts import ToolText
 
 Wire = dict[str, Any]

@@ -15,7 +15,7 @@ from byheart.storage.postgres.raw_queries import has_words
 from byheart.storage.postgres.server_checks import check_server
 from byheart.storage.sql import writing
 from byheart.storage.sql.backend import IndexOf
-from byheart.storage.sql.checked import FIX, REBUILD, Checked, Mend, examine, passed
+from byheart.storage.sql.check_results import FIX, REBUILD, Checked, Mend, examine, passed
 from byheart.storage.sql.index_checks import check_index, rebuild_index
 from byheart.storage.sql.row_checks import (
     RELATIONS,

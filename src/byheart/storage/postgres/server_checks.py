@@ -12,7 +12,7 @@ from byheart.storage.postgres import repairs
 from byheart.storage.postgres.connection import PostgresConnection
 from byheart.storage.postgres.database import Database
 from byheart.storage.postgres.migrations import leaf_tables, statistics_to_drop
-from byheart.storage.sql.checked import FIX, Checked, passed
+from byheart.storage.sql.check_results import FIX, Checked, passed
 
 _RESTORE = "restore a backup of the database"
 _LONG_HOURS = 1

@@ -10,7 +10,7 @@ import numpy as np
 from byheart.index import file
 from byheart.index.index import Index
 from byheart.model import Finding
-from byheart.storage.sql.checked import FIX, REBUILD, Checked, passed
+from byheart.storage.sql.check_results import FIX, REBUILD, Checked, passed
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.index_source import SqlIndexSource
 

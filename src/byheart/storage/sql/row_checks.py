@@ -12,7 +12,7 @@ from byheart.errors import Do, Hint, join_hints
 from byheart.model import Finding
 from byheart.model.times import from_micros, now_micros
 from byheart.storage.sql import checksums, repairs
-from byheart.storage.sql.checked import FIX, Checked, Mend, Transact, passed
+from byheart.storage.sql.check_results import FIX, Checked, Mend, Transact, passed
 from byheart.storage.sql.connection import Connection
 from byheart.storage.sql.model_rows import NAME_IN_USE
 from byheart.storage.sql.rows import CHUNK, UNEMBEDDED_TYPES

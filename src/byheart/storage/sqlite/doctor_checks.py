@@ -13,8 +13,8 @@ from byheart.errors import Do, Hint
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.storage.sql import writing
-from byheart.storage.sql.checked import FIX, REBUILD, Checked, Mend, Transact, passed
-from byheart.storage.sql.checked import examine as examine_and_mend
+from byheart.storage.sql.check_results import FIX, REBUILD, Checked, Mend, Transact, passed
+from byheart.storage.sql.check_results import examine as examine_and_mend
 from byheart.storage.sql.index_checks import check_index
 from byheart.storage.sql.row_checks import (
     RELATIONS,

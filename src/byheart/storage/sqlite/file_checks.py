@@ -8,7 +8,7 @@ from functools import partial
 
 from byheart.errors import Do, Hint, StoreError
 from byheart.model import Finding
-from byheart.storage.sql.checked import FIX, Checked
+from byheart.storage.sql.check_results import FIX, Checked
 from byheart.storage.sqlite import files, repairs
 from byheart.storage.sqlite.database import Database
 from byheart.system.private_files import is_exposed

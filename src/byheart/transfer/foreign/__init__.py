@@ -1,12 +1,13 @@
 """Read the files of other programs.
 
-pieces.py      the results of a reader: turns and memories with their place, and omissions
-formats.py     the table of formats, and format detection; sketch.py: detection by the beginning
-finding.py     the files that a path means, and the format of each
-sources.py     the files behind a path: one file, those of a folder, those of an archive
-elements.py    a large JSON document, element by element
-transcripts.py shared code for agents' transcripts
-growing.py     a transcript that is still being written, read from the last position
+import_items.py         the results of a reader: turns and memories with their place, and omissions
+formats.py              the table of formats, and format detection
+partial_json.py         format detection by the beginning of a JSON document
+finding.py              the files that a path means, and the format of each
+sources.py              the files behind a path: one file, or those of a folder or archive
+json_elements.py        a large JSON document, element by element
+transcripts.py          shared code for agents' transcripts
+growing_transcripts.py  a transcript that is still being written, read from the last position
 one file per format: claude_code, codex, chatgpt, claude_export, mem0, memory_graph, basic_memory,
 obsidian; notes.py has the shared code of the last two
 """
@@ -19,8 +20,8 @@ from byheart.transfer.foreign.finding import (
     nothing_of,
 )
 from byheart.transfer.foreign.formats import FOREIGN, Format
-from byheart.transfer.foreign.growing import GROWING, Growing
-from byheart.transfer.foreign.pieces import Item, Omission, OwnFile, Piece
+from byheart.transfer.foreign.growing_transcripts import GROWING, Growing
+from byheart.transfer.foreign.import_items import Item, Omission, OwnFile, Piece
 from byheart.transfer.foreign.sources import Source
 
 __all__ = [

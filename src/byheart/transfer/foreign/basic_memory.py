@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import takewhile
 from typing import Any, BinaryIO
 
+from byheart.transfer.foreign.import_items import Item
 from byheart.transfer.foreign.notes import read_note, tags, with_labels
-from byheart.transfer.foreign.pieces import Item
 from byheart.transfer.foreign.sources import Source
 
 NAME = "basic-memory"

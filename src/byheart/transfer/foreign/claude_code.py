@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 
 from byheart.conversation.agent_events import CLAUDE_CODE as AGENT
 from byheart.conversation.agent_events import project_of, said_by_user
-from byheart.transfer.foreign.pieces import (
+from byheart.transfer.foreign.import_items import (
     Item,
     Omission,
     Piece,

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.transfer.foreign.elements import read_elements
-from byheart.transfer.foreign.pieces import (
+from byheart.transfer.foreign.import_items import (
     Item,
     Omission,
     Piece,
@@ -18,6 +17,7 @@ from byheart.transfer.foreign.pieces import (
     without_nothing,
     word,
 )
+from byheart.transfer.foreign.json_elements import read_elements
 from byheart.transfer.foreign.sources import Source
 from byheart.transfer.foreign.transcripts import text_of
 

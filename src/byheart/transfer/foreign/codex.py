@@ -8,7 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.conversation.agent_events import project_of
-from byheart.transfer.foreign.pieces import Item, Omission, Piece, label, without_nothing, word
+from byheart.transfer.foreign.import_items import (
+    Item,
+    Omission,
+    Piece,
+    label,
+    without_nothing,
+    word,
+)
 from byheart.transfer.foreign.sources import Source
 from byheart.transfer.foreign.transcripts import (
     Calls,

@@ -24,7 +24,7 @@ from byheart.transfer.foreign.formats import (
     recognise,
     recognise_head,
 )
-from byheart.transfer.foreign.pieces import Item
+from byheart.transfer.foreign.import_items import Item
 from byheart.transfer.foreign.sources import (
     ARCHIVE_SUFFIX,
     DATA_SUFFIXES,

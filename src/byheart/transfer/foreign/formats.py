@@ -18,8 +18,8 @@ from byheart.transfer.foreign import (
     memory_graph,
     obsidian,
 )
-from byheart.transfer.foreign.pieces import Item
-from byheart.transfer.foreign.sketch import sketch_objects
+from byheart.transfer.foreign.import_items import Item
+from byheart.transfer.foreign.partial_json import sketch_objects
 from byheart.transfer.foreign.sources import NOTE_SUFFIX, Source
 
 Record = Mapping[str, Any]

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from byheart.errors import InvalidInput
-from byheart.transfer.foreign.elements import read_elements
-from byheart.transfer.foreign.pieces import (
+from byheart.transfer.foreign.import_items import (
     Item,
     Piece,
     label,
@@ -15,6 +14,7 @@ from byheart.transfer.foreign.pieces import (
     relationship,
     without_nothing,
 )
+from byheart.transfer.foreign.json_elements import read_elements
 from byheart.transfer.foreign.sources import Source
 
 _LISTS, _RELATIONS = ("results", "memories", "items"), "relations"

@@ -11,7 +11,7 @@ from typing import Any
 from byheart.errors import InvalidInput
 from byheart.model.checks import LONGEST_LABEL, check_moment
 from byheart.transfer import vault
-from byheart.transfer.foreign.pieces import Item, Omission, OwnFile, Piece, labels
+from byheart.transfer.foreign.import_items import Item, Omission, OwnFile, Piece, labels
 from byheart.transfer.foreign.sources import Source
 
 Refine = Callable[[Source, dict[str, Any], str], dict[str, Any]]

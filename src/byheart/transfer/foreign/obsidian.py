@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from byheart.transfer.foreign.import_items import Item
 from byheart.transfer.foreign.notes import links, read_note, tags, with_labels
-from byheart.transfer.foreign.pieces import Item
 from byheart.transfer.foreign.sources import Source
 
 NAME, FOLDER = "obsidian", ".obsidian"

@@ -18,7 +18,7 @@ from byheart.errors import InvalidInput
 from byheart.system.file_opening import open_to_read
 from byheart.transfer import vault
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
-from byheart.transfer.foreign.pieces import printable
+from byheart.transfer.foreign.import_items import printable
 
 HEAD_BYTES = 1 << 18
 DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"

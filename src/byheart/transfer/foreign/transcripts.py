@@ -7,9 +7,9 @@ from typing import Any, BinaryIO
 
 from byheart.conversation.agent_events import describe_call
 from byheart.errors import InvalidInput
-from byheart.transfer.foreign.pieces import Item, Omission, dicts
+from byheart.transfer.foreign.import_items import Item, Omission, dicts
 from byheart.transfer.foreign.sources import Source
-from byheart.transfer.lines import number_lines, parse_object
+from byheart.transfer.json_lines import number_lines, parse_object
 
 Record = Mapping[str, Any]
 # Outputs follow their calls closely, so older calls are no longer awaited.

@@ -6,7 +6,7 @@ This cosine is 0 for one model and 0.7 for another. Only a cosine above it means
 from __future__ import annotations
 
 from byheart.contracts import Embedder
-from byheart.embedding.directions import to_unit_length
+from byheart.embedding.unit_vectors import to_unit_length
 
 # Measured in advance, so that no question has to wait: the questions of ten data sets have a mean
 # cosine of 0.01 with texts of another data set.

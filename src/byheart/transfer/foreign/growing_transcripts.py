@@ -18,10 +18,10 @@ from byheart.errors import InvalidInput
 from byheart.system.file_opening import open_to_read
 from byheart.transfer.foreign.claude_code import Transcript
 from byheart.transfer.foreign.formats import FORMATS
-from byheart.transfer.foreign.pieces import Item
+from byheart.transfer.foreign.import_items import Item
 from byheart.transfer.foreign.sources import single_file
 from byheart.transfer.foreign.transcripts import Record
-from byheart.transfer.lines import parse_object
+from byheart.transfer.json_lines import parse_object
 
 # A bookmark with another version number is no longer understood.
 _VERSION = 1

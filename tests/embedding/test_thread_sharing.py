@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from byheart.embedding.sharing import share
+from byheart.embedding.thread_sharing import share
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -51,7 +51,7 @@ store = open(sys.argv[1], embedding_provider="hash")
 
 def work():
     threading.main_thread().join()
-    from byheart.embedding.sharing import share
+    from byheart.embedding.thread_sharing import share
     from byheart.embedding import onnx_embedder
     print(share(str, range(4), 2), store.save("words").status)
 

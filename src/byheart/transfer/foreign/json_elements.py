@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, NamedTuple
 
 from byheart.errors import InvalidInput
-from byheart.transfer.foreign.sketch import sketch_objects
+from byheart.transfer.foreign.partial_json import sketch_objects
 from byheart.transfer.foreign.sources import Source
-from byheart.transfer.lines import number_lines, parse_object
+from byheart.transfer.json_lines import number_lines, parse_object
 
 _BLOCK_CHARS = 1 << 20
 # One conversation, or one document that is not a list, must fit into memory several times.
