@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ import pytest
 from tests.forked_program import start_program
 
 ROOT = Path(__file__).parents[2]
+TOOLS = ROOT / "src/byheart/interfaces/mcp/tools.json"
 INCIDENT = """# Incident 42
 
 ## What happened
@@ -105,3 +107,15 @@ def test_the_wheel_knows_its_public_names() -> None:
         assert getattr(byheart, name) is not None
     with pytest.raises(AttributeError):
         _ = byheart.nothing_of_that_name
+
+
+def test_coming_from_names_only_tools_and_commands_that_exist() -> None:
+    text = (ROOT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+    tools = {each["name"] for each in json.loads(TOOLS.read_text(encoding="utf-8"))}
+    here = [line.rpartition(" | ")[2] for line in text.splitlines() if line.startswith("|")]
+    named = set(re.findall(r"`(memory_[a-z]+)`", "\n".join(here)))
+    assert len(named) >= 8
+    assert named - {"memory_id"} <= tools
+    commands = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for command in re.findall(r"`byheart ([a-z]+)", text):
+        assert f"## byheart {command}\n" in commands, command

@@ -267,7 +267,7 @@ def test_what_cannot_be_imported_is_refused_and_changes_nothing(run: Run, home: 
 
 def test_a_format_that_is_not_known_is_refused_with_all_that_are(run: Run, home: Path) -> None:
     (home / "x.json").write_text("{}")
-    ran = run("import", "x.json", "--format", "letta")
+    ran = run("import", "x.json", "--format", "unknown")
     assert ran.code == 2
     assert all(name in ran.err for name in FOREIGN)
 

@@ -39,7 +39,8 @@ FORMATS = ("jsonl", "markdown")
 # Formats of other programs; written out here, so that help does not load their readers.
 FOREIGN = (
     *("claude-code", "codex", "chatgpt", "claude"),
-    *("mem0", "mcp-memory", "basic-memory", "obsidian"),
+    *("mem0", "mcp-memory", "letta", "vector-memory", "claude-mem", "mcp-memory-service"),
+    *("memory-mcp", "silentclaw", "chroma", "basic-memory", "obsidian"),
 )
 _SHOWN_SKIPPED, _SHOWN_REMARKS = 20, 3
 # Omitted items with a plural; other words of other programs stay unchanged.

@@ -8,8 +8,9 @@ sources.py              the files behind a path: one file, or those of a folder 
 json_elements.py        a large JSON document, element by element
 transcripts.py          shared code for agents' transcripts
 growing_transcripts.py  a transcript that is still being written, read from the last position
-one file per format: claude_code, codex, chatgpt, claude_export, mem0, memory_graph, basic_memory,
-obsidian; notes.py has the shared code of the last two
+databases.py            the SQLite databases of several programs
+one file per other format: claude_code, codex, chatgpt, claude_export, mem0, memory_graph, letta,
+basic_memory, obsidian; notes.py has the shared code of the last two
 """
 
 from byheart.transfer.foreign.finding import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 from byheart.errors import Hint, InvalidInput, Option, join_hints
 from byheart.transfer import jsonl
 from byheart.transfer.decoding import MARK_BYTES, as_utf8
-from byheart.transfer.foreign import basic_memory, obsidian
+from byheart.transfer.foreign import basic_memory, databases, obsidian
 from byheart.transfer.foreign.formats import (
     FOREIGN,
     FORMATS,
@@ -44,8 +45,9 @@ from byheart.transfer.foreign.sources import (
 
 # How many notes of a folder are read to detect their format.
 _NOTES_LOOKED_AT = 50
-_SQLITE, _GZIP = b"SQLite format 3\0", b"\x1f\x8b"
+_GZIP = b"\x1f\x8b"
 _SHOWN_NAMES = 6
+_DATABASES = ", ".join(databases.LAYOUTS)
 _KNOWN = f"formats that can be imported: {LINES}, {MARKDOWN}, {', '.join(FOREIGN)}"
 
 Part = tuple[Format, Source]
@@ -149,9 +151,10 @@ def _alone(source: Source, name: str | None) -> Found | None:
 
 def _refuse_strangers(head: bytes, name: str) -> None:
     """Explain what to do with known files that can never be imported."""
-    if head.startswith(_SQLITE):
+    if head.startswith(databases.BEGINNING):
         raise InvalidInput(
-            f"{name} is a store, not an export", "open it as a store, or import an export of it"
+            f"{name} is a store, or a database of a program that is not known",
+            f"open it as a store, or import an export of it; databases of {_DATABASES} are known",
         )
     if head.startswith(_GZIP):
         raise InvalidInput(
@@ -208,6 +211,8 @@ def _sort(sources: Iterable[Source]) -> _Sorted:
     for source in sources:
         if source.suffix == NOTE_SUFFIX:
             found.notes.append(source)
+        elif source.suffix in databases.SUFFIXES:
+            _put_database(source, found)
         elif source.suffix not in (*DATA_SUFFIXES, ARCHIVE_SUFFIX):
             found.left_out[source.what] += 1
         else:
@@ -216,6 +221,14 @@ def _sort(sources: Iterable[Source]) -> _Sorted:
             except InvalidInput as error:
                 found.broken.append((source.name, error))
     return found
+
+
+def _put_database(source: Source, found: _Sorted) -> None:
+    with contextlib.suppress(InvalidInput):  # a file with such a name need not be a database
+        if name := recognise(source):
+            found.parts.append((FORMATS[name], source))
+            return
+    found.left_out[source.what] += 1
 
 
 def _put(source: Source, head: bytes, found: _Sorted) -> None:

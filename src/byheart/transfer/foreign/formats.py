@@ -14,6 +14,8 @@ from byheart.transfer.foreign import (
     claude_code,
     claude_export,
     codex,
+    databases,
+    letta,
     mem0,
     memory_graph,
     obsidian,
@@ -50,6 +52,8 @@ FORMATS: Mapping[str, Format] = {
         Format("claude", claude_export.read, claude_export.is_record),
         Format("mem0", mem0.read, mem0.is_record),
         Format("mcp-memory", memory_graph.read, memory_graph.is_record),
+        Format("letta", letta.read, letta.is_record),
+        *(Format(name, databases.read) for name in databases.LAYOUTS),
         Format(basic_memory.NAME, basic_memory.read),
         Format(obsidian.NAME, obsidian.read),
     )
@@ -62,6 +66,9 @@ NOTES = (MARKDOWN, basic_memory.NAME, obsidian.NAME)
 def recognise(source: Source) -> str | None:
     """Detect the format of a file by its beginning."""
     head = source.head()
+    if head.startswith(databases.BEGINNING) and source.file is not None:
+        layout = databases.find_layout(source.file)
+        return None if layout is None else layout.name
     if source.suffix == NOTE_SUFFIX:
         return basic_memory.NAME if basic_memory.begins_note(head) else MARKDOWN
     return recognise_head(head)

@@ -21,7 +21,7 @@ from byheart.transfer.decoding import MARK_BYTES, as_utf8
 from byheart.transfer.foreign.import_items import printable
 
 HEAD_BYTES = 1 << 18
-DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson"), ".md"
+DATA_SUFFIXES, NOTE_SUFFIX = (".json", ".jsonl", ".ndjson", ".af"), ".md"
 ARCHIVE_SUFFIX, _ARCHIVE_MARK = ".zip", b"PK\x03\x04"
 # The exceptions that zipfile raises for an archive that is damaged, uses an unknown compression or
 # has a password.
