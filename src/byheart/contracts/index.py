@@ -169,6 +169,8 @@ class Candidates:
     # said or is valid.
     time_ranks: Numbers | None = None
     events: Spans | None = None
+    # The rows of memories that are files of a workspace, if the space has any.
+    file_rows: Numbers | None = None
     # The feedback of the memories that have any, by row, as `model/feedback.py` writes it.
     feedback: Mapping[int, str] = field(default_factory=dict)
     # Where the question asks for neighbours: how the rows were said, if any was.

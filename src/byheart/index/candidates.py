@@ -40,6 +40,7 @@ from byheart.index.segment import FIXED_POINT
 from byheart.index.selections import Selection, Slots
 from byheart.index.turn_forms import describe_turns
 from byheart.model import Filter, IndexState
+from byheart.model.workspaces import FILE_KIND
 
 if TYPE_CHECKING:
     from byheart.language.raw_query import RawQuery
@@ -160,11 +161,20 @@ class ArraySearch:
             matching_memories=prepared.matching_memories,
             time_ranks=None if events is None else _ranks(slots.searchsorted(of_times), len(slots)),
             events=events,
+            file_rows=self._file_rows(slots),
             feedback=self._feedback(slots),
             turn_forms=describe_turns(view, slots, around, prepared.terms)
             if question.neighbours
             else None,
         )
+
+    def _file_rows(self, slots: Slots) -> Numbers | None:
+        """List the places of chunks whose memories are files."""
+        code = self._view.codes["kind"].find(FILE_KIND)
+        if code < 0:
+            return None
+        kinds = self._view.memories.kind.take(self._view.chunks.owner.take(slots))
+        return np.flatnonzero(kinds == code)
 
     def _feedback(self, slots: Slots) -> dict[int, str]:
         """Give the feedback of chunks' memories, by the places of the chunks."""

@@ -34,9 +34,10 @@ class RetrieverExplanation:
 class Explanation:
     """The contributions to a hit's score: of both retrievers, and of the turns around it.
 
-    The sum was multiplied by three factors: `form` is below 1 for a turn that is short or only asks
-    and for an assistant's long reply, and above 1 for a speaker whom the question names; `time` is
-    above 1 near a time that the question names; `feedback` is the feedback on the memory.
+    The sum was multiplied by factors: `form` is below 1 for a turn that is short or only asks and
+    for an assistant's long reply, and above 1 for a speaker whom the question names; `time` is
+    above 1 near a time that the question names; `file` is below 1 for a test or a generated file;
+    `feedback` is the feedback on the memory.
     """
 
     fusion: str
@@ -47,6 +48,7 @@ class Explanation:
     form: float = 1.0
     feedback: float = 1.0
     time: float = 1.0
+    file: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from byheart.contracts import Candidate, Reader, Vectors
 from byheart.model import Judgement
 from byheart.search.ranking import FIRST_PASSAGES, Ranking
 from byheart.search.request import SearchRequest
+from byheart.search.side_files import read_paths
 from byheart.search.verdict import judge_hit, judge_passage, weigh_terms
 
 
@@ -34,7 +35,7 @@ def gather(
     For each chunk of a memory that is already `there`, gather one more. `unrelated` is the cosine
     of texts that have nothing in common. The question may be a turn itself, which is no answer.
     """
-    ranking = Ranking(request, reader.index, vector, FIRST_PASSAGES)
+    ranking = Ranking(request, reader.index, vector, FIRST_PASSAGES, paths_of=read_paths(reader))
     ranked = (
         (fused, ranking.found)
         for fused in chain.from_iterable(ranking.tiers(superseded=False))

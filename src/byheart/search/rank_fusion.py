@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,8 +54,9 @@ class Fused(NamedTuple):
     # The factors of the score by the form of a turn, and by the feedback on the memory.
     form: float = 1.0
     feedback: float = 1.0
-    # The factor of the score by the times that the question names.
+    # The factors of the score by the times that the question names, and by the kind of file.
     time: float = 1.0
+    file: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,6 +124,16 @@ def prefer_times(ordered: Ordered, factors: Figures | None) -> Ordered:
     Among equal scores, the nearer time comes first. No factor is below 1: a time is a preference,
     and takes nothing from what is from other times.
     """
+    return replace(_multiply(ordered, factors, "time"), times=factors)
+
+
+def put_aside(ordered: Ordered, factors: Figures | None) -> Ordered:
+    """Multiply the scores by the factors of tests and generated files, and order the rows again."""
+    return _multiply(ordered, factors, "file")
+
+
+def _multiply(ordered: Ordered, factors: Figures | None, name: str) -> Ordered:
+    """Multiply the scores by factors that an explanation shows by their name."""
     if factors is None:
         return ordered
     scores = (ordered.scores * factors).round(_DIGITS)
@@ -132,9 +143,9 @@ def prefer_times(ordered: Ordered, factors: Figures | None) -> Ordered:
     def describe_rows(some: Numbers) -> Iterator[Fused]:
         figures = _in_parts(some, scores, factors)
         for fused, (score, factor) in zip(ordered.describe(some), figures, strict=True):
-            yield fused._replace(score=score, time=factor)
+            yield fused._replace(**{"score": score, name: factor})
 
-    return Ordered(rows, scores, describe_rows, times=factors)
+    return replace(ordered, rows=rows, scores=scores, describe=describe_rows)
 
 
 def apply_gains(ordered: Ordered, gains: Figures | None) -> Ordered:

@@ -32,8 +32,10 @@ from byheart.search.rank_fusion import (
     fuse,
     keep_order,
     prefer_times,
+    put_aside,
 )
 from byheart.search.request import SearchRequest
+from byheart.search.side_files import PathsOf, asks_for_side_files, file_factors
 from byheart.system import clock
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ _TIER_GROWTH = 10
 class Ranking:
     """Rank the chunks that answer a request, best first, as far as the caller reads them.
 
-    With a `weighing`, each tier also has the chunks of memories that stand out by themselves.
+    With a `weighing`, each tier also has the chunks of memories that stand out by themselves. With
+    `paths_of`, tests and generated files come after the source.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class Ranking:
         vector: Vectors | None,
         first_tier: int,
         weighing: Weighing | None = None,
+        paths_of: PathsOf | None = None,
     ) -> None:
         self._request = request
         self._index = index
@@ -84,6 +88,9 @@ class Ranking:
         is_moved = request.time_weight > 0 and not (request.raw or self._is_reference)
         moment = request.where.as_of or clock.now()
         self.times = read_times(request.query, moment) if is_moved else ()
+        # Tests and generated files come later, unless the question asks for them.
+        keeps_files = request.where.path is not None or asks_for_side_files(request.query)
+        self._paths_of = None if request.raw or self._is_reference or keeps_files else paths_of
 
     @property
     def raw(self) -> bool:
@@ -145,6 +152,8 @@ class Ranking:
             ordered = self._rank(found, _tier(found, before))
             factors = time_factors(found.events, self.times, self._request.time_weight)
             ordered = prefer_times(ordered, factors)
+            if self._paths_of is not None:
+                ordered = put_aside(ordered, file_factors(found, self._paths_of))
             yield found, apply_gains(ordered, self._feedback(found))
             if not found.more:
                 return

@@ -39,6 +39,7 @@ from byheart.search.rank_fusion import Mask, Ordered
 from byheart.search.ranking import FIRST_TIER, Ranking
 from byheart.search.recall_filling import RecallWriter, fill_page
 from byheart.search.request import RecallRequest, Weights
+from byheart.search.side_files import read_paths
 from byheart.search.verdict import judge
 
 RECENCY_DAYS = 30
@@ -212,7 +213,10 @@ class _Finder:
         by_prominence = partial(_weigh_prominence, weights=weights, moment=self._moment)
         share = weights.relevance / sum(weights)
         weighing = Weighing(share, by_prominence, LEAST_COVERAGE, WHOLE)
-        self.ranking = Ranking(self._asked, reader.index, vector, _FIRST_OF_MANY, weighing)
+        paths_of = read_paths(reader)
+        self.ranking = Ranking(
+            self._asked, reader.index, vector, _FIRST_OF_MANY, weighing, paths_of
+        )
         self.total = 0
 
     def page(self) -> list[_Match]:

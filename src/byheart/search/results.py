@@ -30,6 +30,7 @@ from byheart.search.file_freshness import describe_file
 from byheart.search.rank_fusion import Fused
 from byheart.search.ranking import FIRST_PASSAGES, FIRST_TIER, Ranking
 from byheart.search.request import SearchRequest
+from byheart.search.side_files import read_paths
 from byheart.search.snippets import make_snippet
 from byheart.search.verdict import judge
 
@@ -74,7 +75,9 @@ class _Answer:
         self._request = request
         self._reader = reader
         self._vector = vector
-        self._ranking = Ranking(request, reader.index, vector, _depth(request))
+        self._ranking = Ranking(
+            request, reader.index, vector, _depth(request), paths_of=read_paths(reader)
+        )
 
     @property
     def times(self) -> tuple[NamedTime, ...]:
@@ -242,6 +245,7 @@ class _Answer:
             form=round(fused.form, _DIGITS),
             feedback=round(fused.feedback, _DIGITS),
             time=round(fused.time, _DIGITS),
+            file=fused.file,
         )
 
     def _terms(self, retriever: str, fused: Fused) -> dict[str, float]:

@@ -262,6 +262,9 @@ def _explain(screen: Screen, explanation: Explanation) -> None:
     if explanation.form != 1:
         factor = f"the form of the turn multiplies by {explanation.form:.3f}"
         screen.line(Part(factor, "dim"), indent=1)
+    if explanation.file != 1:
+        factor = f"a test or generated file: multiplies by {explanation.file:.3f}"
+        screen.line(Part(factor, "dim"), indent=1)
     if explanation.time != 1:
         factor = f"the time in the question multiplies by {explanation.time:.3f}"
         screen.line(Part(factor, "dim"), indent=1)
