@@ -14,6 +14,7 @@ from byheart.chunking.packing import Joining, pack
 from byheart.chunking.prose import find_paragraphs
 from byheart.chunking.restructured_text import find_rst_blocks
 from byheart.chunking.ruler import Ruler
+from byheart.chunking.script_size import scale_to_script
 from byheart.contracts import TokenCounter
 from byheart.errors import InvalidInput, TooManyChunks
 from byheart.model import Chunk, Heading, section_of
@@ -41,18 +42,23 @@ def split(
     tokens: TokenCounter,
     target_tokens: int = 400,
     max_chunks: int = 20_000,
+    by_script: bool = False,
 ) -> list[Chunk]:
     """Split a text into chunks that, joined, give exactly the text.
 
     Only a code fence may exceed the target. Lines are counted from 1; `\\n`, `\\r\\n` and a lone
-    `\\r` each end a line; `end_line` is the line of the chunk's last character.
+    `\\r` each end a line; `end_line` is the line of the chunk's last character. With `by_script`,
+    the target of prose is larger where a script needs more tokens for the same text.
     """
     if target_tokens < 1:
         raise InvalidInput(f"target_tokens is {target_tokens}", "use 1 or more; the default is 400")
     _check_format(format)
     if not content:
         return []
-    ruler = Ruler(content, tokens.token_starts(content))
+    starts = tokens.token_starts(content)
+    ruler = Ruler(content, starts)
+    if by_script and not format.startswith("code:"):
+        target_tokens = scale_to_script(content, len(starts), target_tokens)
     tiny = Joining(max(2, target_tokens // _TINY_TOKENS), _TINY_IN_A_ROW)
     small = Joining(max(2, target_tokens // _SMALL_TOKENS), 2)
     # If there are still more chunks than allowed, sections share chunks like paragraphs do.

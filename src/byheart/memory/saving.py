@@ -259,6 +259,7 @@ class Saver:
                 tokens=tokens,
                 target_tokens=self._settings.chunk_tokens,
                 max_chunks=self._settings.max_chunks,
+                by_script=True,
             )
         except TooManyChunks as error:
             error.content_hash = request.content_hash
