@@ -48,7 +48,6 @@ class ChunkText(NamedTuple):
     summary: str
     derived: str
     chunk_type: str
-    language: str
 
 
 class IndexSource(Prefetching, Protocol):

@@ -23,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-_KIND, _FORMAT = b"BYHEART INDEX ", b"9"
+_KIND, _FORMAT = b"BYHEART INDEX ", b"A"
 _MAGIC = _KIND + _FORMAT + b"\n"
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64

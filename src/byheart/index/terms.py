@@ -24,4 +24,4 @@ def chunk_terms(chunk: ChunkText) -> list[str]:
     if chunk.chunk_index == 0 and "summary" not in chunk.derived:
         parts.append(chunk.summary)
     text = "\n".join(parts)
-    return [*words.terms(text), *pieces_of_text(text, chunk.language)]
+    return [*words.terms(text), *pieces_of_text(text)]

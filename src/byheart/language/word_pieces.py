@@ -28,26 +28,32 @@ _WORD_BEYOND_ASCII = re.compile(
     rf"[0-9A-Za-z]*+(?:[^\W_\x00-\x7f{UNSPACED}]|[{_MARKS}])(?:[^\W_{UNSPACED}]|[{_MARKS}])*+"
 )
 _ENGLISH = "en"
+# Words that no other language writes so: most English texts need no detection.
+_SURELY_ENGLISH = re.compile(r"\b(?:the|and|with|from)\b")
 
 
-def pieces_of_text(text: str, language: str) -> list[str]:
-    """List the pieces of a text in a language, `und` if that is not known."""
-    if _is_english(language):
-        return _pieces(text, _WORD_BEYOND_ASCII) if not text.isascii() else []
+def pieces_of_text(text: str) -> list[str]:
+    """List the pieces of a text.
+
+    They depend on the text alone: whoever reads it again, with whatever language the memory was
+    given meanwhile, gets the same ones.
+    """
+    is_ascii = text.isascii()
+    if (is_ascii and _SURELY_ENGLISH.search(text)) or _is_english(detect_language(text)):
+        return [] if is_ascii else _pieces(text, _WORD_BEYOND_ASCII)
     return _pieces(text, _WORD)
 
 
 @lru_cache(16)  # each part of a search needs them
 def pieces_of_question(text: str) -> tuple[str, ...]:
     """List the pieces of a question; a short one may have no language that can be detected."""
-    language = detect_language(text)
-    if language == UNDETERMINED and _may_be_foreign(text):
+    if detect_language(text) == UNDETERMINED and _may_be_foreign(text):
         return tuple(_pieces(text, _WORD))
-    return tuple(pieces_of_text(text, language))
+    return tuple(pieces_of_text(text))
 
 
 def _is_english(language: str) -> bool:
-    return language == UNDETERMINED or language.split("-")[0] == _ENGLISH
+    return language in (UNDETERMINED, _ENGLISH)
 
 
 def _may_be_foreign(text: str) -> bool:

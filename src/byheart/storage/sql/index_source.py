@@ -33,7 +33,7 @@ _MEMORIES = (
 )
 _CHUNKS = """
     SELECT chunk_no, memory_no, chunk_index, content, headings, title, summary, derived,
-           chunk_type, language
+           chunk_type
     FROM chunks JOIN memories USING (memory_no)
     WHERE chunk_no > ? AND chunk_no <= ? ORDER BY chunk_no LIMIT ?"""
 _LISTED = "IN (SELECT CAST(value AS BIGINT) FROM json_each(?))"
