@@ -116,7 +116,10 @@ def list_memories(engine: Engine, given: Mapping[str, Any]) -> MemoryPage:
     with engine.storage.reading(where.space) as reader:
         order: Order = "newest" if where.session_id is None else "iteration"
         listing = Listing(where, order, limit, offset)
-        memories, total = reader.memories(listing), reader.count(listing)
+        memories = reader.memories(listing)
+        # The last page tells how many there are; counting would read all of them again.
+        is_last = len(memories) < limit and (bool(memories) or not offset)
+        total = offset + len(memories) if is_last else reader.count(listing)
     return MemoryPage(tuple(memories), total, offset + len(memories) < total)
 
 
