@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import cache
 from itertools import combinations
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from byheart.model.workspaces import FILE_KIND
 # The number of first hits that are compared, their length, and their least share of the best score.
 _COMPARED, _LONGEST, _LEAST_SHARE = 10, 600, 0.3
 # Two texts may be about one subject if so much of the shorter one's words is in the other.
-_LEAST_SHARED = 0.5
+_LEAST_SHARED = 0.6
 _MOST_CONFLICTS = 3
 _WORD = re.compile(r"\w+")
 
@@ -34,12 +35,13 @@ class _Text(NamedTuple):
 def find_conflicts(hits: Sequence[Hit]) -> tuple[HitConflict, ...]:
     """Find pairs of hits that contradict each other, the newer text of each pair first."""
     texts = list(_comparable(hits[:_COMPARED]))
+    claims_of = cache(read_claims)  # a text is compared with several others
     found: list[HitConflict] = []
     for some, other in combinations(texts, 2):
         if not _may_conflict(some, other):
             continue
         newer, older = sorted((some, other), key=_moment, reverse=True)
-        difference = find_difference(read_claims(newer.content), read_claims(older.content))
+        difference = find_difference(claims_of(newer.content), claims_of(older.content))
         if difference is not None:
             pair = newer.hit.memory_id, older.hit.memory_id
             found.append(HitConflict(*pair, difference.kind, difference.some, difference.other))
