@@ -1,7 +1,11 @@
-"""Measure the web page in Chromium: bytes, first paint, and the time from Enter to hits.
+"""Measure the web page in Chromium: bytes, first paint, the time from Enter to hits, and the map.
 
 python benchmarks/web.py                            1,000 memories
 python benchmarks/web.py --memories 100000 --embedder hash
+
+python benchmarks/web.py --store FILE               a store that is there; it gets a login more
+
+The map has at most 20,000 points. Each zoom draws it anew; a frame has 16 ms for that.
 
 First paint and the list of the newest memories are measured with an empty cache, each time in a
 new browser profile. A search is measured inside the page: from the key Enter to the first frame
@@ -24,7 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median, quantiles
 
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 import byheart
 from byheart.settings import load_settings
@@ -49,8 +53,23 @@ SEARCH = """async query => {
     await new Promise(done => requestAnimationFrame(done));
     const isThere = location.search.includes(wanted) && document.querySelector('.verdict');
     if (isThere && document.querySelector('.hit')) return performance.now() - started;
-    if (performance.now() - started > 10000) throw new Error('no answer: ' + query);
+    if (performance.now() - started > 60000) throw new Error('no answer: ' + query);
   }
+}"""
+ZOOM = """async rounds => {
+  const canvas = document.querySelector('.map canvas');
+  const {left, top, width, height} = canvas.getBoundingClientRect();
+  const taken = [];
+  for (let round = 0; round < rounds; round += 1) {
+    delete canvas.dataset.paintMs;
+    canvas.dispatchEvent(new WheelEvent('wheel', {
+      deltaY: round % 6 < 3 ? -1 : 1, ctrlKey: true, cancelable: true, bubbles: true,
+      clientX: left + width / 2, clientY: top + height / 2,
+    }));
+    while (!canvas.dataset.paintMs) await new Promise(done => requestAnimationFrame(done));
+    taken.push(Number(canvas.dataset.paintMs));
+  }
+  return taken;
 }"""
 
 
@@ -61,6 +80,7 @@ def main() -> None:
     )
     parser.add_argument("--memories", type=int, default=1_000)
     parser.add_argument("--embedder", default="auto", help="auto or hash")
+    parser.add_argument("--store", type=Path, help="measure this store instead of a new one")
     parser.add_argument("--rounds", type=int, default=30)
     given = parser.parse_args()
     print_bytes()
@@ -80,10 +100,8 @@ def print_bytes() -> None:
         print(f"{name}: {plain / 1000:.1f} kB in {len(files)} files, {packed / 1000:.1f} kB packed")
 
 
-@contextmanager
-def serving(folder: Path, given: argparse.Namespace) -> Iterator[list[str]]:
-    """Fill a store and serve it; give the command that asks for the address of a login."""
-    path = folder / "store.db"
+def fill(path: Path, given: argparse.Namespace) -> None:
+    """Save memories of words that are drawn by chance."""
     chance = random.Random(7)
     settings = load_settings({"db_path": path, "embedding_provider": given.embedder})
     started = time.perf_counter()
@@ -97,6 +115,14 @@ def serving(folder: Path, given: argparse.Namespace) -> Iterator[list[str]]:
             for at in range(given.memories)
         )
     print(f"{given.memories:,} memories saved in {time.perf_counter() - started:.0f} s")
+
+
+@contextmanager
+def serving(folder: Path, given: argparse.Namespace) -> Iterator[list[str]]:
+    """Serve a store; give the command that asks for the address of a login."""
+    path: Path = given.store or folder / "store.db"
+    if given.store is None:
+        fill(path, given)
     environment = {
         **os.environ,
         "BYHEART_DB_PATH": str(path),
@@ -171,11 +197,28 @@ def measure(command: list[str], rounds: int) -> None:
         page.goto(url)
         page.wait_for_selector(".hit")
         chance = random.Random(3)
+        page.evaluate(SEARCH, "the first question loads the model and the index")
         taken = [page.evaluate(SEARCH, " ".join(chance.sample(WORDS, 3))) for _ in range(rounds)]
         print(
             f"search to screen: p50 {median(taken):.0f} ms, p95 {quantiles(taken, n=20)[-1]:.0f} ms"
         )
+        measure_map(page, url, rounds)
         browser.close()
+
+
+def measure_map(page: Page, url: str, rounds: int) -> None:
+    """Print how long the first picture of the map takes, and each drawing after it."""
+    page.set_default_timeout(120_000)
+    started = time.perf_counter()
+    page.goto(f"{url}ui/map")
+    page.wait_for_selector(".map canvas[data-paint-ms]")
+    first = time.perf_counter() - started
+    points = page.locator(".lead").inner_text().partition(".")[0]
+    taken = page.evaluate(ZOOM, rounds)
+    print(
+        f"map of {points}: first picture after {first:.1f} s; drawing it again: "
+        f"p50 {median(taken):.1f} ms, p95 {quantiles(taken, n=20)[-1]:.1f} ms"
+    )
 
 
 if __name__ == "__main__":
