@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 # A distribution of its own that comes with another and has its version.
@@ -41,3 +47,50 @@ def test_every_package_that_is_imported_is_asked_for() -> None:
         names = {name.lower().replace("_", "-") for name in distributions[module]}
         names = {COMES_WITH.get(name, name) for name in names}
         assert names & asked_for, f"{path.name} imports {module}: add one of {names}"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the sdist, and the wheel from it, as a release does."""
+    folder = tmp_path_factory.mktemp("built")
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT))
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])
+def test_an_installed_package_saves_and_finds(built: Path, tmp_path: Path, pattern: str) -> None:
+    [package] = built.glob(pattern)
+    place = tmp_path / "place"
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation")
+    subprocess.run((*pip, "--target", str(place), str(package)), check=True, capture_output=True)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(place),
+        "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
+        "BYHEART_EMBEDDING_PROVIDER": "hash",
+    }
+
+    def run(*arguments: str) -> str:
+        command = (sys.executable, *arguments)
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, env=environment, cwd=tmp_path
+        ).stdout
+
+    assert run("-c", "import byheart; print(byheart.__file__)").startswith(str(place))
+    run("-m", "byheart", "save", "The build server is called Gondor.")
+    assert "Gondor" in run("-m", "byheart", "search", "build server")
+
+
+@pytest.mark.slow
+def test_packages_have_what_a_user_needs_and_no_tests(built: Path) -> None:
+    [wheel], [sdist] = built.glob("*.whl"), built.glob("*.tar.gz")
+    names = zipfile.ZipFile(wheel).namelist()
+    for needed in ("py.typed", "interfaces/web/static/index.html", "interfaces/mcp/tools.json"):
+        assert f"byheart/{needed}" in names
+    assert all(name.startswith(("byheart/", "byheart-")) for name in names)
+    assert wheel.stat().st_size < 2_000_000
+    with tarfile.open(sdist) as packed:
+        inside = {name.partition("/")[2] for name in packed.getnames()}
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "pyproject.toml"} <= inside

@@ -17,16 +17,6 @@ from tests.forked_program import start_program
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / "src/byheart/interfaces/mcp/tools.json"
-INCIDENT = """# Incident 42
-
-## What happened
-
-The payment queue filled up because a worker lost its database connection.
-
-## What we changed
-
-Workers now reconnect with growing pauses, and an alarm goes off at 1,000 waiting jobs.
-"""
 # What differs from run to run: ids, times and the digits behind a score.
 MASKS = (
     (r"mem_[0-9a-z]{26}", "mem_…"),
@@ -63,7 +53,6 @@ def test_the_python_of_a_document_runs(
 @pytest.mark.model
 @pytest.mark.parametrize("name", ["README.md", "docs/tutorial.md"])
 def test_a_document_shows_what_the_command_line_prints(name: str, tmp_path: Path) -> None:
-    (tmp_path / "incident.md").write_text(INCIDENT, encoding="utf-8")
     environment = {
         **os.environ,
         "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
