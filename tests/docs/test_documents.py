@@ -21,6 +21,7 @@ TOOLS = ROOT / "src/byheart/interfaces/mcp/tools.json"
 MASKS = (
     (r"mem_[0-9a-z]{26}", "mem_…"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "time"),
+    (r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d)?", "time"),
     (r"(score|similarity|confidence) -?\d\.\d+", r"\1 …"),
 )
 
