@@ -367,7 +367,7 @@ def test_what_was_superseded_is_not_put_into_a_prompt(store: MemoryStore) -> Non
 
 
 def test_the_stable_part_changes_only_when_its_content_does(open_store: OpenStore) -> None:
-    store = open_store(summary_every_turns=50)
+    store = open_store(summary_every_turns=15)
     chance = random.Random(7)
     words = ("tea", "coffee", "deploy", "key", "vault", "billing", "Monday", "Anna", "Bob", "port")
 
@@ -376,14 +376,14 @@ def test_the_stable_part_changes_only_when_its_content_does(open_store: OpenStor
 
     seen: list[tuple[Any, str]] = []
     pinned: list[str] = []
-    for turn in range(500):
+    for turn in range(150):
         store.log("s1", ("user", "assistant", "tool")[turn % 3], sentence())
-        if turn % 90 == 40:
+        if turn % 27 == 12:
             pinned.append(store.save(f"Pin {turn}: {sentence()}").memory_id)
             store.pin(pinned[-1])
-        if turn == 300:
+        if turn == 90:
             store.unpin(pinned.pop(0))
-        if turn == 400:
+        if turn == 120:
             store.update(pinned[0], content="Another text of the pin.")
         if turn % 7 == 0:
             store.save(sentence(), session_id="s1")
