@@ -11,6 +11,7 @@ import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,17 @@ def imported_modules() -> dict[str, Path]:
     return found
 
 
+# The frameworks that `byheart.integrations` imports, and the packages that have them.
+FRAMEWORKS = {
+    "agents": "openai-agents",
+    "langchain_core": "langchain-core",
+    "langgraph": "langgraph",
+    "llama_index": "llama-index-core",
+    "pydantic": "langchain-core",
+    "pydantic_ai": "pydantic-ai-slim",
+}
+
+
 def test_every_package_that_is_imported_is_asked_for() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     # The packages of extras are imported where they are used, and missed with a hint.
@@ -43,6 +55,10 @@ def test_every_package_that_is_imported_is_asked_for() -> None:
     distributions = packages_distributions()
     for module, path in imported_modules().items():
         if module == "byheart" or module in sys.stdlib_module_names:
+            continue
+        if "integrations" in str(path):
+            name = FRAMEWORKS[module]
+            assert any(each.startswith(f"{name}>=") for each in chain(*extras.values())), name
             continue
         names = {name.lower().replace("_", "-") for name in distributions[module]}
         names = {COMES_WITH.get(name, name) for name in names}
