@@ -459,7 +459,8 @@ def test_the_envelope_tells_what_was_asked_and_how_it_was_answered(filled: Memor
     wire = to_wire(answer)
     assert set(wire) == {
         *("query", "mode", "granularity", "results", "total_results", "has_more", "degraded"),
-        *("index", "elapsed_ms", "remark", "verdict", "confidence", "grounds"),
+        *("index", "elapsed_ms", "remark", "verdict", "confidence", "grounds", "times"),
+        "conflicts",
     }
     assert (answer.query, answer.mode, answer.granularity) == ("bonsai tree", "fts", "fine")
     assert answer.total_results == len(answer.results) == 1
