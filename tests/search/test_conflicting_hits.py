@@ -33,6 +33,16 @@ def test_a_superseded_hit_no_longer_contradicts(ports: MemoryStore) -> None:
     assert ports.search("which port of the API?").conflicts == ()
 
 
+def test_statements_of_different_times_do_not_contradict_each_other(store: MemoryStore) -> None:
+    store.save("The API listened on port 8079.", valid_until="2024-01-01")
+    store.save("The API listened on port 8080.", valid_from="2024-01-01")
+    assert len(store.search("which port of the API?").results) == 2
+    assert store.search("which port of the API?").conflicts == ()
+    store.save("The API listened on port 8081.", valid_from="2025-01-01")
+    [conflict] = store.search("which port of the API?").conflicts
+    assert (conflict.says[-5:], conflict.other_says[-5:]) == ("8081.", "8080.")
+
+
 def test_an_answer_about_something_else_names_no_conflict(ports: MemoryStore) -> None:
     assert ports.search("who waters the plants?").conflicts == ()
     assert ports.search("recipe for apple pie", mode="fts").conflicts == ()

@@ -124,6 +124,14 @@ def test_a_fact_is_from_the_time_at_which_it_is_valid(store: MemoryStore) -> Non
     assert "Berlin" in first.snippet
 
 
+def test_a_fact_that_is_still_valid_is_from_a_time_before_1970(store: MemoryStore) -> None:
+    store.save("Grandfather owned the mill.", valid_from="1940-01-01")
+    store.save("Grandfather sold the mill.", valid_from="1990-01-01")
+    hits = store.search("grandfather's mill in May 1950", explain=True).results
+    factors = {hit.snippet: hit.explanation.time for hit in hits if hit.explanation}
+    assert factors == {"Grandfather owned the mill.": 2.0, "Grandfather sold the mill.": 1.0}
+
+
 def test_a_mention_of_the_time_is_found_among_many_of_other_times(store: MemoryStore) -> None:
     said = {"content": "{}: the retry limit is three.", "created_at": "2024-02-02"}
     other = {"content": "Lunch {} was soup with bread.", "created_at": "2024-02-02"}

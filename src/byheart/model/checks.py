@@ -325,10 +325,11 @@ def check_vector(name: str, value: object) -> tuple[float, ...] | None:
     if isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping):
         found = tuple(islice(value, MOST_DIMENSIONS + 1))
         if len(found) <= MOST_DIMENSIONS and all(map(_is_number, found)):
-            numbers = tuple(map(float, found))
-            length = math.hypot(*numbers)
-            if 0 < length < math.inf:
-                return tuple(each / length for each in numbers)
+            with contextlib.suppress(OverflowError):  # an integer may be larger than any float
+                numbers = tuple(map(float, found))
+                length = math.hypot(*numbers)
+                if 0 < length < math.inf:
+                    return tuple(each / length for each in numbers)
     raise InvalidInput(
         f"{name} {show(value)} is no vector",
         f"give a list of up to {MOST_DIMENSIONS:,} numbers that are not all 0",

@@ -40,7 +40,7 @@ def find_conflicts(hits: Sequence[Hit]) -> tuple[HitConflict, ...]:
     for some, other in combinations(texts, 2):
         if not _may_conflict(some, other):
             continue
-        newer, older = sorted((some, other), key=_moment, reverse=True)
+        newer, older = sorted((some, other), key=lambda text: _beginning(text.hit), reverse=True)
         difference = find_difference(claims_of(newer.content), claims_of(older.content))
         if difference is not None:
             pair = newer.hit.memory_id, older.hit.memory_id
@@ -73,11 +73,21 @@ def _content(hit: Hit) -> str | None:
 
 
 def _may_conflict(some: _Text, other: _Text) -> bool:
-    """Check cheaply whether two texts can be about one subject; two speakers say "I" of two."""
+    """Check cheaply whether two texts can be about one subject; two speakers say "I" of two.
+
+    Statements that are valid at different times can both be true.
+    """
+    if _ends_before(some.hit, other.hit) or _ends_before(other.hit, some.hit):
+        return False
     shared = len(some.words & other.words)
     is_near = shared >= _LEAST_SHARED * min(len(some.words), len(other.words))
     return is_near and some.hit.role == other.hit.role
 
 
-def _moment(text: _Text) -> datetime:
-    return text.hit.valid_from or text.hit.created_at
+def _ends_before(some: Hit, other: Hit) -> bool:
+    """Say whether a statement was no longer valid when the other one began to be."""
+    return some.valid_until is not None and some.valid_until <= _beginning(other)
+
+
+def _beginning(hit: Hit) -> datetime:
+    return hit.valid_from or hit.created_at

@@ -56,7 +56,9 @@ def time_factors(
 def _nearness(events: Spans, start: int, end: int) -> Figures:
     """Return 1 for memories from a time, and less the farther they are from it."""
     margin = min(1.0, _LENGTHS * max(end - start, 1) / _AFTER)
-    behind = np.maximum(0, events.starts - (end - 1)) / (margin * _AFTER)
-    before = np.maximum(0, (start + 1) - events.ends) / (margin * _BEFORE)
+    # The maximum first: the end of a statement that is still valid minus a negative time (before
+    # 1970) is too large a number.
+    behind = (np.maximum(events.starts, end - 1) - (end - 1)) / (margin * _AFTER)
+    before = (np.maximum(events.ends, start + 1) - events.ends) / (margin * _BEFORE)
     nearness: Figures = np.exp(-np.maximum(behind, before))
     return nearness

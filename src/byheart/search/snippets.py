@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 class Snippet(NamedTuple):
-    """Hold a text as it was saved, and the first and last position of each match in it."""
+    """Hold a text as it was saved, and where each match in it starts and ends."""
 
     text: str
     marks: tuple[Span, ...]
