@@ -92,3 +92,16 @@ def test_the_language_that_a_memory_is_given_later_changes_no_terms(open_store: 
     answers = [each.search("slow index query", explain=True) for each in (store, open_store())]
     assert answers[0].results == answers[1].results
     assert answers[0].grounds == answers[1].grounds
+
+
+@pytest.mark.parametrize("question", ["port", "server port"])
+def test_a_word_of_english_texts_is_not_searched_by_its_pieces(
+    store: MemoryStore, question: str
+) -> None:
+    texts = [f"Service {at} listens on port {8000 + at} of the machine." for at in range(9)]
+    store.save_many([{"content": text} for text in texts])
+    store.save("Der Transport der Möbel nach Hamburg dauert lange, sagt die Firma.")
+    found = store.search(question, mode="fts", limit=20)
+    assert sorted(hit.snippet for hit in found.results) == texts
+    transported = store.search("transportieren", mode="fts").results
+    assert [hit.snippet[:13] for hit in transported] == ["Der Transport"]

@@ -118,6 +118,9 @@ class Question:
     beside each chunk are looked up as well. With `weighing`, a third list has the matching chunks
     whose memories stand out by importance, recency or frequency. With `times`, which are first
     moments and those behind, one more list has the best chunks of memories of these times.
+
+    Some terms may be pieces of words, and `words_of_pieces` gives the term of each one's word. If
+    more chunks have the word than a piece, texts without pieces have it: the piece is left out.
     """
 
     where: Filter
@@ -127,6 +130,7 @@ class Question:
     neighbours: bool = False
     weighing: Weighing | None = None
     times: tuple[tuple[int, int], ...] = ()
+    words_of_pieces: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

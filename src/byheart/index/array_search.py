@@ -246,7 +246,9 @@ class View:
         slots = slots[selection.chunks[slots]]
         return self._best(slots, scores[slots], limit)
 
-    def score_words(self, terms: Sequence[str], selection: Selection) -> WordScores:
+    def score_words(
+        self, terms: Sequence[str], selection: Selection, words_of_pieces: Mapping[str, str]
+    ) -> WordScores:
         """Score chunks by BM25; only the selected chunks count in its statistics.
 
         Otherwise, scores would reveal the words of other spaces and sessions.
@@ -254,7 +256,7 @@ class View:
         selection.begin_use()
         scores = np.zeros(len(selection.chunks), np.float32)
         found = {}
-        for term, parts in self._weigh(terms, selection).items():
+        for term, parts in self._weigh(terms, selection, words_of_pieces).items():
             for slots, weights in parts:
                 weights += scores.take(slots)
                 scores[slots] = weights
@@ -263,26 +265,33 @@ class View:
 
     def present(self, terms: Sequence[str], selection: Selection) -> list[str]:
         """Keep the terms that selected chunks contain; the rarest ones, if there are too many."""
-        return list(self._weigh(terms, selection))
+        return list(self._weigh(terms, selection, {}))
 
     def weigh_terms(
-        self, terms: Sequence[str], slot: int, selection: Selection
+        self,
+        terms: Sequence[str],
+        selection: Selection,
+        words_of_pieces: Mapping[str, str],
+        slot: int,
     ) -> dict[str, float]:
         """Give the contribution of each term to the score of one chunk."""
         shares = {}
-        for term, parts in self._weigh(terms, selection).items():
+        for term, parts in self._weigh(terms, selection, words_of_pieces).items():
             for slots, weights in parts:
                 here = np.flatnonzero(slots == slot)
                 if len(here):
                     shares[term] = float(weights[here[0]])
         return shares
 
-    def _weigh(self, terms: Sequence[str], selection: Selection) -> dict[str, list[Weighed]]:
+    def _weigh(
+        self, terms: Sequence[str], selection: Selection, words_of_pieces: Mapping[str, str]
+    ) -> dict[str, list[Weighed]]:
         """Give the chunks of each segment that contain a term, and its contribution to each."""
         asked = Counter(terms)
         postings = self._postings(list(asked), selection)
         chunks = {term: sum(len(slots) for slots, _ in parts) for term, parts in postings.items()}
-        found = list(filter(chunks.get, chunks))
+        words = {term: chunks.get(words_of_pieces.get(term, term), 0) for term in chunks}
+        found = [term for term in chunks if chunks[term] >= max(words[term], 1)]
         if len(found) > MOST_TERMS:
             rarest = set(sorted(found, key=chunks.__getitem__)[:MOST_TERMS])
             found = [term for term in found if term in rarest]

@@ -198,7 +198,7 @@ class ArraySearch:
             terms = self._raw_terms(question.raw, selection)
             matches = self._lookup.matches(question.raw, self._view.range_of(selection))
         if question.terms is not None or question.raw is not None:
-            scored = self._view.score_words(terms, selection)
+            scored = self._view.score_words(terms, selection, question.words_of_pieces)
         background = self._background(question, selection)
         prepared = _Prepared(selection, terms, scored, matches, background)
         if question.weighing is not None:
@@ -351,7 +351,8 @@ class ArraySearch:
     def term_shares(self, question: Question, chunk_no: int) -> dict[str, float]:
         """Give the contribution of each term to the BM25 score of a chunk."""
         prepared, view = self._prepare(question), self._view
-        return view.weigh_terms(prepared.terms, view.slot_of(chunk_no), prepared.selection)
+        scored = prepared.terms, prepared.selection, question.words_of_pieces
+        return view.weigh_terms(*scored, view.slot_of(chunk_no))
 
     def best_window(self, vector: Vectors, chunk_no: int) -> float:
         """Locate the window of a chunk that is nearest to a vector: 0 is the first, 1 the last."""

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 
 from byheart.language.detection import UNDETERMINED, detect_language
-from byheart.language.terms import STOP_WORDS, UNSPACED
+from byheart.language.terms import STOP_WORDS, UNSPACED, tokens
 
 # It stands in front of each piece. No token of FTS5 has it, so pieces and words never mix.
 MARK = "~"
@@ -52,6 +53,17 @@ def pieces_of_question(text: str) -> tuple[str, ...]:
     return tuple(pieces_of_text(text))
 
 
+@lru_cache(16)
+def words_of_pieces(text: str) -> Mapping[str, str]:
+    """Give for each piece of a question the term of the word that it was cut from."""
+    asked = frozenset(pieces_of_question(text))
+    found: dict[str, str] = {}
+    for word in _words(text, _WORD) if asked else ():
+        for term in tokens(word)[:1]:
+            found |= dict.fromkeys(asked.intersection(_cut(word)), term)
+    return found
+
+
 def _is_english(language: str) -> bool:
     return language in (UNDETERMINED, _ENGLISH)
 
@@ -62,11 +74,16 @@ def _may_be_foreign(text: str) -> bool:
 
 
 def _pieces(text: str, words: re.Pattern[str]) -> list[str]:
-    found: list[str] = []
-    for word in words.findall(unicodedata.normalize("NFC", text).casefold()):
-        last = max(len(word) - _LENGTH, 0)
-        found += [MARK + word[at : at + _LENGTH] for at in range(last + 1)]
-    return found
+    return [piece for word in _words(text, words) for piece in _cut(word)]
+
+
+def _words(text: str, words: re.Pattern[str]) -> list[str]:
+    return words.findall(unicodedata.normalize("NFC", text).casefold())
+
+
+def _cut(word: str) -> list[str]:
+    last = max(len(word) - _LENGTH, 0)
+    return [MARK + word[at : at + _LENGTH] for at in range(last + 1)]
 
 
 def count_words(terms: list[str]) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 
 from byheart.contracts import Candidates, Figures, Index, Question, Vectors, Weighing
 from byheart.language.terms import is_one_word, query_terms
-from byheart.language.word_pieces import pieces_of_question
+from byheart.language.word_pieces import pieces_of_question, words_of_pieces
 from byheart.search.evidence_fusion import VECTOR_WEIGHT, rank_by_evidence, weigh_words
 from byheart.search.feedback import describe_question, feedback_gains
 from byheart.search.named_times import read_times, time_factors
@@ -114,6 +114,7 @@ class Ranking:
                 neighbours=self._by_both and request.fusion != "rrf",
                 weighing=self._weighing,
                 times=tuple(each.in_micros for each in self.times),
+                words_of_pieces=words_of_pieces(request.query) if by_terms else {},
             )
         return known
 
