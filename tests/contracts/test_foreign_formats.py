@@ -185,7 +185,7 @@ def test_a_file_of_no_known_format_is_refused_with_all_of_them(
     store: MemoryStore, tmp_path: Path
 ) -> None:
     with pytest.raises(InvalidInput) as caught:
-        store.import_(tmp_path / "x.json", format="letta")
+        store.import_(tmp_path / "x.json", format="nothing-known")
     assert all(name in caught.value.hint for name in FOREIGN)
 
 

@@ -139,7 +139,7 @@ _MAY_LIST = {
     *("model/fields.py", "model/session_fields.py", "model/trust_fields.py"),
     *("model/validity_fields.py", "transfer/vault.py"),
     *("conversation/prompt/entries.py", "conversation/turns.py", "interfaces/mcp/tool_texts.py"),
-    *("transfer/foreign/mem0.py", "workspace/indexing.py"),
+    *("transfer/foreign/databases.py", "transfer/foreign/mem0.py", "workspace/indexing.py"),
 }
 _MOST_NAMED = 5
 # The names that callers give.

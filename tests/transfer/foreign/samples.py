@@ -9,6 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.transfer.foreign.database_samples import (
+    grow_agent_file,
+    grow_database,
+    write_agent_file,
+    write_database,
+)
+
 # A key that is none, in pieces so that no scanner takes it for one.
 KEY = "gh" + "p_" + "0aB1" * 9
 
@@ -469,4 +476,16 @@ SAMPLES = [
     ),
     Sample("basic-memory", write_basic_memory, grow_vault, sessions=0, turns=0, memories=2),
     Sample("obsidian", write_obsidian, grow_vault, sessions=0, turns=0, memories=2),
+    Sample("letta", write_agent_file, grow_agent_file, sessions=1, turns=2, memories=1),
+    *(
+        Sample(program, write_database(program), grow_database(program), sessions, turns, memories)
+        for program, sessions, turns, memories in (
+            ("vector-memory", 0, 0, 3),
+            ("memory-mcp", 0, 0, 2),
+            ("silentclaw", 0, 0, 2),
+            ("mcp-memory-service", 0, 0, 2),
+            ("claude-mem", 1, 2, 2),
+            ("chroma", 0, 0, 2),
+        )
+    ),
 ]

@@ -119,6 +119,8 @@ ANSWERS: Mapping[tuple[str, str], Any] = {
         "confidence": 0.1,
         "remark": None,
         "grounds": None,
+        "times": [],
+        "conflicts": [],
         "count": 1,
     },
 }

@@ -71,24 +71,24 @@ def read(source: Source, stream: BinaryIO) -> Iterator[Item]:  # noqa: ARG001 - 
         for table, convert in layout.tables.items():
             if table in held:
                 query = (layout.queries or {}).get(table, f'SELECT * FROM "{table}"')
-                yield from _rows(database, table, query, convert)
+                yield from _rows(database, f"{source.name} {table}", query, convert)
 
 
 def _rows(
-    database: apsw.Connection, table: str, query: str, convert: Callable[[Row], Piece | Omission]
+    database: apsw.Connection, name: str, query: str, convert: Callable[[Row], Piece | Omission]
 ) -> Iterator[Item]:
     found = database.cursor()
     names: list[str] = []
     try:
         for number, values in enumerate(found.execute(query), 1):
             names = names or [each[0] for each in found.get_description()]
-            place = f"{table} row {number}"
+            place = f"{name} row {number}"
             try:
                 yield Item(place, convert(dict(zip(names, values, strict=True))))
             except InvalidInput as error:
                 yield Item(place, error)
     except apsw.Error as error:
-        yield Item(table, InvalidInput(f"the database cannot be read: {error}"))
+        yield Item(name, InvalidInput(f"the database cannot be read: {error}"))
     finally:
         found.close(True)  # an import that stops at an error leaves it unfinished
 

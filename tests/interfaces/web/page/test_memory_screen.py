@@ -49,6 +49,7 @@ def test_an_edit_is_saved_shown_in_the_history_and_undone(
     page: Page, site: Site, memory: str
 ) -> None:
     show(page, site, memory)
+    expect(page.get_by_role("button", name=re.compile("^Edit"))).to_be_visible()
     page.keyboard.press("e")
     page.get_by_label("Text", exact=True).fill("The lamp is red now.")
     page.get_by_label("Tags, with commas").fill("lamp")

@@ -58,6 +58,11 @@ def move_to(page: Page, reason: str) -> None:
     raise AssertionError(f"there is no {reason}")
 
 
+def expect_done(page: Page, done: str) -> None:
+    """Wait until the server has done it: an item leaves the list at once."""
+    expect(page.locator(".toast").last).to_contain_text(f"1 item {done}.")
+
+
 def undo(page: Page) -> None:
     page.keyboard.press("u")
     expect(page.locator(".toast").last).to_have_text("Undone.")
@@ -122,7 +127,7 @@ def test_the_memory_that_was_chosen_to_stay_supersedes_the_other(
     queue.keyboard.press(str(place))
     expect(pair.locator(".review-kept")).to_contain_text("8080")
     queue.keyboard.press("s")
-    expect(queue.locator(".toast").last).to_contain_text("1 item superseded.")
+    expect_done(queue, "superseded")
     with site.open_store() as store:
         assert store.get(ids["new"], space=SPACE).superseded_by == ids["old"]
     undo(queue)
@@ -139,7 +144,7 @@ def test_merging_joins_tags_and_undo_takes_them_apart(
     queue.reload()
     move_to(queue, "Near-duplicate")
     queue.keyboard.press("m")
-    expect(queue.locator(".toast").last).to_contain_text("1 item merged.")
+    expect_done(queue, "merged")
     with site.open_store() as store:
         left = store.list(tags=["first", "second"], match="all", space=SPACE).memories
         assert [set(each.tags) for each in left] == [{"first", "second"}]
@@ -157,6 +162,7 @@ def test_an_expiring_memory_is_extended(queue: Page, site: Site, ids: dict[str, 
     move_to(queue, "Expiring")
     item(queue, "Expiring").get_by_role("button", name="Extend by 90 days").click()
     expect(item(queue, "Expiring")).to_have_count(0)
+    expect_done(queue, "extended")
     with site.open_store() as store:
         after = store.get(ids["expiring"], space=SPACE).expires_at
     assert before is not None
@@ -173,11 +179,13 @@ def test_an_untrusted_memory_is_trusted_and_a_secret_forgotten(
     move_to(queue, "Untrusted")
     queue.keyboard.press("y")
     expect(item(queue, "Untrusted")).to_have_count(0)
+    expect_done(queue, "trusted")
     with site.open_store() as store:
         assert store.get(ids["untrusted"], space=SPACE).untrusted_at is None
     undo(queue)
     item(queue, "Secret").get_by_role("button", name="Forget").click()
     expect(item(queue, "Secret")).to_have_count(0)
+    expect_done(queue, "forgotten")
     with site.open_store() as store:
         assert ids["secret"] not in [
             each.memory_id for each in store.list(space=SPACE, limit=100).memories
