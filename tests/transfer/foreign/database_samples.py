@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - schemas as their programs write them
 """Databases and agent files of other programs, made up for the tests, with a row to add to each."""
 
 from __future__ import annotations

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - schemas as their programs write them
 """Databases of other programs, made with their own schemas, and agent files of Letta."""
 
 from __future__ import annotations
