@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
@@ -13,6 +16,7 @@ from byheart.settings import load_settings
 from byheart.storage.postgres import migrations
 from byheart.storage.postgres.address import parse_address
 from byheart.storage.postgres.backend import PostgresStorage
+from byheart.storage.postgres.database import Database
 from byheart.store import MemoryStore
 
 
@@ -59,3 +63,28 @@ def test_a_change_of_the_schema_does_not_wait_for_ever_for_a_reader(
             open_store(postgres_url, tmp_path, wait=0.2)
     with open_store(postgres_url, tmp_path) as store:
         assert store.status().writable
+
+
+def test_a_store_that_another_process_made_meanwhile_is_not_made_again(postgres_url: str) -> None:
+    """The first look finds no store, and this must not be remembered while waiting for the lock."""
+    address, latest = parse_address(postgres_url), migrations.known_migrations()[-1][0]
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with (
+        closing(Database(address, 30, 1)) as database,
+        ThreadPoolExecutor(1) as threads,
+        psycopg.connect(postgres_url) as other,
+    ):
+        other.execute("SELECT pg_advisory_xact_lock(%s)", (migrations._LOCK,))
+        migrated = threads.submit(migrations.migrate, database)
+        while other.execute(waiting).fetchone() == (0,):
+            assert not migrated.done()
+            time.sleep(0.01)
+        # The rest of a store would tell the waiting connection by its mere size.
+        other.execute("CREATE SCHEMA byheart")
+        other.execute("CREATE TABLE byheart.store (key text, value text)")
+        values = {"schema_version": latest, "parts": 2}
+        for key, value in values.items():
+            other.execute("INSERT INTO byheart.store VALUES (%s, %s)", (key, str(value)))
+        other.commit()
+        assert migrated.result(30) == latest
+        assert database.parts == 2

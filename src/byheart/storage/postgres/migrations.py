@@ -38,8 +38,12 @@ _STATISTICS = """
         AND CASE c.relkind WHEN 'i' THEN i.indkey[a.attnum - 1] = 0
             ELSE a.attname <> ALL($2) END
     ORDER BY c.relkind DESC, 1"""
+# `to_regclass` would read a cache of the connection, and miss a store that another process made
+# while this one waited for the lock.
 _FIND = """
-    SELECT found, has_table_privilege(found, 'INSERT') FROM to_regclass($1) AS found"""
+    SELECT has_table_privilege(c.oid, 'INSERT')
+    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1 AND c.relname = 'store'"""
 _LEAF = re.compile(r"CREATE TABLE \{part\}\.(\w+) PARTITION OF")
 
 
@@ -126,14 +130,14 @@ def _read(connection: psycopg.Connection[Any], schema: str) -> tuple[int, int, b
 
     Both numbers are 0 if there is no store yet.
     """
-    found = connection.execute(_FIND, (f"{schema}.store",)).fetchone()
-    if found is None or found[0] is None:
+    found = connection.execute(_FIND, (schema,)).fetchone()
+    if found is None:
         return 0, 0, True
     rows = connection.execute(
         f"SELECT key, value FROM {schema}.store WHERE key IN ('schema_version', 'parts')"
     ).fetchall()
     values = dict(rows)
-    return int(values["schema_version"]), int(values["parts"]), bool(found[1])
+    return int(values["schema_version"]), int(values["parts"]), bool(found[0])
 
 
 def _apply(
