@@ -125,6 +125,22 @@ def test_a_neighbour_without_any_evidence_is_not_listed() -> None:
     assert [each.chunk_no for each in hits] == [B]
 
 
+def test_a_place_without_a_neighbour_brings_no_row_in() -> None:
+    """The first row is outside of the tier, and nothing but its evidence speaks for it."""
+    found = make_candidates(keywords={A: 5.0, C: 1.0}, neighbours={C: (0, B, 0, 0)}, bm25={B: 0.5})
+    tier = found.chunk_nos == C
+    listed = [each.chunk_no for each in rank_by_evidence(found, tier, 1.0)]
+    assert sorted(listed) == [B, C]
+
+
+def test_figures_of_a_place_without_a_neighbour_do_not_count() -> None:
+    found = make_candidates(keywords={B: 1.0}, neighbours={B: (A, 0, 0, 0)}, bm25={A: 0.5, 0: 9.0})
+    scores = {
+        each.chunk_no: each.beside for each in rank_by_evidence(found, found_by_any(found), 1.0)
+    }
+    assert scores[B] == pytest.approx(0.2 * 0.5)
+
+
 def test_a_chunk_without_a_vector_gets_no_evidence_from_one() -> None:
     near, none = by_evidence(keywords={A: 1.0, B: 1.0}, vector={A: 0.2}, background=WIDE)
     assert (near.chunk_no, none.chunk_no) == (A, B)
