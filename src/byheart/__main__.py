@@ -1,4 +1,4 @@
-"""`python -m byheart`: the command line."""
+"""Run the command line: `python -m byheart`."""
 
 from byheart.interfaces.cli import main
 

@@ -3,9 +3,10 @@
     python -m tests.docs.plain_words          list every such sentence, with its file and line
     python -m tests.docs.plain_words --lower  lower the allowance of each folder to its count
 
-Two rules are checked. The first line of a public function's docstring begins with a verb in the
-imperative. No sentence of a docstring, a comment or a document begins with "What", "Whoever",
-"Those that", "One that", "Of" or "Nor"; a question may, and the heading of a document.
+Two rules are checked. The first line of the docstring of a module or of a public function begins
+with a verb in the imperative. No sentence of a docstring, a comment or a document begins with
+"What", "Whoever", "Those that", "One that", "Of" or "Nor"; a question may, and the heading of a
+document.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def find_odd(path: str, source: str) -> Iterator[Odd]:
         for sentence in _sentences(text):
             if _ODD_BEGINNING.match(sentence) and not sentence.endswith("?"):
                 found[line, sentence] = Odd(path, line, sentence)
-    for line, text in _docstrings(source, public_functions=True):
+    for line, text in _docstrings(source, imperative=True):
         sentence = next(_sentences(text), "")
         if not is_imperative(text):
             found[line, sentence] = Odd(path, line, sentence)
@@ -96,16 +97,22 @@ def is_imperative(docstring: str) -> bool:
     )
 
 
-def _docstrings(source: str, *, public_functions: bool = False) -> Iterator[tuple[int, str]]:
+def _docstrings(source: str, *, imperative: bool = False) -> Iterator[tuple[int, str]]:
+    """Find docstrings; with `imperative`, those that have to begin with a verb."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, (*functions, ast.ClassDef, ast.Module)):
             continue
-        if public_functions and (not isinstance(node, functions) or node.name.startswith("_")):
+        if imperative and (isinstance(node, ast.ClassDef) or _is_private(node)):
             continue
         text = ast.get_docstring(node)
         if text:
             yield node.body[0].lineno, text
+
+
+def _is_private(node: ast.AST) -> bool:
+    name: str = getattr(node, "name", "")
+    return name.startswith("_")
 
 
 def _attribute_docstrings(source: str) -> Iterator[tuple[int, str]]:

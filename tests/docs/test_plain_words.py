@@ -98,6 +98,11 @@ class Ids:
     ]
 
 
+def test_a_module_has_to_begin_with_a_verb_and_a_class_need_not() -> None:
+    source = '"""A list of ids."""\n\nclass Id:\n    """An id of a row."""\n'
+    assert [each.sentence for each in find_odd("ids.py", source)] == ["A list of ids."]
+
+
 def test_odd_sentences_are_found_below_attributes() -> None:
     source = '''class Id:
     """Name a row."""

@@ -1,4 +1,4 @@
-"""POST JSON to an embedding server: retry temporary failures, report permanent ones."""
+"""Send JSON to an embedding server: retry temporary failures, report permanent ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An embedder of the caller's own: checked once, and completed where it knows no tokens."""
+"""Take an embedder of the caller's own: check it once, and count tokens where it cannot."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How do people and agents reach it? An interface calls `MemoryStore` and renders the answer."""
+"""Let people and agents reach a store: an interface calls `MemoryStore` and renders the answer."""

@@ -1,5 +1,7 @@
-"""Looking after a store that is served: its model loaded ahead and let go of when idle, vectors
-made that could not be made before, the folders that the settings name kept fresh.
+"""Look after a store that is served.
+
+A thread loads the model ahead and releases it when nobody uses it, makes vectors that could not be
+made before, and keeps the folders that the settings name up to date.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of a memory's fields: each field is described once, here.
+"""Describe each field of a memory once: everything else is derived from this table.
 
 Everything else is derived from it: which fields `save`, `update` and `log` accept and how they are
 checked, the filters of every verb, the columns of the database and the arrays of the index, JSON

@@ -1,4 +1,4 @@
-"""JSON Schemas of single values, built from the same bounds as the checks."""
+"""Build JSON Schemas of single values from the same bounds as the checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a memory that say which session, agent and task it belongs to."""
+"""List the fields of a memory that say which session, agent and task it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a memory that say whether it may enter a prompt unasked."""
+"""List the fields of a memory that say whether it may enter a prompt unasked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fields of a memory that say how it was used."""
+"""List the fields of a memory that say how it was used."""
 
 from __future__ import annotations
 

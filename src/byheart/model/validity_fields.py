@@ -1,4 +1,4 @@
-"""The fields of a memory that say when its statement is true, whenever it was saved."""
+"""List the fields of a memory that say when its statement is true, whenever it was saved."""
 
 from __future__ import annotations
 

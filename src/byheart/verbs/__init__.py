@@ -1,1 +1,1 @@
-"""Which verbs does a store have? The groups of `MemoryStore`, and what its daily verbs do."""
+"""Define the groups of verbs of `MemoryStore`, and carry out its daily verbs."""

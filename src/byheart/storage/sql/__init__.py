@@ -1,1 +1,1 @@
-"""Statements and rows that every SQL database shares."""
+"""Define the statements and rows that every SQL database shares."""

@@ -1,4 +1,4 @@
-"""A filter as SQL: it lets through the same memories as `View.select` does with arrays."""
+"""Write a filter as SQL, which selects the same memories as `View.select` does with arrays."""
 
 from __future__ import annotations
 

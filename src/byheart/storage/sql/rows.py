@@ -1,4 +1,4 @@
-"""Rows of the database and the nouns they stand for."""
+"""Convert rows of the database to values of the model, and back."""
 
 from __future__ import annotations
 
