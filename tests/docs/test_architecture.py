@@ -1,10 +1,12 @@
-"""Check that every path that ARCHITECTURE.md names exists."""
+"""Check the paths and the numbers that ARCHITECTURE.md names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.contracts.covering import all_members, interfaces
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "byheart"
@@ -13,6 +15,7 @@ _FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _QUOTED = re.compile(r"`([^`\n]+)`")
 _FOLDERS_AND_FILE = re.compile(r"(?:[\w.-]+/)+(?:[\w.-]+)?")
 _FILE = re.compile(r"[\w.-]+\.(?:py|md|sql|json|css|html|js)")
+_COUNTED = re.compile(r"^\| `(\w+)` \([^)]+\) \| (\d+) \|", re.MULTILINE)
 _LINKED = re.compile(r"\bdocs/[\w/-]+\.md\b")
 
 
@@ -64,3 +67,16 @@ def test_a_path_that_does_not_exist_is_found() -> None:
         "| docs/quality.md, docs/missing.md |\n"
     )
     assert find_missing(text) == ["nowhere/ranking.py", "rank_fusion.py", "docs/missing.md"]
+
+
+def count_members(interface: type) -> int:
+    """Count what an implementation of a storage interface has to have."""
+    own = {each.__name__ for each in interface.__mro__}
+    return sum(name.partition(".")[0] in own for name in all_members())
+
+
+def test_the_interfaces_of_a_database_have_as_many_methods_as_the_architecture_says() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    said = {name: int(count) for name, count in _COUNTED.findall(text)}
+    assert said.keys() == {"Backend", "Connection", "IndexLookup", "Ledger"}
+    assert said == {name: count_members(interfaces()[name]) for name in said}
