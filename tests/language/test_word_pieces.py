@@ -105,3 +105,14 @@ def test_a_word_of_english_texts_is_not_searched_by_its_pieces(
     assert sorted(hit.snippet for hit in found.results) == texts
     transported = store.search("transportieren", mode="fts").results
     assert [hit.snippet[:13] for hit in transported] == ["Der Transport"]
+
+
+def test_a_word_that_fts5_cuts_into_letters_is_searched_by_its_pieces(store: MemoryStore) -> None:
+    others = [f"नदी {at} पहाड़ के पास बहती है और थक कर सो जाती है, थाली खाली है।" for at in range(9)]
+    store.save_many({"content": text} for text in others)
+    right = store.save("थॉमस डेविस ने दो फ़ोर्स्ड फ़म्बल किए थे।").memory_id
+    found = store.search("थॉमस डेविस कितने", mode="fts", explain=True).results[0]
+    assert found.memory_id == right
+    assert found.explanation is not None
+    assert found.explanation.fts is not None
+    assert "~थॉमस" in found.explanation.fts.terms

@@ -55,12 +55,17 @@ def pieces_of_question(text: str) -> tuple[str, ...]:
 
 @lru_cache(16)
 def words_of_pieces(text: str) -> Mapping[str, str]:
-    """Give for each piece of a question the term of the word that it was cut from."""
+    """Give for each piece of a question the term of the word that it was cut from.
+
+    A word of several terms has none that says how many texts have the word: FTS5 cuts Hindi words
+    at every vowel sign, into letters that are more frequent than any piece.
+    """
     asked = frozenset(pieces_of_question(text))
     found: dict[str, str] = {}
     for word in _words(text, _WORD) if asked else ():
-        for term in tokens(word)[:1]:
-            found |= dict.fromkeys(asked.intersection(_cut(word)), term)
+        terms = tokens(word)
+        if len(terms) == 1:
+            found |= dict.fromkeys(asked.intersection(_cut(word)), terms[0])
     return found
 
 
