@@ -73,8 +73,7 @@ def test_near_texts_contradict_each_other_or_say_the_same_or_neither() -> None:
     ports = judge("The API listens on port 8080.", "The API listens on port 8081.", 0.9)
     assert ports is not None
     assert ports.reason == "contradiction"
-    assert "8080" in ports.why
-    assert "8081" in ports.why
+    assert ports.why.index("8081") < ports.why.index("8080"), "the later text comes first"
     same = judge("The cat sleeps on the sofa.", "On the sofa sleeps the cat.", 0.97)
     assert same == PairVerdict("duplicate", 0.97, "they are alike to 97%")
     assert judge("The cat sleeps on the sofa.", "On the sofa sleeps the cat.", 0.9) is None
@@ -89,7 +88,7 @@ def test_duplicates_form_groups_around_the_most_important_and_the_nearest_come_f
     }
     found = rules.arrange_pairs(pairs, {1: 5.0, 2: 9.0, 3: 5.0, 4: 1.0, 5: 1.0})
     assert [(each.reason, each.memory_nos) for each in found] == [
-        ("contradiction", (4, 5)),
+        ("contradiction", (5, 4)),
         ("duplicate", (2, 3, 1)),
     ]
     # Without an important one, the oldest stays; the third is alike to the second only.

@@ -299,6 +299,22 @@ def test_pages_reach_the_last_match_without_repeating_any(many: MemoryStore, mod
     assert (len(seen), len(set(seen))) == (1500, 1500)
 
 
+def test_pages_cut_by_the_budget_continue_behind_the_last_entry(store: MemoryStore) -> None:
+    store.save_many(
+        {"content": f"tea {n} " + "leaf " * (n % 7 * 30), "summary": "tea " * (1 + n % 5 * 40)}
+        for n in range(100)
+    )
+    expected = ids(store.recall("tea", limit=100, max_tokens=PLENTY, as_of="2999-01-01"))
+    seen: list[str] = []
+    while True:
+        page = store.recall("tea", limit=100, offset=len(seen), max_tokens=300)
+        assert set(ids(page)) == set(expected[len(seen) : len(seen) + len(page.index)])
+        seen += ids(page)
+        if not page.has_more:
+            break
+    assert len(seen) == 100
+
+
 @pytest.mark.parametrize("mode", ["fts", "vector", "hybrid"])
 def test_pages_of_a_store_too_large_to_weigh_whole_reach_the_end_too(
     many: MemoryStore, mode: str, monkeypatch: pytest.MonkeyPatch
@@ -351,12 +367,16 @@ def test_details_that_do_not_fit_are_skipped_and_the_next_are_tried(store: Memor
     assert not answer.has_more
 
 
-def test_an_endless_summary_does_not_empty_the_index(store: MemoryStore) -> None:
-    store.save("tea one " * 1000, summary="endless " * 1000, importance=10)
+def test_an_endless_summary_is_cut_in_the_text_and_does_not_empty_the_index(
+    store: MemoryStore,
+) -> None:
+    endless = store.save("tea one " * 1000, summary="endless " * 1000, importance=10).memory_id
     short = store.save("tea two", importance=1).memory_id
     answer = store.recall("tea", max_tokens=600)
-    assert ids(answer) == [short]
-    assert answer.has_more
+    assert ids(answer) == [endless, short]
+    assert [len(each.summary) for each in answer.index] == [8000, 7]
+    assert "…\n" in answer.text
+    assert not answer.has_more
 
 
 def test_the_index_goes_on_when_details_leave_room(store: MemoryStore) -> None:

@@ -133,10 +133,13 @@ def judge_pair(
     claims: tuple[Sequence[Claim], Sequence[Claim]],
     similarity: float,
 ) -> PairVerdict | None:
-    """Say whether two near texts contradict each other, say the same, or neither."""
+    """Say whether two near texts contradict each other, say the same, or neither.
+
+    The earlier text is given first. The reason quotes the later text first.
+    """
     different = find_difference(*claims)
     if different is not None:
-        why = f"“{different.some}” and “{different.other}” differ in a {different.kind}"
+        why = f"“{different.other}” and “{different.some}” differ in a {different.kind}"
         return PairVerdict("contradiction", similarity, why)
     some, other = texts
     if similarity < SAME or particulars.differ(
@@ -151,10 +154,11 @@ def arrange_pairs(
 ) -> list[FoundItem]:
     """Make items of pairs: each contradiction by itself, duplicates in groups; nearest first.
 
+    The memory that is offered to stay comes first: of a contradiction, the one saved later.
     Groups do not depend on how often memories are read: reading must not bring back an item.
     """
     items = [
-        (verdict.similarity, FoundItem("contradiction", pair, verdict.why))
+        (verdict.similarity, FoundItem("contradiction", (max(pair), min(pair)), verdict.why))
         for pair, verdict in pairs.items()
         if verdict.reason == "contradiction"
     ]

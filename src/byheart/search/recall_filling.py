@@ -1,6 +1,8 @@
 """Fill the text of a recall: memories in full, and a line for each of the others.
 
 The budget counts this text, because a model reads it. A memory that is given in full has no line.
+The memories that fit are the first ones of the page, with none left out between them, so that the
+next page begins behind the last of them.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ def fill_page(
     space: str,
     writer: RecallWriter,
 ) -> Filled:
-    """List memories in half of the budget, give memories in full that fit, then list the rest."""
+    """List memories in half of the budget, give those in full that fit, then go on behind them."""
     lines = [_Line(text, score, writer) for text, score in page]
     damaged: list[str] = []
     half = budget.left // 2
@@ -74,10 +76,9 @@ def fill_page(
         for line in lines:
             line.cost = budget.cost(line.written, budget.left)
             line.listed = budget.spend(line.cost, within=half)
+            if not line.listed:
+                break
         _add_details(lines, budget, reader, space, writer, damaged)
-        for line in lines:
-            if not line.listed and line.detail is None:
-                line.listed = budget.spend(budget.cost(line.written, budget.left))
     # Some counters find more tokens in the whole text than in its parts.
     while (used := budget.count(text := _write(lines, writer))) > budget.max_tokens:
         _drop_last(lines)
@@ -99,11 +100,17 @@ def _add_details(
     writer: RecallWriter,
     damaged: list[str],
 ) -> None:
+    """Replace lines by memories in full where they fit; list until a line does not fit."""
     text_ids = [line.text_id for line in lines]
     lengths = reader.token_counts(text_ids, space)
     likely = _likely(text_ids, lengths, budget.left)
     reader.prefetch(*(partial(reader.memory, text_id, space) for text_id in likely))
     for line in lines:
+        if not line.listed:
+            line.cost = budget.cost(line.written, budget.left)
+            line.listed = budget.spend(line.cost)
+            if not line.listed:
+                return
         refund = line.cost if line.listed and line.cost is not None else 0
         room = budget.left + refund
         if (lengths.get(line.text_id) or 0) >= room:
@@ -128,12 +135,9 @@ def _write(lines: Sequence[_Line], writer: RecallWriter) -> str:
 
 
 def _drop_last(lines: Sequence[_Line]) -> None:
-    """Leave out the last line, or else the last memory in full."""
-    listed = [line for line in lines if line.listed]
-    if listed:
-        listed[-1].listed = False
-    else:
-        [line for line in lines if line.detail is not None][-1].detail = None
+    """Leave out the last memory that is listed or given in full."""
+    last = [line for line in lines if line.listed or line.detail is not None][-1]
+    last.listed, last.detail = False, None
 
 
 def _likely(text_ids: Sequence[str], lengths: Mapping[str, int], left: int) -> Iterator[str]:

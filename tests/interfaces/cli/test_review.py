@@ -1,6 +1,7 @@
 """`byheart review`: the queue on a terminal and as JSON."""
 
 import json
+import re
 
 from tests.interfaces.cli.conftest import Run
 
@@ -24,6 +25,24 @@ def test_review_lists_items_with_reason_and_commands(run: Run) -> None:
 def test_review_of_a_tidy_store_says_so(run: Run) -> None:
     run("save", "The sky is blue.")
     assert run("review").out == "Nothing needs a look.\n"
+
+
+def test_the_memory_saved_later_is_offered_to_replace_the_earlier(run: Run) -> None:
+    old = run("save", "The API listens on port 8080.", "--kind", "fact").out.strip()
+    new = run("save", "The API listens on port 8081.", "--kind", "fact").out.strip()
+    assert f"byheart supersede {old} {new}\n" in run("review").out
+
+
+def test_a_terminal_names_items_by_short_ids_on_one_line(run: Run, terminal: Run) -> None:
+    for port in (8080, 8081):
+        run("save", f"The API listens on port {port}.", "--kind", "fact")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal("review").out)
+    [keep] = [line.split() for line in shown.splitlines() if "review keep" in line]
+    assert len(keep[-1]) < 60
+    assert "kept" in run(*keep[1:]).out
+    assert run("review").out == "Nothing needs a look.\n"
+    run("review", "unkeep", keep[-1])
+    assert "contradiction" in run("review").out
 
 
 def test_an_item_is_kept_and_listed_again(run: Run) -> None:

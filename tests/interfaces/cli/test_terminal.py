@@ -50,6 +50,15 @@ def test_save_says_what_became_of_it(terminal: Run) -> None:
     assert plain(terminal("save", "text").out).startswith("✓  already there  mem_")
 
 
+def test_commands_to_copy_have_short_ids(terminal: Run) -> None:
+    terminal("save", "The API listens on port 8080.", "--kind", "fact")
+    saved = plain(terminal("save", "The API listens on port 8081.", "--kind", "fact").out)
+    found = plain(terminal("search", "which port does the API use?").out)
+    for shown in (saved, found):
+        assert re.search(r"byheart supersede mem_\w{10} mem_\w{10}\n", shown)
+        assert all(len(line) <= 80 for line in shown.splitlines())
+
+
 def test_tables_fit_the_width(terminal: Run, library: byheart.MemoryStore) -> None:
     library.save("a text that is much longer than the terminal is wide " * 5)
     lines = plain(terminal("list").out).splitlines()

@@ -16,6 +16,8 @@ from byheart.model.ids import short_form
 HEADING = "Also:\n"
 # The words of a user or an agent need no mark; whose these are is said.
 _FOREIGN = ("tool", "file", "import")
+# An extracted summary is shorter; a given one of any length must not use up the budget of a recall.
+_SUMMARY_CHARS = 300
 
 Entry = Mapping[str, Any]
 
@@ -43,7 +45,10 @@ def write_detail(entry: Entry) -> str:
 
 def write_line(entry: Entry) -> str:
     """Write a line for a memory that is only listed."""
-    return f"- {short_form(entry['id'])}: {break_marks(entry['summary'])}\n"
+    summary = entry["summary"]
+    if len(summary) > _SUMMARY_CHARS:
+        summary = f"{summary[: _SUMMARY_CHARS - 1].rstrip()}…"
+    return f"- {short_form(entry['id'])}: {break_marks(summary)}\n"
 
 
 def _about(entry: Entry) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -19,11 +20,13 @@ from byheart.interfaces.cli.screen import (
     remark,
     warn,
 )
-from byheart.interfaces.cli.store import open_store, shown_ids
+from byheart.interfaces.cli.store import open_store, shown_ids, whole_id
 from byheart.interfaces.cli.update import who
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.model import REVIEW_REASONS, KeptItem, ReviewItem
+from byheart.store import MemoryStore
 
+_MEMORY_ID = re.compile(r"(?<=[:+])[^@+:]+(?=@)")
 # How each action is typed; the first memory of an item stays.
 _COMMANDS = {
     "merge": "byheart merge {first} {others}",
@@ -62,7 +65,11 @@ def review_command(ctx: click.Context, /, **given: Any) -> None:
 def keep_item(invocation: Invocation, /, item_id: str, who: str) -> None:
     """Keep an item as it is: list it again only when a memory of it changes."""
     with open_store(invocation) as store:
-        _tell(invocation, store.review.keep(item_id, who=who), "kept: undo it with review unkeep")
+        _tell(
+            invocation,
+            store.review.keep(_whole(store, item_id), who=who),
+            "kept: undo it with review unkeep",
+        )
 
 
 @review_command.command("unkeep", examples=("byheart review unkeep unused:$ID@1",))
@@ -71,7 +78,21 @@ def keep_item(invocation: Invocation, /, item_id: str, who: str) -> None:
 def unkeep_item(invocation: Invocation, /, item_id: str) -> None:
     """Undo keep: list an item again."""
     with open_store(invocation) as store:
-        _tell(invocation, store.review.unkeep(item_id), "listed again, if it still needs a look")
+        _tell(
+            invocation,
+            store.review.unkeep(_whole(store, item_id)),
+            "listed again, if it still needs a look",
+        )
+
+
+def _whole(store: MemoryStore, item_id: str) -> str:
+    """Complete the short ids in the name of an item."""
+    return _with_names(item_id, lambda name: whole_id(store, name))
+
+
+def _with_names(item_id: str, name_of: Callable[[str], str]) -> str:
+    """Replace the memory ids in the name of an item."""
+    return _MEMORY_ID.sub(lambda found: name_of(found[0]), item_id)
 
 
 def _tell(invocation: Invocation, done: KeptItem, text: str) -> None:
@@ -106,10 +127,11 @@ def _show(screen: Screen, item: ReviewItem, names: Mapping[str, str]) -> None:
     ids = [names[each.memory_id] for each in item.memories]
     for name, memory in zip(ids, item.memories, strict=True):
         screen.line(Part(name, "name"), one_line(memory.title or memory.summary), indent=2)
-    parts = {"item_id": item.item_id, "first": ids[0], "last": ids[-1], "others": " ".join(ids[1:])}
+    item_id = _with_names(item.item_id, lambda memory_id: names.get(memory_id, memory_id))
+    parts = {"item_id": item_id, "first": ids[0], "last": ids[-1], "others": " ".join(ids[1:])}
     for action in item.actions:
         if action == "supersede" and len(ids) > 2:
             continue  # the command takes one memory at a time
         if command := _COMMANDS.get(action):
-            screen.line(Part(command.format(**parts), "dim"), indent=2)
+            screen.whole(Part(command.format(**parts), "dim"), indent=2)
     screen.line("")

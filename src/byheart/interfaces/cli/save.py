@@ -21,11 +21,12 @@ from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.model_files import open_embedding_store
 from byheart.interfaces.cli.options import field_flag, flag, together
 from byheart.interfaces.cli.screen import Part, count, one_line, open_screen, print_json, remark
-from byheart.interfaces.cli.store import overrides
+from byheart.interfaces.cli.store import overrides, shown_ids
 from byheart.interfaces.cli.verb import Invocation, Verb
 from byheart.model import SaveResult
 from byheart.model.fields import BY_NAME, SAVE_FIELDS
 from byheart.settings import load_settings
+from byheart.store import MemoryStore
 from byheart.system.file_opening import open_to_read
 from byheart.transfer.decoding import decode
 
@@ -77,10 +78,11 @@ def save_command(
         watched = Watched(invocation, at_once=False)
         with open_embedding_store(invocation, create=True) as store, watched:
             result = store.save(content, **about, on_progress=watched.show)
+            names = _names(store, [result])
         if result.status == "unchanged" and about:
             change = f"byheart update {result.memory_id}"
             remark(invocation, f"it is there already; what was given besides is not: {change}")
-        _show(invocation, [result], result)
+        _show(invocation, [result], result, names)
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,7 +107,20 @@ def read_content(invocation: Invocation, text: Sequence[str]) -> str:
     return _read(invocation, sys.stdin.buffer, "stdin")
 
 
-def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object) -> None:
+def _names(store: MemoryStore, results: Sequence[SaveResult]) -> Mapping[str, str]:
+    """Shorten the ids of saved memories and of those that resemble or contradict them."""
+    ids = [result.memory_id for result in results]
+    ids += [each.memory_id for result in results for each in result.conflicts]
+    ids += [each.memory_id for result in results for each in result.similar]
+    return shown_ids(store, ids)
+
+
+def _show(
+    invocation: Invocation,
+    results: Sequence[SaveResult],
+    answer: object,
+    names: Mapping[str, str],
+) -> None:
     warn_of_missing_vectors(invocation, results)
     warn_of_secrets(invocation, results)
     if invocation.json:
@@ -122,22 +137,23 @@ def _show(invocation: Invocation, results: Sequence[SaveResult], answer: object)
             )
         else:
             screen.line(result.memory_id)
-        _show_similar(invocation, result)
+        _show_similar(invocation, result, names)
 
 
-def _show_similar(invocation: Invocation, result: SaveResult) -> None:
+def _show_similar(invocation: Invocation, result: SaveResult, names: Mapping[str, str]) -> None:
     """Name near duplicates and suggest what to do, on stderr; stdout is for the id alone."""
     opposed = [each.memory_id for each in result.conflicts]
     for conflict in result.conflicts:
-        remark(invocation, f"contradicts {conflict.memory_id}: {one_line(conflict.said_before)}")
+        name, before = names[conflict.memory_id], one_line(conflict.said_before)
+        remark(invocation, f"contradicts {name}: {before}")
     for each in result.similar:
         if each.memory_id in opposed:
             continue
-        summary = one_line(each.summary)
-        remark(invocation, f"almost the same ({each.similarity:.2f}): {each.memory_id}  {summary}")
+        name, summary = names[each.memory_id], one_line(each.summary)
+        remark(invocation, f"almost the same ({each.similarity:.2f}): {name}  {summary}")
     named = [*opposed, *(each.memory_id for each in result.similar)]
     if named:
-        old, new = named[0], result.memory_id
+        old, new = names[named[0]], names[result.memory_id]
         remark(invocation, f"if the new one replaces it: byheart supersede {old} {new}")
         remark(invocation, f"if it is not needed: byheart forget {new}")
 
@@ -160,9 +176,10 @@ def _save_files(invocation: Invocation, files: Sequence[str], about: Mapping[str
     with open_embedding_store(invocation, create=True) as store, Watched(invocation) as watched:
         try:
             results = store.save_many(items, on_progress=watched.show)
+            names = _names(store, results)
         except ByheartError as error:
             raise _renamed(error, files) from error
-    _show(invocation, results, results[0] if len(files) == 1 else results)
+    _show(invocation, results, results[0] if len(files) == 1 else results, names)
 
 
 def read_file(invocation: Invocation, name: str) -> str:

@@ -52,6 +52,10 @@ class Screen(Protocol):
         """Show the parts in one line, with gaps between them."""
         ...
 
+    def whole(self, part: Part, indent: int = 0) -> None:
+        """Show a line that people copy: it is never wrapped."""
+        ...
+
     def passage(self, text: str, marks: Marks = ()) -> None:
         """Show text of a memory, indented; `marks` are the matches in it."""
         ...
@@ -72,6 +76,10 @@ class PlainScreen:
         """Show the parts in one line."""
         texts = [unbroken(part.text if isinstance(part, Part) else part) for part in parts]
         click.echo(INDENT * indent + "  ".join(text for text in texts if text))
+
+    def whole(self, part: Part, indent: int = 0) -> None:
+        """Show the line."""
+        self.line(part, indent=indent)
 
     def passage(self, text: str, marks: Marks = ()) -> None:  # noqa: ARG002 - text to copy
         """Show the text with each line indented."""

@@ -104,7 +104,8 @@ def search_command(
     """
     with open_embedding_store(invocation) as store:
         answer = store.search(read_query(query), vector=_read_vector(vector), **given)
-        names = shown_ids(store, [hit.memory_id for hit in answer.results])
+        opposed = [name for each in answer.conflicts for name in (each.memory_id, each.other_id)]
+        names = shown_ids(store, [*(hit.memory_id for hit in answer.results), *opposed])
     if invocation.json:
         print_json(answer)
         return
@@ -122,7 +123,7 @@ def search_command(
             screen.line("")
         _show_hit(screen, given["offset"] + place + 1, hit, names[hit.memory_id], full)
     explain_verdict(screen, answer)
-    _show_conflicts(invocation, answer)
+    _show_conflicts(invocation, answer, names)
     _close(invocation, answer, given)
 
 
@@ -139,14 +140,15 @@ def _near(hit: Hit, name: str) -> Near:
     return Near(hit.snippet, name)
 
 
-def _show_conflicts(invocation: Invocation, answer: SearchAnswer) -> None:
+def _show_conflicts(invocation: Invocation, answer: SearchAnswer, names: Mapping[str, str]) -> None:
     """Name hits that contradict each other, and the command that settles it, on stderr."""
     for each in answer.conflicts:
         remark(invocation, f"these differ in a {each.differs}, the newer one first:")
         remark(invocation, f"   {one_line(each.says)}")
         remark(invocation, f"   {one_line(each.other_says)}")
-        old, new = each.other_id, each.memory_id
-        remark(invocation, f"if the newer one replaces the other: byheart supersede {old} {new}")
+        old, new = names[each.other_id], names[each.memory_id]
+        remark(invocation, "if the newer one replaces the other:")
+        remark(invocation, f"   byheart supersede {old} {new}")
 
 
 def _is_relevant(hit: Hit) -> bool:

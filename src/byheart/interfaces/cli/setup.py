@@ -218,9 +218,9 @@ def _told_of_hooks(done: Registration) -> str:
 def _show_diff(screen: Screen, diff: str) -> None:
     for line in diff.splitlines():
         if line.startswith(("---", "+++", "@@")):
-            screen.line(Part(line, "dim"))
+            screen.whole(Part(line, "dim"))
         else:
-            screen.line(Part(line, {"+": "good", "-": "bad"}.get(line[:1], "plain")))  # type: ignore[arg-type]
+            screen.whole(Part(line, {"+": "good", "-": "bad"}.get(line[:1], "plain")))  # type: ignore[arg-type]
 
 
 def _show_states(invocation: Invocation, states: Sequence[ClientState]) -> None:

@@ -51,6 +51,10 @@ class TerminalScreen:
         hang = texts[0].cell_len + len(GAP) if is_value else len(INDENT)
         self._print(Text(GAP).join(texts), indent, hang)
 
+    def whole(self, part: Part, indent: int = 0) -> None:
+        """Show the line; the terminal may break it, which copying does not see."""
+        self._console.print(Text(INDENT * indent).append_text(_text(part)), soft_wrap=True)
+
     def passage(self, text: str, marks: Marks = ()) -> None:
         """Show the text indented, with its matches highlighted."""
         shown = _lit(text, marks)
