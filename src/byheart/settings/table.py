@@ -255,6 +255,12 @@ class Settings:
     # Not `host` and `port`, because Kubernetes sets BYHEART_PORT for a service named byheart.
     serve_host: str = text("127.0.0.1", "The address that the server listens on.")
     serve_port: int = number(8765, "The port that it listens on; 0 means any free port.", 0, 65535)
+    serve_workers: int = number(
+        0,
+        "The number of processes that answer requests; 0 means one for each core, at most four.",
+        0,
+        64,
+    )
     allowed_hosts: tuple[str, ...] = names(
         "Host names that the server accepts, besides those of this machine; `*` means any.",
         "a list of host names",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
@@ -22,68 +19,7 @@ import byheart
 from byheart.interfaces.cli.commands import byheart as program
 from byheart.interfaces.rest import serving
 from tests.forked_program import start_program
-from tests.interfaces.rest.conftest import make_client
-
-
-@dataclass(slots=True)
-class Process:
-    """A server in a process of its own."""
-
-    running: subprocess.Popen[str]
-    url: str
-    store: str
-
-    def client(self) -> httpx2.Client:
-        """Make a token and ask with it."""
-        with byheart.open(self.store, embedding_provider="hash") as store:
-            secret = store.api_keys.create(os.urandom(4).hex()).secret
-        headers = {"Authorization": f"Bearer {secret}"}
-        return make_client(self.url, headers=headers)
-
-    def stop(self, signal_: int = signal.SIGTERM) -> tuple[int, str]:
-        """Send a signal, and give the exit code and what was written to stderr."""
-        self.running.send_signal(signal_)
-        _, errors = self.running.communicate(timeout=30)
-        return self.running.returncode, errors
-
-
-Start = Callable[..., Process]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start servers on any free port; those that are left are killed."""
-    started: list[subprocess.Popen[str]] = []
-
-    def launch(*arguments: str, **variables: str) -> Process:
-        environment = {
-            **{key: value for key, value in os.environ.items() if not key.startswith("BYHEART_")},
-            "BYHEART_CONFIG": str(tmp_path / "config.toml"),
-            "BYHEART_DB_PATH": str(tmp_path / "memory.db"),
-            "BYHEART_EMBEDDING_PROVIDER": "hash",
-            **variables,
-        }
-        running = start_program(
-            *("serve", "--json", "--port", "0", *arguments),
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        started.append(running)
-        assert running.stdout is not None
-        line = running.stdout.readline()
-        assert line, running.communicate()[1]
-        return Process(running, json.loads(line)["url"], str(tmp_path / "memory.db"))
-
-    yield launch
-    for each in started:
-        if each.poll() is None:
-            each.kill()
-        each.wait()
-        for stream in (each.stdout, each.stderr):
-            if stream is not None:
-                stream.close()
+from tests.interfaces.rest.conftest import Process, Start
 
 
 def test_it_says_where_it_listens_and_writes_a_line_for_each_request(start: Start) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +19,7 @@ from byheart.interfaces.cli.verb import Invocation, Verb
 
 if TYPE_CHECKING:  # keeps the server out of the import of the help
     from byheart.interfaces.rest import Listening
+    from byheart.interfaces.rest.worker_pool import WorkerPool
     from byheart.settings import Settings
     from byheart.store import MemoryStore
 
@@ -25,6 +30,7 @@ if TYPE_CHECKING:  # keeps the server out of the import of the help
     examples=(
         "byheart serve",
         "byheart serve --port 9000 --quiet",
+        "byheart serve --workers 1",
         "BYHEART_ALLOWED_HOSTS=memory.example.com byheart serve",
     ),
 )
@@ -41,17 +47,31 @@ if TYPE_CHECKING:  # keeps the server out of the import of the help
     metavar="PORT",
     help="The port; by default 8765. 0 is any free port.",
 )
+@flag(
+    "--workers",
+    "serve_workers",
+    type=int,
+    metavar="N",
+    help="The number of processes; by default one for each core, at most four.",
+)
 @flag("--quiet", "-q", is_flag=True, help="Do not log requests.")
 @click.pass_obj
 def serve_command(
-    invocation: Invocation, /, serve_host: str | None, serve_port: int | None, quiet: bool
+    invocation: Invocation,
+    /,
+    serve_host: str | None,
+    serve_port: int | None,
+    serve_workers: int | None,
+    quiet: bool,
 ) -> None:
     """Serve the web page and REST over HTTP until Ctrl-C, and MCP at /mcp.
 
     byheart open logs your browser in to the page. The page /docs describes the REST API; its
     callers need an API key: byheart token create NAME. Hosts, origins and limits are settings.
     """
-    settings = settings_of(invocation, serve_host=serve_host, serve_port=serve_port)
+    settings = settings_of(
+        invocation, serve_host=serve_host, serve_port=serve_port, serve_workers=serve_workers
+    )
 
     def tell(listening: Listening) -> None:
         if invocation.json:
@@ -59,21 +79,31 @@ def serve_command(
         else:
             _show(listening)
 
-    with byheart.open(settings=settings) as store:
-        serve_store(store, settings, tell, quiet=quiet)
+    from byheart.interfaces.rest.worker_pool import count_workers, share_settings
+
+    workers = count_workers(settings)
+    with byheart.open(settings=share_settings(settings, workers)) as store:
+        serve_store(store, settings, tell, quiet=quiet, workers=workers)
 
 
 def serve_store(
-    store: MemoryStore, settings: Settings, tell: Callable[[Listening], None], *, quiet: bool
+    store: MemoryStore,
+    settings: Settings,
+    tell: Callable[[Listening], None],
+    *,
+    quiet: bool,
+    workers: int = 1,
 ) -> None:
     """Serve a store with all interfaces, and announce where, until a signal says to stop."""
     from byheart.interfaces.hooks.service import HookService
     from byheart.interfaces.mcp.http import McpOverHttp
     from byheart.interfaces.rest import Work, serve
+    from byheart.interfaces.rest.worker_pool import share_settings
     from byheart.interfaces.web import Announcement, page_routes
 
-    work = Work(settings)
-    agents = McpOverHttp(store, settings, work)
+    share = share_settings(settings, workers)
+    work = Work(share)
+    agents = McpOverHttp(store, share, work)
     announcement = Announcement(store.location)
 
     def announce(listening: Listening) -> None:
@@ -83,18 +113,37 @@ def serve_store(
     hooks = HookService(store, settings)
     hooks.start()
     try:
-        serve(
-            store,
-            settings,
-            on_listening=announce,
-            mounts=[agents.route, *page_routes(store, work, announcement.key)],
-            lifespan=agents.lifespan,
-            work=work,
-            quiet=quiet,
-        )
+        with _pool_of(workers, share, announcement.key, quiet=quiet) as pool:
+            serve(
+                store,
+                share,
+                on_listening=announce,
+                mounts=[agents.route, *page_routes(store, work, announcement.key)],
+                lifespan=agents.lifespan,
+                work=work,
+                quiet=quiet,
+                pool=pool,
+            )
     finally:
         announcement.withdraw()
         hooks.close()
+
+
+@contextmanager
+def _pool_of(
+    workers: int, share: Settings, key: str, *, quiet: bool
+) -> Iterator[WorkerPool | None]:
+    """Prepare the processes besides this one."""
+    from byheart.interfaces.rest.worker_pool import Job, WorkerPool
+
+    if workers == 1:
+        yield None
+        return
+    level = logging.getLogger().getEffectiveLevel()
+    with tempfile.TemporaryDirectory(prefix="byheart-", ignore_cleanup_errors=True) as counts:
+        folder = Path(counts)
+        jobs = [Job(each, share, key, folder, quiet, level) for each in range(1, workers)]
+        yield WorkerPool("byheart.interfaces.cli.serve_worker", jobs, folder)
 
 
 def _show(listening: Listening) -> None:

@@ -24,12 +24,17 @@ def settings_of(invocation: Invocation, **flags: object) -> Settings:
     """Read the settings, including flags, and configure logging."""
     settings = load_settings({**overrides(invocation), **flags})
     level = "debug" if invocation.debug else settings.log_level
+    configure_logging(settings, level.upper())
+    return settings
+
+
+def configure_logging(settings: Settings, level: str | int) -> None:
+    """Write the log to the file of the settings, or to stderr."""
     logging.basicConfig(
-        level=level.upper(),
+        level=level,
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
         **({"filename": settings.log_file} if settings.log_file else {"stream": sys.stderr}),
     )
-    return settings
 
 
 def open_store(invocation: Invocation) -> MemoryStore:

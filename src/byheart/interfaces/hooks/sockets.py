@@ -17,7 +17,7 @@ import platformdirs
 from byheart.settings import Settings
 
 # These settings change nothing about the reaction to an event.
-_OTHER = ("serve_host", "serve_port", "log_level", "log_file")
+_OTHER = ("serve_host", "serve_port", "serve_workers", "log_level", "log_file")
 _DIGITS = 16
 HAS_SOCKETS = hasattr(socket, "AF_UNIX")
 

@@ -13,7 +13,11 @@ files.py        the only folder that callers may write to, separate for each spa
 problems.py     errors as a status and application/problem+json
 health.py  metrics.py  openapi.py  examples.py  docs_page.py
                 the server's answers about itself
-serving.py      the socket, the signals and an orderly shutdown
+serving.py      the socket, the log and the threads of a server
+servers.py      accepting, signals and an orderly shutdown; alone or as one of several processes
+worker_pool.py  the other processes: started, given connections, replaced when they crash
+shared_counts.py
+                the metrics of all processes
 """
 
 from byheart.interfaces.rest.app import create_app

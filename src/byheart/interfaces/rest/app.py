@@ -27,6 +27,7 @@ from byheart.interfaces.rest.journal import REQUEST_ID, Journal
 from byheart.interfaces.rest.limits import BodyLimit, Patience, Rate, RateLimit
 from byheart.interfaces.rest.openapi import describe_api
 from byheart.interfaces.rest.problems import Problem, answer_error
+from byheart.interfaces.rest.shared_counts import SharedCounts
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.model import to_wire
 from byheart.settings import Settings
@@ -43,16 +44,18 @@ def create_app(
     lifespan: Lifespan | None = None,
     journal: TextIO | None = None,
     work: Work | None = None,
+    counts: SharedCounts | None = None,
 ) -> ASGIApp:
     """Make the app of a store.
 
-    `mounts` are routes beside the app's own; its guards and limits apply to them as well.
+    `mounts` are routes beside the app's own; its guards and limits apply to them as well. `counts`
+    are those of a server that has several processes.
     """
-    counted = metrics.Metrics()
+    counted = metrics.Metrics() if counts is None else counts.metrics
     work = work or Work(settings)
     desk = Desk(store, work, FilesFolder(settings.files_dir, settings.db_path))
     inner = Starlette(
-        routes=[*desk.routes(), *_about_itself(store, work, counted), *mounts],
+        routes=[*desk.routes(), *_about_itself(store, work, counts or counted), *mounts],
         lifespan=lifespan,
         exception_handlers=dict.fromkeys(
             (HTTPException, ByheartError, Problem, Exception), answer_error
@@ -76,7 +79,9 @@ def create_app(
     return Journal(app, counted, journal)
 
 
-def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> list[Route]:
+def _about_itself(
+    store: MemoryStore, work: Work, counted: metrics.Metrics | SharedCounts
+) -> list[Route]:
     """Make the routes about the server itself: health, metrics and documentation."""
     watch = health.Watch(store)
 
@@ -95,7 +100,11 @@ def _about_itself(store: MemoryStore, work: Work, counted: metrics.Metrics) -> l
         # Unlike `perform`, `carry_out` withholds no sizes: monitoring needs them.
         ask = partial(carry_out, store, OPERATIONS["stats"], {}, grant)
         found = await work.run("read", ask, Caller.of(request))
-        text = counted.render(found.space, found, work.under_way())
+        if isinstance(counted, SharedCounts):
+            whole, under_way = counted.of_all()
+        else:
+            whole, under_way = counted, work.under_way()
+        text = whole.render(found.space, found, under_way)
         return Response(text, media_type=metrics.MEDIA_TYPE)
 
     # These two are not coroutines, so Starlette runs them in a thread. The first request renders

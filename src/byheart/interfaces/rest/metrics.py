@@ -1,4 +1,4 @@
-"""Write metrics for Prometheus: requests and latencies of this process, figures of the store.
+"""Write metrics for Prometheus: requests and latencies of this server, figures of the store.
 
 No client library is used: the text format is a few lines, and counting in the event loop needs no
 locks.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from starlette.types import Scope
 
@@ -23,6 +23,7 @@ _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _OTHER_METHOD = "other"
 
 Labels = Mapping[str, str]
+Snapshot = dict[str, list[list[Any]]]
 
 
 class Observation(NamedTuple):
@@ -76,6 +77,24 @@ class Metrics:
         """Count a request."""
         self._requests[seen.space, seen.method, seen.route, seen.status] += 1
         self._latencies[seen.space, seen.route, seen.mode].add(seen.seconds)
+
+    def snapshot(self) -> Snapshot:
+        """Give all counts as values of JSON."""
+        return {
+            "requests": [[*key, number] for key, number in self._requests.items()],
+            "latencies": [
+                [*key, each.buckets, each.seconds] for key, each in self._latencies.items()
+            ],
+        }
+
+    def add(self, counted: Snapshot) -> None:
+        """Add the counts of another process."""
+        for *key, number in counted["requests"]:
+            self._requests[tuple(key)] += number
+        for *key, buckets, seconds in counted["latencies"]:
+            histogram = self._latencies[tuple(key)]
+            histogram.buckets = [a + b for a, b in zip(histogram.buckets, buckets, strict=True)]
+            histogram.seconds += seconds
 
     def render(self, space: str, stats: Stats, under_way: Mapping[Access, int]) -> str:
         """Render what a space may see: its own requests, and those without an API key."""

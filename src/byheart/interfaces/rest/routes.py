@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from byheart.interfaces.operations import OPERATIONS, Operation, Parameter
@@ -19,7 +20,7 @@ _TAKE_LONG = ("dedupe", "review", "map")
 WRITE_TO_FILE = Operation("write_to_file", "write", "memory", by_path=True)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RouteEntry:
     """Map one method and path to a verb.
 
@@ -34,7 +35,7 @@ class RouteEntry:
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def in_path(self) -> tuple[str, ...]:
         """Return the names of the parameters that are part of the path."""
         return tuple(_IN_PATH.findall(self.path))
@@ -44,7 +45,7 @@ class RouteEntry:
         """Tell whether the other parameters are in a JSON body, not in the query string."""
         return self.method in ("POST", "PATCH")
 
-    @property
+    @cached_property
     def takes_text(self) -> bool:
         """Tell whether the body may contain a text to save: then the size limit is the setting's.
 
@@ -61,7 +62,7 @@ class RouteEntry:
             return "write"
         return self.operation.needed_for(given or {})
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
         """Return the parameters that the route takes besides those in the path."""
         return {

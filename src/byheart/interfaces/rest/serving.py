@@ -1,20 +1,17 @@
-"""Run the server: open the socket, handle signals, and shut down in order."""
+"""Run a server: open its socket, its log and its threads, and describe where it listens."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
-import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Literal, TextIO
 
-import anyio
 import uvicorn
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
@@ -29,19 +26,21 @@ from byheart.interfaces.background_work import (
 from byheart.interfaces.rest.app import Lifespan, create_app
 from byheart.interfaces.rest.connection import connection_class
 from byheart.interfaces.rest.guard import is_loopback
+from byheart.interfaces.rest.servers import FirstServer, OtherServer, Server
+from byheart.interfaces.rest.shared_counts import SharedCounts
 from byheart.interfaces.rest.work import Work
+from byheart.interfaces.rest.worker_pool import WorkerPool
 from byheart.settings import Settings
 from byheart.store import MemoryStore
 from byheart.system.private_files import open_private
 
-# How long the server waits after all work is done: for answers being sent, and endless streams.
+# How long a server waits after all work is done: for answers being sent, and endless streams.
 _LAST_SECONDS = 3
 # How long a thread keeps the interpreter. A save needs the interpreter after every SQL statement;
 # with Python's default of 5 ms it waits that long for each running search: up to 1.9 s with 32
 # clients.
 _TURN_SECONDS = 0.0005
 _BACKLOG = 2048
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +70,71 @@ def serve(
     lifespan: Lifespan | None = None,
     work: Work | None = None,
     quiet: bool = False,
+    pool: WorkerPool | None = None,
 ) -> None:
     """Answer requests until a signal says to stop; then finish the running requests and return.
 
-    Pass `work` if the `mounts` run their tasks in it as well.
+    Pass `work` if the `mounts` run their tasks in it as well. The processes of `pool` answer a part
+    of the requests.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(_taking_turns())
         listener = stack.enter_context(_bind(settings.serve_host, settings.serve_port))
         lines = None if quiet else stack.enter_context(_open_lines(settings))
         work = work or Work(settings)
+        counts = None if pool is None else SharedCounts(pool.folder, 0, work)
         app = create_app(
-            store, settings, mounts=mounts, lifespan=lifespan, journal=lines, work=work
+            store,
+            settings,
+            mounts=mounts,
+            lifespan=lifespan,
+            journal=lines,
+            work=work,
+            counts=counts,
         )
-        server = _Server(make_config(app, settings, lifespan="on" if lifespan else "off"), work)
+        config = make_config(app, settings, lifespan="on" if lifespan else "off")
 
         def started() -> None:
             on_listening(_describe(store, settings, listener))
             # This starts only now, so that the port opens without waiting for the model.
             stack.enter_context(_looking_after(store, settings))
 
-        server.on_started = started
-        server.run(sockets=[listener])
+        if pool is None or counts is None:
+            Server(config, work, started).run(sockets=[listener])
+        else:
+            FirstServer(config, work, started, listener, pool, counts).run(sockets=[])
+
+
+def serve_connections(
+    store: MemoryStore,
+    settings: Settings,
+    channel: socket.socket,
+    counts: SharedCounts,
+    work: Work,
+    *,
+    mounts: Sequence[BaseRoute],
+    lifespan: Lifespan,
+    quiet: bool,
+) -> None:
+    """Answer the requests of the connections that come through a channel, until it is closed."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_taking_turns())
+        lines = None if quiet else stack.enter_context(_open_lines(settings))
+        app = create_app(
+            store,
+            settings,
+            mounts=mounts,
+            lifespan=lifespan,
+            journal=lines,
+            work=work,
+            counts=counts,
+        )
+
+        def started() -> None:
+            stack.enter_context(_keeping_model(store, settings))
+
+        config = make_config(app, settings, lifespan="on")
+        OtherServer(config, work, started, channel, counts).run(sockets=[])
 
 
 def make_config(
@@ -102,6 +144,7 @@ def make_config(
     return uvicorn.Config(
         app,
         http=connection_class(settings),
+        loop="asyncio",  # also where uvloop is installed: decision 0036
         log_config=None,
         access_log=False,
         server_header=False,
@@ -111,51 +154,6 @@ def make_config(
         backlog=_BACKLOG,
         timeout_graceful_shutdown=_LAST_SECONDS,
     )
-
-
-class _Server(uvicorn.Server):
-    """Stop after the running work on the first signal, and at once on the second."""
-
-    def __init__(self, config: uvicorn.Config, work: Work) -> None:
-        super().__init__(config)
-        self._work = work
-        self.on_started: Callable[[], None] = lambda: None
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then call `on_started`."""
-        await super().startup(sockets)
-        if self.started:
-            self.on_started()
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept no new requests, wait for the running ones however long they take, then stop."""
-        for server in self.servers:
-            server.close()
-        for connection in list(self.server_state.connections):
-            connection.shutdown()
-        self._work.end()
-        while any(self._work.under_way().values()):
-            await anyio.sleep(0.02)
-        await super().shutdown(sockets)
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Handle the signals, and do not raise them again at the end: a stop is not a failure."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {each: signal.signal(each, self.handle_exit) for each in _SIGNALS}
-        try:
-            yield
-        finally:
-            for each, handler in before.items():
-                signal.signal(each, handler)
-
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
-        """Stop; on a second signal at once, since every acknowledged write is on disk already."""
-        if self.should_exit:
-            os._exit(128 + sig)
-        self.should_exit = True
 
 
 @contextlib.contextmanager
@@ -238,6 +236,22 @@ def _describe(store: MemoryStore, settings: Settings, listener: socket.socket) -
         )
     keys = [each for each in store.api_keys.list() if each.purpose == "key"]
     return Listening(f"http://{shown}:{port}", host, port, os.getpid(), len(keys), warning)
+
+
+@contextlib.contextmanager
+def _keeping_model(store: MemoryStore, settings: Settings) -> Iterator[None]:
+    """Load the model, and unload it when idle."""
+    ended = threading.Event()
+
+    def keep() -> None:
+        prepare(lambda: store)
+        unload_when_idle(store, settings.unload_after_seconds, ended)
+
+    threading.Thread(target=keep, name="byheart-prepare", daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
 
 
 @contextlib.contextmanager
