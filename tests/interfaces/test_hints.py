@@ -15,9 +15,9 @@ import pytest
 
 from byheart.errors import Do, Hint, NotFound, Option, Placeholder, join_hints, spell_hint
 from byheart.interfaces.cli.commands import byheart
-from byheart.interfaces.cli.hints import spell_command
+from byheart.interfaces.commands import spell_command
 from byheart.interfaces.mcp.hints import spell_tool
-from byheart.interfaces.rest.hints import spell_request
+from byheart.interfaces.rest.hints import spell_on_page, spell_request
 from byheart.model import Finding, to_wire
 from byheart.store import MemoryStore
 from tests.store_verbs import every_verb
@@ -137,6 +137,13 @@ def test_every_named_operation_exists_in_python_and_on_the_command_line(site: Si
 def test_no_command_is_shown_over_the_network(site: Site) -> None:
     for spelling in (spell_request, spell_tool):
         assert not re.search(r"byheart|--|store\.", spelling(site.do))
+
+
+@pytest.mark.parametrize("site", SITES, ids=[site.place for site in SITES])
+def test_a_person_on_the_page_gets_a_place_on_it_or_a_command_and_no_request(site: Site) -> None:
+    spelled = spell_on_page(site.do)
+    assert not re.search(r"\b(GET|POST|PATCH|DELETE)\b|[{}]|store\.", spelled)
+    assert spelled.startswith("byheart ") or re.search("screen|page|filter", spelled)
 
 
 def parse(words: list[str]) -> bool:

@@ -13,8 +13,9 @@ from typing import Literal, NamedTuple, Protocol
 
 import click
 
-from byheart.interfaces.cli.hints import for_terminal, spell_command
+from byheart.interfaces.cli.hints import for_terminal
 from byheart.interfaces.cli.verb import Invocation
+from byheart.interfaces.commands import spell_command
 from byheart.model import to_wire
 from byheart.system import clock
 

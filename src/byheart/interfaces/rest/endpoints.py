@@ -24,7 +24,7 @@ from byheart.interfaces.operations import (
 )
 from byheart.interfaces.rest.asking import Asked, Given, take
 from byheart.interfaces.rest.files import FilesFolder
-from byheart.interfaces.rest.hints import spell_request
+from byheart.interfaces.rest.hints import spelling_for
 from byheart.interfaces.rest.routes import ROUTES, WRITE_TO_FILE, RouteEntry
 from byheart.interfaces.rest.work import Caller, Work
 from byheart.model.compat_names import COMPAT_FIELDS
@@ -96,7 +96,7 @@ class Desk:
             return self._keep(entry, given, grant)
         if operation is WRITE_TO_FILE:
             return Outcome(write_json(self._write_file(given, grant)))
-        answer = perform(self._store, operation, given, grant, spell_request)
+        answer = perform(self._store, operation, given, grant, spelling_for(grant))
         for name, means in COMPAT_FIELDS.get(operation.name, {}).items():
             answer[name] = answer[means]
         return Outcome(write_json(answer), mode=answer["mode"] if operation.name in _MODES else "")
@@ -110,10 +110,10 @@ class Desk:
                     'send {"items": [{"content": …}, …]}, each with its own fields',
                 )
             saved = perform_many(
-                self._store, entry.operation, given["items"], grant, of_all, spell_request
+                self._store, entry.operation, given["items"], grant, of_all, spelling_for(grant)
             )
             return Outcome(write_json(saved))
-        saved = perform(self._store, entry.operation, given, grant, spell_request)
+        saved = perform(self._store, entry.operation, given, grant, spelling_for(grant))
         if saved["status"] != "created":
             return Outcome(write_json(saved))
         place = f"/memories/{quote(saved['memory_id'], safe='')}"

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 
 from byheart import errors
 from byheart.errors import ByheartError, spell_hint
-from byheart.interfaces.operations import Forbidden
-from byheart.interfaces.rest.hints import spell_request
+from byheart.interfaces.operations import Forbidden, Grant
+from byheart.interfaces.rest.hints import spelling_for
 from byheart.interfaces.rest.work import Overloaded
 
 _log = logging.getLogger(__name__)
@@ -105,14 +105,15 @@ def instance_of(scope: Scope) -> str:
     return raw.decode("ascii", "backslashreplace")
 
 
-def problem_of(error: ByheartError) -> Problem:
-    """Translate an error into a problem."""
+def problem_of(error: ByheartError, grant: Grant | None = None) -> Problem:
+    """Translate an error into a problem, in words for the caller."""
+    spelling = spelling_for(grant)
     kinds = type(error).__mro__
     wait = next((_RETRY_SECONDS[kind] for kind in kinds if kind in _RETRY_SECONDS), None)
     return Problem(
         next(STATUSES[kind] for kind in kinds if kind in STATUSES),
-        spell_hint(error.message, spell_request),
-        spell_hint(error.hint, spell_request),
+        spell_hint(error.message, spelling),
+        spell_hint(error.hint, spelling),
         {} if wait is None else {"Retry-After": str(wait)},
         error.position if isinstance(error, errors.QuerySyntaxError) else None,
     )
@@ -145,7 +146,7 @@ async def answer_error(request: Request, error: Exception) -> Response:
         }.get(error.status_code, error.detail)
         problem = Problem(error.status_code, detail, hint, dict(error.headers or {}))
     elif isinstance(error, ByheartError):
-        problem = problem_of(error)
+        problem = problem_of(error, request.scope.get("state", {}).get("grant"))
         log_failure(error, request.scope)
     elif isinstance(error, Problem):
         problem = error

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from byheart.interfaces.rest.endpoints import write_json
-from byheart.interfaces.rest.hints import spell_request
+from byheart.interfaces.rest.hints import spell_on_page
 from byheart.interfaces.rest.problems import Problem
 from byheart.model import ApiKey, Finding, to_wire
 from byheart.store import MemoryStore
@@ -62,7 +62,7 @@ class StoreChecks:
         again = request.query_params.get("again") == "true"
         longest = _KEPT_IF_ASKED_AGAIN_SECONDS if again else _KEPT_SECONDS
         found = await self._look(longest)
-        body = write_json(to_wire(found, spell_request))
+        body = write_json(to_wire(found, spell_on_page))
         return Response(body, media_type="application/json")
 
     async def _look(self, longest_seconds: float) -> Examination:

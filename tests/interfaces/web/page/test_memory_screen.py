@@ -158,7 +158,7 @@ def test_forgetting_for_good_needs_the_typed_word_and_shows_the_proof(
     expect(page.locator(".note")).to_contain_text("No trace is left")
     expect(page.locator(".facts")).to_contain_text("1 memory")
     page.goto(f"{site.url}/ui/memory/{memory}")
-    expect(page.locator(".note-bad")).to_contain_text("This is not there")
+    expect(page.locator(".note-bad")).to_contain_text("look for it with: the search of this page")
 
 
 def test_a_change_of_another_process_is_announced_and_not_forced(

@@ -44,7 +44,7 @@ const EXPIRED = () => new ApiError(
 const TITLES = {
   400: ["invalid", "The server did not understand this"],
   403: ["forbidden", "This login may not do that"],
-  404: ["missing", "This is not there"],
+  404: ["missing", "Not found"],
   409: ["conflict", "Somebody else was faster"],
   413: ["invalid", "This is too large"],
   422: ["invalid", "This value does not work"],
