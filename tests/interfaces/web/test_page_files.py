@@ -8,11 +8,13 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from byheart.model.fields import FILTERS, KINDS
 from byheart.model.memories import ORIGINS
+from byheart.model.prompts import LeftOutReason
 from scripts import update_web_libraries
 
 ROOT = Path(__file__).parents[3]
@@ -75,11 +77,10 @@ def test_the_libraries_are_the_recorded_files() -> None:
 
 def test_every_import_names_a_file_that_is_there() -> None:
     imported = re.compile(
-        r"""(?:from|import\()\s*["']([^"']+)["']|^import ["']([^"']+)["']""", re.M
+        r"""(?:^(?:import|export|\}).*?\bfrom|^import|import\()\s*["']([^"']+)["']""", re.M
     )
     for script in STATIC.rglob("*.js"):
-        for names in imported.findall(script.read_text(encoding="utf-8")):
-            name = names[0] or names[1]
+        for name in imported.findall(script.read_text(encoding="utf-8")):
             assert name.startswith("."), f"{script.name} imports {name}, which is no address"
             assert (script.parent / name).is_file(), f"{script.name} imports {name}"
 
@@ -117,6 +118,13 @@ def test_the_filters_of_the_page_are_those_of_the_server() -> None:
     assert set(shown) == set(FILTERS) - {"space"}
     assert shown["kind"] == list(KINDS)
     assert shown["origin"] == list(ORIGINS)
+
+
+def test_the_page_has_words_for_every_reason_to_leave_something_out() -> None:
+    text = (STATIC / "parts/receipt.js").read_text(encoding="utf-8")
+    table = text.partition("const REASONS = {")[2].partition("};")[0]
+    named = re.findall(r'^  (?:(\w+)|"([^"]+)"): "', table, re.M)
+    assert {word or words for word, words in named} == set(get_args(LeftOutReason))
 
 
 def test_the_scripts_pass_the_type_checker() -> None:

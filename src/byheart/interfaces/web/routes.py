@@ -62,6 +62,9 @@ _PAGE_HEADERS = {
 _FOR_EVER = "private, max-age=31536000, immutable"
 _ASK_AGAIN = "private, no-cache"
 _MOST_LOGIN_BYTES = 1_000
+# The first list that the first screen asks for: the browser asks for it together with the scripts.
+# A test compares the address with that of the screen.
+_FIRST_LIST = "</memories?limit=50&offset=0>; rel=preload; as=fetch; crossorigin"
 _LOG_IN_AGAIN = "run byheart open on the machine of this server"
 
 
@@ -92,7 +95,10 @@ async def _show_shell(request: Request) -> Response:
         return Response(
             files[LOGIN_PAGE].body, 401, headers, media_type=files[LOGIN_PAGE].media_type
         )
-    return _send(request, files[SHELL], _ASK_AGAIN)
+    answer = _send(request, files[SHELL], _ASK_AGAIN)
+    if request.url.path == "/" and not request.url.query:
+        answer.headers["Link"] = _FIRST_LIST
+    return answer
 
 
 async def _send_file(request: Request) -> Response:
@@ -107,10 +113,18 @@ async def _send_file(request: Request) -> Response:
 
 
 def _send(request: Request, file: PageFile, caching: str) -> Response:
-    headers = {**_PAGE_HEADERS, "Cache-Control": caching, "ETag": file.etag, "Vary": "Cookie"}
+    headers = {
+        **_PAGE_HEADERS,
+        "Cache-Control": caching,
+        "ETag": file.etag,
+        "Vary": "Cookie, Accept-Encoding",
+    }
     if file.etag in request.headers.get("if-none-match", ""):
         return Response(None, 304, headers)
-    return Response(file.body, 200, headers, media_type=file.media_type)
+    body = file.body
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"], body = "gzip", file.packed
+    return Response(body, 200, headers, media_type=file.media_type)
 
 
 def _has_login(request: Request) -> bool:

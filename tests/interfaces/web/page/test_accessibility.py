@@ -10,6 +10,7 @@ from tests.interfaces.web.page.test_memory_screen import id_of
 
 SCREENS = {
     "search": "/",
+    "forgotten": "/?forgotten=true",
     "hits": "/?q=deploy+key&kind=fact",
     "compare": "/?q=deploy+key&mode=compare",
     "missing": "/ui/nothing",

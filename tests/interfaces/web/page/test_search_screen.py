@@ -23,8 +23,48 @@ def search(page: Page, site: Site, query: str) -> None:
 
 def test_without_a_question_the_newest_memories_are_listed(page: Page, site: Site) -> None:
     page.goto(site.url)
-    expect(page.locator("h2.list-title")).to_contain_text("Newest")
+    expect(page.locator(".list-title")).to_contain_text("Newest")
     expect(page.locator(".hit").first).to_be_visible()
+
+
+def test_the_first_list_is_asked_for_once_and_before_the_scripts_ran(
+    page: Page, site: Site
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(site.url)
+    expect(page.locator(".hit").first).to_be_visible()
+    asked_first = [each for each in asked if "/memories" in each]
+    assert len(asked_first) == 1, asked_first
+    started_by = page.evaluate(
+        "url => performance.getEntriesByName(url).map(each => each.initiatorType)", asked_first[0]
+    )
+    assert started_by == ["link"]
+
+
+def test_forgotten_memories_are_listed_and_restored_in_groups(page: Page, site: Site) -> None:
+    with site.open_store() as store:
+        ids = [store.save(f"A lamp that went out {at}.").memory_id for at in range(3)]
+        store.forget(ids)
+    page.goto(site.url)
+    page.get_by_role("button", name="Forgotten ones").click()
+    expect(page.locator(".list-title")).to_contain_text("Forgotten")
+    rows = page.locator(".row", has_text="A lamp that went out")
+    expect(rows).to_have_count(3)
+    page.get_by_role("button", name="Restore: A lamp that went out 1.").click()
+    expect(rows).to_have_count(2)
+    page.get_by_role("button", name="Undo").click()
+    expect(rows).to_have_count(3)
+    for row in rows.all():
+        row.get_by_role("checkbox").check()
+    page.get_by_role("region", name="Selected memories").get_by_role(
+        "button", name="Restore"
+    ).click()
+    expect(rows).to_have_count(0)
+    page.reload()  # the list has an address of its own
+    expect(page.locator(".list-title")).to_contain_text("Forgotten")
+    page.get_by_role("button", name="Back to the newest").click()
+    expect(rows).to_have_count(3)
 
 
 def test_a_long_list_keeps_only_the_rows_near_the_window(page: Page, site: Site) -> None:

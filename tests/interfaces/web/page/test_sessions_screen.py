@@ -64,6 +64,23 @@ def test_a_turn_with_a_receipt_shows_what_was_really_given(
     expect(past.locator(".turn-context .note")).to_have_count(0)
 
 
+def test_a_turn_shows_its_context_and_its_reminder_and_not_those_of_the_same_words_later(
+    past: Page, site: Site, own_session: str
+) -> None:
+    asked = "Where are the parcels of row 77?"
+    with site.open_store() as store:
+        for _ in range(2):
+            store.log(own_session, "user", asked, space=SPACE)
+            store.context(own_session, asked, max_tokens=300, space=SPACE)
+            store.remind(own_session, asked, space=SPACE)
+    past.goto(f"/ui/sessions/{own_session}")
+    turns = past.locator(".turn-user")
+    expect(turns).to_have_count(2)
+    for turn in turns.all():
+        labels = [each.split(":")[0] for each in turn.locator(".turn-context").all_inner_texts()]
+        assert labels == ["Context given", "Reminder given"]
+
+
 def test_a_long_session_continues_page_by_page_and_from_its_end(past: Page) -> None:
     past.goto(f"/ui/sessions/{OTHER_SESSION}")
     expect(past.locator(".lead")).to_have_text("45 turns")

@@ -51,6 +51,16 @@ def test_the_slider_shows_the_store_at_that_time(past: Page) -> None:
     expect(past.locator(".lead")).to_contain_text("81 memories")
 
 
+def test_the_slider_keeps_its_length_before_the_first_memory(past: Page) -> None:
+    past.goto("/ui/timeline?as_of=2020-01-01T00:00:00Z")
+    expect(past.locator(".lead")).to_have_text("No memories")
+    slider = past.get_by_label("Show the store as of")
+    expect(slider).to_have_attribute("max", re.compile(r"^1[23]\d$"))
+    slider.focus()
+    past.keyboard.press("End")
+    expect(past.locator(".lead")).to_contain_text("81 memories")
+
+
 def test_filters_narrow_the_whole_timeline(past: Page) -> None:
     past.goto("/ui/timeline?kind=fact")
     expect(past.locator(".lead")).to_contain_text("30 memories")

@@ -13,7 +13,7 @@ export const exportAddress = (ids) => `/export?${new URLSearchParams(ids.map((id
 
 const EXPORTED = [
   "content", "kind", "title", "summary", "source", "session_id", "agent_id", "session_iter", "task_code", "tags", "entities",
-  "importance", "metadata", "path", "origin", "language", "expires_at",
+  "importance", "metadata", "path", "origin", "language", "created_at", "expires_at", "valid_from", "valid_until",
 ];
 
 /** Write memories to a file of lines that `byheart import` reads. @param {string[]} ids */
@@ -79,6 +79,17 @@ async function askAndForget(ids, onChange, names) {
 export async function restore(ids) {
   for (const id of ids) await post(memoryPath(id, "/restore"));
 }
+
+/** Restore memories from the list of forgotten ones; undo forgets them again. @param {string[]} ids @param {() => void} onChange */
+export const bringBack = (ids, onChange) => untilDone((async () => {
+  try {
+    await restore(ids);
+    say(`${spell(ids)} restored.`, { undo: async () => { await post("/forget", { memory_id: ids }); onChange(); } });
+  } catch (error) {
+    sayError(error);
+  }
+  onChange(); // some may have been restored before the error
+})());
 
 /**
  * Erase a memory with every trace, after its confirmation was typed.

@@ -62,5 +62,9 @@ export function shorten(text, length = 160) {
   return line.length > length ? `${line.slice(0, length - 1).trimEnd()}…` : line;
 }
 
-/** What a memory is called: its title, or the start of what it says. @param {{title?: string|null, summary?: string, memory_id: string}} memory */
-export const nameOf = (memory) => shorten(memory.title || memory.summary || memory.memory_id, 140);
+/** The start of what a memory says; a text that only repeats a prompt has no summary.
+ * @param {{summary?: string, content?: string, kind?: string}} memory */
+export const saysOf = (memory) => memory.summary || memory.content || (memory.kind ? `${memory.kind} that repeats what was said before` : "");
+
+/** What a memory is called: its title, or the start of what it says. @param {{title?: string|null, summary?: string, content?: string, kind?: string, memory_id: string}} memory */
+export const nameOf = (memory) => shorten(memory.title || saysOf(memory) || memory.memory_id, 140);

@@ -4,13 +4,17 @@ import { counted } from "../core/format.js";
 import { html } from "../core/lib.js";
 import { Icon } from "./icons.js";
 
-/** @param {{items: any[], writes: boolean, onForget: () => void, onTag: () => void, onClear: () => void, children?: unknown}} props */
-export const BulkBar = ({ items, writes, onForget, onTag, onClear, children }) => items.length > 0 && html`
+/** @param {any[]} items */
+const isGone = (items) => items.some((each) => each.forgotten_at);
+
+/** @param {{items: any[], writes: boolean, onForget: () => void, onRestore: () => void, onTag: () => void, onClear: () => void, children?: unknown}} props */
+export const BulkBar = ({ items, writes, onForget, onRestore, onTag, onClear, children }) => items.length > 0 && html`
   <div class="bulk" role="region" aria-label="Selected memories">
     <strong role="status">${counted(items.length, "memory", "memories")} selected</strong>
-    ${writes && html`<button class="button small" onClick=${onTag}><${Icon} name="tag" />Tag</button>`}
-    ${writes && html`<button class="button small" onClick=${onForget}><${Icon} name="trash" />Forget <kbd>#</kbd></button>`}
+    ${writes && isGone(items) && html`<button class="button small" onClick=${onRestore}><${Icon} name="undo" />Restore</button>`}
+    ${writes && !isGone(items) && html`<button class="button small" onClick=${onTag}><${Icon} name="tag" />Tag</button>`}
+    ${writes && !isGone(items) && html`<button class="button small" onClick=${onForget}><${Icon} name="trash" />Forget <kbd>#</kbd></button>`}
     ${children}
-    <a class="button small" href=${exportAddress(items.map((each) => each.memory_id))} download><${Icon} name="download" />Export</a>
+    ${!isGone(items) && html`<a class="button small" href=${exportAddress(items.map((each) => each.memory_id))} download><${Icon} name="download" />Export</a>`}
     <button class="button small" onClick=${onClear}>Clear</button>
   </div>`;

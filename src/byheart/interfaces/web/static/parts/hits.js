@@ -17,7 +17,7 @@ export function Verdict({ verdict, confidence, total, elapsed }) {
     <div class=${classes("verdict", `verdict-${total ? verdict : "none"}`)} role="status">
       <strong class="verdict-word">${word}</strong>
       <span>${meaning}</span>
-      <span class="verdict-figures">${total ? `${percent(confidence)} sure` : ""}${elapsed ? ` · ${elapsed}` : ""}</span>
+      <span class="verdict-figures">${[total ? `${percent(confidence)} sure` : "", elapsed].filter(Boolean).join(" · ")}</span>
     </div>`;
 }
 

@@ -1,5 +1,5 @@
 // Memories as rows that the keyboard can work on: open, edit, select, tag, forget.
-import { forget, tag } from "../core/actions.js";
+import { bringBack, forget, tag } from "../core/actions.js";
 import { nameOf } from "../core/format.js";
 import { useKeys } from "../core/keys.js";
 import { html, useCell, useMemo, useState } from "../core/lib.js";
@@ -49,9 +49,14 @@ export function MemoryList({ pages, label, empty, estimate = 84, onChange = page
     const ids = [...new Set(these.map((each) => each.memory_id))];
     if (await forget(ids, onChange, these.map(nameOf))) setChosen(new Map());
   };
+  const bringBackThese = async (these) => {
+    await bringBack(these.map((each) => each.memory_id), onChange);
+    setChosen(new Map());
+  };
   const open = (query = {}) => active && go(addressOf("memory", [active.memory_id], query));
   const forgetNow = () => {
-    if (selected.length || active) void forgetThese(selected.length ? selected : [active]);
+    const these = (selected.length ? selected : active ? [active] : []).filter((each) => !each.forgotten_at);
+    if (these.length) void forgetThese(these);
   };
   useKeys({
     ...rows.keys,
@@ -67,9 +72,10 @@ export function MemoryList({ pages, label, empty, estimate = 84, onChange = page
     <${WindowedList} items=${items} keyOf=${keyOf} label=${label} active=${rows.active} total=${pages.total} estimate=${estimate} onEnd=${pages.more}
       row=${(item, at) => html`
         <${HitRow} item=${item} best=${best} chosen=${chosen.has(item.memory_id)} opened=${opened.has(keyOf(item))} writes=${writes}
-          onToggle=${() => { rows.setActive(at); toggle(item); }} onWhy=${() => toggleWhy(item)} onForget=${() => void forgetThese([item])} />`} />
+          onToggle=${() => { rows.setActive(at); toggle(item); }} onWhy=${() => toggleWhy(item)}
+          onForget=${() => void forgetThese([item])} onRestore=${() => void bringBackThese([item])} />`} />
     <${ListFoot} pages=${pages} />
-    <${BulkBar} items=${selected} writes=${writes} onForget=${() => void forgetThese(selected)}
+    <${BulkBar} items=${selected} writes=${writes} onRestore=${() => void bringBackThese(selected)} onForget=${() => void forgetThese(selected)}
       onTag=${() => void tag(selected, onChange)} onClear=${() => setChosen(new Map())}>
       <button class="button small" onClick=${() => setChosen(new Map(items.map((each) => [each.memory_id, each])))}>Select all shown</button>
     </${BulkBar}>`;

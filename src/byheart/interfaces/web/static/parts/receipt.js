@@ -25,7 +25,10 @@ const REASONS = {
   retrieved: "Already found",
   duplicate: "Says the same as another one",
   similar: "Too much like another one",
+  unrelated: "Probably nothing to do with the question",
   superseded: "Superseded by a newer memory",
+  "not valid": "Not valid at this time",
+  untrusted: "Waits for review",
   unreadable: "Not readable",
   damaged: "Damaged",
 };

@@ -4,11 +4,24 @@ import { html, useEffect, useRef } from "../core/lib.js";
 /** @type {{createHTML: (text: string) => any} | null} */
 const policy = /** @type {any} */ (globalThis).trustedTypes?.createPolicy("byheart", { createHTML: (text) => text }) ?? null;
 
+/** Let a wide table scroll by itself, by keyboard too. @param {HTMLTableElement} table */
+function frame(table) {
+  const box = document.createElement("div");
+  box.className = "table-frame";
+  box.tabIndex = 0;
+  box.setAttribute("role", "region");
+  box.setAttribute("aria-label", "Table");
+  table.replaceWith(box);
+  box.append(table);
+}
+
 /** @param {{text: string}} props */
 export function Rendered({ text }) {
   const box = useRef(/** @type {HTMLElement | null} */ (null));
   useEffect(() => {
-    if (box.current) box.current.innerHTML = policy ? policy.createHTML(text) : text;
+    if (!box.current) return;
+    box.current.innerHTML = policy ? policy.createHTML(text) : text;
+    box.current.querySelectorAll("table").forEach(frame);
   }, [text]);
   return html`<div class="rendered" ref=${box} dir="auto"></div>`;
 }

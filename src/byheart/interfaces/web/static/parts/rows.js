@@ -1,5 +1,5 @@
 // A memory as a row of a list.
-import { ago, moment, nameOf, shorten, visible } from "../core/format.js";
+import { ago, moment, nameOf, saysOf, shorten, visible } from "../core/format.js";
 import { html } from "../core/lib.js";
 import { addressOf } from "../core/router.js";
 import { splitSnippet } from "../core/snippets.js";
@@ -30,9 +30,10 @@ export const repeatsPassage = (hit) => !hit.title && hit.chunk_content.length < 
 
 /**
  * A hit of a search, or a memory of a list.
- * @param {{item: any, best?: number, chosen: boolean, opened?: boolean, writes: boolean, onToggle: () => void, onWhy?: () => void, onForget: () => void}} props
+ * @param {{item: any, best?: number, chosen: boolean, opened?: boolean, writes: boolean, onToggle: () => void, onWhy?: () => void, onForget: () => void, onRestore?: () => void}} props
  */
-export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy, onForget }) {
+export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy, onForget, onRestore }) {
+  const gone = Boolean(item.forgotten_at);
   const name = nameOf(item);
   const isHit = item.chunk_content !== undefined;
   const repeats = isHit && repeatsPassage(item);
@@ -43,17 +44,19 @@ export function HitRow({ item, best = 0, chosen, opened, writes, onToggle, onWhy
       <div class="hit-main">
         <div class="hit-head">
           <a class="hit-name" href=${address} dir="auto">${repeats ? html`<${Marked} snippet=${item.snippet} marks=${item.snippet_marks} />` : name}</a>
-          <span class="hit-when"><${When} at=${item.updated_at ?? item.created_at} /></span>
+          <span class="hit-when">${item.version > 1 && "changed "}<${When} at=${item.version > 1 ? item.updated_at : item.created_at} /></span>
         </div>
         ${isHit && !repeats && html`<${Snippet} snippet=${item.snippet} marks=${item.snippet_marks} />`}
+        ${!isHit && item.title && html`<p class="snippet row-says" dir="auto">${shorten(saysOf(item), 240)}</p>`}
         <div class="hit-foot">
           <${Badges} item=${item} />
           ${item.path && html`<span class="hit-path mono" dir="auto" title=${visible(item.path)}>${visible(item.relative_path ?? item.path)}${isHit ? ` · ${lines(item.start_line, item.end_line)}` : ""}</span>`}
           ${!item.path && isHit && item.header_path && html`<span class="hit-path" dir="auto">${shorten(item.header_path, 80)}</span>`}
           <span class="hit-tools">
             ${item.explanation && html`<button class="text-button" aria-expanded=${!!opened} onClick=${onWhy}>Why</button>`}
-            ${writes && html`<a class="icon-button" href=${addressOf("memory", [item.memory_id], { edit: 1 })} aria-label="Edit: ${name}" title="Edit (e)"><${Icon} name="edit" /></a>`}
-            ${writes && html`<button class="icon-button" aria-label="Forget: ${name}" title="Forget (#)" onClick=${onForget}><${Icon} name="trash" /></button>`}
+            ${writes && gone && html`<button class="text-button" aria-label="Restore: ${name}" onClick=${onRestore}>Restore</button>`}
+            ${writes && !gone && html`<a class="icon-button" href=${addressOf("memory", [item.memory_id], { edit: 1 })} aria-label="Edit: ${name}" title="Edit (e)"><${Icon} name="edit" /></a>`}
+            ${writes && !gone && html`<button class="icon-button" aria-label="Forget: ${name}" title="Forget (#)" onClick=${onForget}><${Icon} name="trash" /></button>`}
           </span>
         </div>
         ${opened && item.explanation && html`<${Why} explanation=${item.explanation} best=${best} words=${markedWords(item)} />`}

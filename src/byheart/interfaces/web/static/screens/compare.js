@@ -24,7 +24,7 @@ function Column({ answer, label, places }) {
             <div class="compare-head">
               <span class="compare-place">${at + 1}</span>
               <a href=${addressOf("memory", [hit.memory_id])} dir="auto">${repeatsPassage(hit) ? html`<${Marked} snippet=${hit.snippet} marks=${hit.snippet_marks} />` : nameOf(hit)}</a>
-              ${label !== "Both" && html`<span class="badge">${places.has(hit.chunk_id) ? `${(places.get(hit.chunk_id) ?? 0) + 1}. of both` : "not in both"}</span>`}
+              ${label !== "Both" && html`<span class="badge">${places.has(hit.chunk_id) ? `place ${(places.get(hit.chunk_id) ?? 0) + 1} in Both` : "not in Both"}</span>`}
             </div>
             ${hit.explanation && html`<${ScoreBar} explanation=${hit.explanation} best=${best} />`}
             ${!repeatsPassage(hit) && html`<${Snippet} snippet=${hit.snippet} marks=${hit.snippet_marks} />`}

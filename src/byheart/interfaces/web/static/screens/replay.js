@@ -21,9 +21,15 @@ const NEAR_MS = 120_000;
 /** @param {string} id @param {string} rest */
 const sessionPath = (id, rest) => `/sessions/${encodeURIComponent(id)}${rest}`;
 
-/** Tell whether a receipt belongs to a turn of the user. @param {any} receipt @param {any} turn */
-const belongs = (receipt, turn) => turn.role === "user" && Math.abs(Date.parse(receipt.at) - Date.parse(turn.created_at)) < NEAR_MS
+/** Tell whether a receipt may belong to a turn of the user. @param {any} receipt @param {any} turn */
+const fits = (receipt, turn) => turn.role === "user" && Math.abs(Date.parse(receipt.at) - Date.parse(turn.created_at)) < NEAR_MS
   && (!receipt.query || turn.content.startsWith(receipt.query.slice(0, 200)) || receipt.query.startsWith(turn.content.slice(0, 200)));
+
+/** Find the turn that a receipt belongs to: if the same was asked twice, the last one before it. @param {any} receipt @param {any[]} turns in their order */
+function turnOf(receipt, turns) {
+  const fitting = turns.filter((each) => fits(receipt, each));
+  return fitting.findLast((each) => Date.parse(each.created_at) <= Date.parse(receipt.at)) ?? fitting[0] ?? null;
+}
 
 /**
  * Load a page of turns, with what was saved and given in the same time.
@@ -37,10 +43,11 @@ async function loadEvents(id, offset, receipts, signal) {
   const end = page.turns[TURNS]?.created_at;
   const saved = await get("/memories", { session_id: id, include_global: false, created_after: start, created_before: end, limit: MOST_SAVES }, signal);
   const isInside = (at) => (!start || Date.parse(at) >= Date.parse(start)) && (!end || Date.parse(at) < Date.parse(end));
+  const owners = new Map(receipts.map((each) => [each, turnOf(each, turns)]));
   const events = [
-    ...turns.map((turn) => ({ type: "turn", at: turn.created_at, key: turn.memory_id, turn, receipt: receipts.find((each) => belongs(each, turn)) })),
+    ...turns.map((turn) => ({ type: "turn", at: turn.created_at, key: turn.memory_id, turn, receipts: receipts.filter((each) => owners.get(each) === turn).reverse() })),
     ...saved.memories.filter((each) => each.role === null).map((each) => ({ type: "save", at: each.created_at, key: each.memory_id, memory: each })),
-    ...receipts.filter((each) => isInside(each.at) && !turns.some((turn) => belongs(each, turn))).map((each) => ({ type: "receipt", at: each.at, key: each.receipt_id, receipt: each })),
+    ...receipts.filter((each) => isInside(each.at) && !owners.get(each)).map((each) => ({ type: "receipt", at: each.at, key: each.receipt_id, receipts: [each] })),
   ];
   // The order of turns is the server's; only the others are placed by their time.
   const order = new Map(turns.map((turn, at) => [turn.memory_id, at]));
@@ -78,11 +85,13 @@ function MadeContext({ id, turn }) {
     <details class="block"><summary>The block as text</summary><pre dir="auto">${visible(data.text)}</pre></details>`;
 }
 
+const VERBS = /** @type {Record<string, string>} */ ({ context: "Context", remind: "Reminder" });
+
 /** The line under a turn that opens its context. @param {{id: string, turn?: any, receipt?: any}} props */
 function TurnContext({ id, turn, receipt }) {
   const [open, setOpen] = useState(false);
   const label = receipt
-    ? `Context given: ${counted(receipt.items, "item")}, ${receipt.left_out} left out, ${count(receipt.used_tokens)} of ${count(receipt.max_tokens)} tokens`
+    ? `${VERBS[receipt.verb] ?? receipt.verb} given: ${counted(receipt.items, "item")}, ${receipt.left_out} left out, ${count(receipt.used_tokens)} of ${count(receipt.max_tokens)} tokens`
     : "Context at this turn (reconstructed)";
   return html`
     <div class="turn-context">
@@ -95,12 +104,13 @@ const ROLES = { user: "User", assistant: "Assistant", system: "System", tool: "T
 
 /** @param {{id: string, event: any, offersContexts: boolean}} props */
 function EventRow({ id, event, offersContexts }) {
-  const { type, turn, memory, receipt } = event;
+  const { type, turn, memory, receipts } = event;
   const when = html`<time class="hit-when" datetime=${event.at}>${moment(event.at)}</time>`;
   if (type === "receipt") {
+    const [receipt] = receipts;
     return html`
       <article class="turn turn-note">
-        <div class="hit-head"><strong>${receipt.verb === "remind" ? "Reminder" : "Context"}</strong>${when}</div>
+        <div class="hit-head"><strong>${VERBS[receipt.verb] ?? receipt.verb}</strong>${when}</div>
         ${receipt.query && html`<${Text} text=${receipt.query} />`}
         <${TurnContext} id=${id} receipt=${receipt} />
       </article>`;
@@ -122,7 +132,8 @@ function EventRow({ id, event, offersContexts }) {
       ${isTool && turn.content.length > 240
         ? html`<details class="block"><summary>${counted(turn.content.split("\n").length, "line")}, ${counted(turn.content.length, "character")}</summary><${Text} text=${turn.content} /></details>`
         : html`<${Text} text=${turn.content} />`}
-      ${offersContexts && (turn.role === "user" || event.receipt) && html`<${TurnContext} id=${id} turn=${turn} receipt=${event.receipt} />`}
+      ${receipts.map((each) => html`<${TurnContext} key=${each.receipt_id} id=${id} turn=${turn} receipt=${each} />`)}
+      ${offersContexts && turn.role === "user" && !receipts.length && html`<${TurnContext} id=${id} turn=${turn} />`}
     </article>`;
 }
 

@@ -66,17 +66,24 @@ const NewStore = () => html`
 /** @param {{filtered: boolean}} props */
 const Nothing = ({ filtered }) => html`
   <${Empty} title="Nothing found" icon="search">
-    <p>${filtered ? "No memory matches these filters. Take one away." : "Try other words, or fewer."}</p>
+    <p>${filtered ? "Take a filter away, or try other words." : "Try other words, or fewer."}</p>
   </${Empty}>`;
 
-/** The hits of a search, or the newest memories. @param {{query: string, mode: string, filters: Record<string, any>}} props */
-function Results({ query, mode, filters }) {
+/** The heading above the newest or the forgotten memories, and the way to the others. @param {{forgotten: boolean, total: number | null}} props */
+const ListTitle = ({ forgotten, total }) => html`
+  <div class="list-title list-head">
+    <h2>${forgotten ? "Forgotten" : "Newest"} <span class="hint">${total === null ? "" : count(total)}</span></h2>
+    <button class="text-button" onClick=${() => setQuery({ forgotten: forgotten ? null : "true" })}>${forgotten ? "Back to the newest" : "Forgotten ones"}</button>
+  </div>`;
+
+/** The hits of a search, or the newest or the forgotten memories. @param {{query: string, mode: string, forgotten: boolean, filters: Record<string, any>}} props */
+function Results({ query, mode, forgotten, filters }) {
   const pages = usePages(async (offset, limit, signal) => {
     if (query) {
       const answer = await post("/search", { query, mode, limit, offset, explain: true, ...filters }, signal);
       return { items: answer.results, total: answer.total_results, hasMore: answer.has_more, answer };
     }
-    const answer = await get("/memories", { limit, offset, ...filters }, signal);
+    const answer = await get("/memories", { limit, offset, ...(forgotten && { forgotten }), ...filters }, signal);
     return { items: answer.memories, total: answer.total, hasMore: answer.has_more, answer };
   }, [], query ? 20 : 50);
   const news = useNews();
@@ -89,9 +96,10 @@ function Results({ query, mode, filters }) {
     ${answer?.remark && html`<${Note}>${answer.remark}</${Note}>`}
     ${query
       ? answer && html`<${Verdict} verdict=${answer.verdict} confidence=${answer.confidence} total=${items.length} elapsed=${milliseconds(answer.elapsed_ms)} />`
-      : items.length > 0 && html`<h2 class="list-title">Newest <span class="hint">${count(pages.total ?? items.length)}</span></h2>`}
-    <${MemoryList} pages=${pages} label=${query ? "Hits" : "Newest memories"} estimate=${query ? 130 : 84} onChange=${reload}
-      empty=${query || filtered ? html`<${Nothing} filtered=${filtered} />` : html`<${NewStore} />`} />`;
+      : answer && html`<${ListTitle} forgotten=${forgotten} total=${pages.total} />`}
+    <${MemoryList} pages=${pages} label=${query ? "Hits" : forgotten ? "Forgotten memories" : "Newest memories"} estimate=${query ? 130 : 84} onChange=${reload}
+      empty=${forgotten ? html`<${Empty} title="Nothing is forgotten" icon="trash"><p>Forgotten memories wait here until they are restored or erased.</p></${Empty}>`
+        : query || filtered ? html`<${Nothing} filtered=${filtered} />` : html`<${NewStore} />`} />`;
 }
 
 export default function SearchScreen() {
@@ -100,11 +108,12 @@ export default function SearchScreen() {
   const wanted = query.get("mode") ?? "hybrid";
   const mode = MODES.some(([name]) => name === wanted) ? wanted : "hybrid";
   const filters = useMemo(() => readFilters(query), [query.toString()]);
+  const forgotten = !asked && query.get("forgotten") === "true";
   return html`
     <${Screen} title=${asked ? `${asked} · Search` : "Search"} hideTitle wide=${mode === "compare"}>
       <${SearchBox} query=${asked} mode=${mode} />
       ${mode === "compare" && asked
         ? html`<${Compare} query=${asked} filters=${filters} />`
-        : html`<${Results} key=${JSON.stringify([asked, mode, filters])} query=${asked} mode=${mode === "compare" ? "hybrid" : mode} filters=${filters} />`}
+        : html`<${Results} key=${JSON.stringify([asked, mode, filters, forgotten])} query=${asked} forgotten=${forgotten} mode=${mode === "compare" ? "hybrid" : mode} filters=${filters} />`}
     </${Screen}>`;
 }

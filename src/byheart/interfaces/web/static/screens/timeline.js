@@ -117,6 +117,8 @@ export default function TimelineScreen() {
   const shared = { ...filters, as_of: asOf };
   const zone = { utc_offset_minutes: -new Date().getTimezoneOffset() };
   const whole = useRequest((signal) => get("/timeline", { ...shared, ...zone, limit: 1 }, signal), [JSON.stringify(shared)]);
+  // The slider keeps its length while it moves: an earlier store may have been empty.
+  const now = useRequest((signal) => (asOf ? get("/timeline", { ...filters, ...zone, limit: 1 }, signal) : null), [JSON.stringify(filters), !asOf]);
   const news = useNews();
   const today = localDay(Date.now());
   useKeys({
@@ -139,7 +141,7 @@ export default function TimelineScreen() {
       ${error && html`<${ErrorNote} error=${error} retry=${whole.reload} />`}
       ${!data && !error && html`<${Loading} label="Loading the timeline" />`}
       ${data && html`
-        <${AsOf} first=${first} asOf=${asOf} />
+        <${AsOf} first=${now.data?.first_at ?? first} asOf=${asOf} />
         ${asOf && html`<${Note}>This is what the store held then: later memories are left out, later changes are taken back. Forgotten memories stay hidden.</${Note}>`}
         <${Days} days=${data.days} from=${new Date(from)} to=${new Date(Date.parse(last))} day=${day} />
         ${day && html`<h2 class="day-title">${spellDay(`${day}T12:00`)}</h2>`}

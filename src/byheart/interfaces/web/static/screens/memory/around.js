@@ -9,6 +9,8 @@ import { Empty, ErrorNote, Loading, Note } from "../../parts/page.js";
 import { When } from "../../parts/rows.js";
 
 const MOST_CHARS = 4000;
+// Below it, memories have little more in common than their language.
+const LEAST_SIMILARITY = 0.35;
 
 /** @param {{memory: any}} props */
 export function Chunks({ memory }) {
@@ -35,7 +37,7 @@ export function Chunks({ memory }) {
 
 /** @param {{memory: any}} props */
 export function Similar({ memory }) {
-  const { data, error, reload } = useRequest((signal) => get(memoryPath(memory.memory_id, "/similar"), { limit: 20 }, signal), [memory.memory_id, memory.version]);
+  const { data, error, reload } = useRequest((signal) => get(memoryPath(memory.memory_id, "/similar"), { limit: 20, threshold: LEAST_SIMILARITY }, signal), [memory.memory_id, memory.version]);
   if (error) return html`<${ErrorNote} error=${error} retry=${reload} />`;
   if (!data) return html`<${Loading} />`;
   return html`

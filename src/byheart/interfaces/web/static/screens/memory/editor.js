@@ -63,7 +63,10 @@ export function Editor({ memory, reload, onDone }) {
   const text = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   const changes = changesOf(draft, draftOf(base));
   const dirty = Object.keys(changes).length > 0;
-  useEffect(() => text.current?.focus(), []);
+  useEffect(() => {
+    text.current?.setSelectionRange(0, 0); // a long text is read from its start
+    text.current?.focus();
+  }, []);
   useEffect(() => {
     guardLeaving(dirty ? () => confirm("Your changes are not saved. Leave anyway?") : null);
     return () => guardLeaving(null);

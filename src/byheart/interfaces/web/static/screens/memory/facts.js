@@ -1,5 +1,5 @@
 // The fields of a memory.
-import { count, moment, shorten, visible } from "../../core/format.js";
+import { count, counted, moment, shorten, visible } from "../../core/format.js";
 import { html } from "../../core/lib.js";
 import { addressOf } from "../../core/router.js";
 import { Icon } from "../../parts/icons.js";
@@ -8,8 +8,14 @@ import { say } from "../../parts/toast.js";
 /** A value that leads to all memories that share it. @param {string} filter @param {string} value */
 const filtered = (filter, value) => html`<a key=${value} dir="auto" href=${addressOf("search", [], { [filter]: value })}>${shorten(value, 80)}</a>`;
 
+const SHOWN_AT_ONCE = 12;
+
 /** @param {string} filter @param {string[]} values */
-const several = (filter, values) => (values.length ? html`<span class="fact-list">${values.map((each) => filtered(filter, each))}</span>` : null);
+const several = (filter, values) => values.length > 0 && html`
+  <span class="fact-list">${values.slice(0, SHOWN_AT_ONCE).map((each) => filtered(filter, each))}</span>
+  ${values.length > SHOWN_AT_ONCE && html`
+    <details><summary>${counted(values.length - SHOWN_AT_ONCE, "more", "more")}</summary>
+      <span class="fact-list">${values.slice(SHOWN_AT_ONCE).map((each) => filtered(filter, each))}</span></details>`}`;
 
 /** @param {any} memory @returns {[string, unknown][]} */
 const rows = (memory) => [
@@ -29,6 +35,9 @@ const rows = (memory) => [
   ["Saved", moment(memory.created_at)],
   ["Changed", memory.version > 1 && moment(memory.updated_at)],
   ["Expires", memory.expires_at ? moment(memory.expires_at) : "never"],
+  ["Valid from", memory.valid_from && moment(memory.valid_from)],
+  ["Valid until", memory.valid_until && moment(memory.valid_until)],
+  ["Untrusted", memory.untrusted_at && `since ${moment(memory.untrusted_at)}: it enters no prompt unasked`],
   ["Pinned", memory.pinned_at && moment(memory.pinned_at)],
   ["Last read", memory.accessed_at && `${moment(memory.accessed_at)}, ${count(memory.access_count)} times in all`],
   ["Version", memory.version],
