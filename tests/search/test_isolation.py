@@ -8,6 +8,7 @@ import pytest
 
 from byheart.errors import NotFound
 from byheart.memory.erasing import erase
+from byheart.model.answers import Mode
 from byheart.store import MemoryStore
 
 ASKED: list[dict[str, Any]] = [
@@ -121,6 +122,24 @@ def test_scores_in_one_space_do_not_change_when_another_is_filled(
 
     before = scores()
     store.save_many({"content": f"rare {n} {'rare ' * 20}", "space": "theirs"} for n in range(300))
+    assert scores() == before
+
+
+@pytest.mark.parametrize("mode", ["hybrid", "vector"])
+def test_scores_do_not_change_where_the_background_is_a_sample(
+    store: MemoryStore, mode: Mode
+) -> None:
+    """Above 512 chunks, the background of a question is measured on a part of them."""
+    words = ("harbour", "ferry", "paint", "soup", "train", "keeper", "lunch")
+    texts = [f"{words[n % 7]} {words[n % 5]} {n}" for n in range(600)]
+    store.save_many({"content": text, "space": "ours"} for text in texts)
+
+    def scores() -> list[tuple[str, float]]:
+        found = store.search("ferry keeper", space="ours", mode=mode, limit=50).results
+        return [(hit.chunk_content, hit.score) for hit in found]
+
+    before = scores()
+    store.save_many({"content": f"keeper {text}", "space": "theirs"} for text in texts)
     assert scores() == before
 
 
