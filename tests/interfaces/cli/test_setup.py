@@ -569,8 +569,11 @@ def test_the_program_is_removed_by_the_tool_that_installed_it(tmp_path: Path) ->
     def removal(prefix: str) -> str:
         return name_removal(Running("byheart", f"{prefix}/bin/python", prefix))
 
-    assert removal("/home/x/.local/share/uv/tools/byheart") == "uv tool uninstall byheart"
-    assert removal("/home/x/.local/pipx/venvs/byheart") == "pipx uninstall byheart"
+    for receipt, command in (("uv-receipt.toml", "uv tool"), ("pipx_metadata.json", "pipx")):
+        installed = tmp_path / receipt.partition(".")[0]
+        installed.mkdir()
+        (installed / receipt).touch()
+        assert removal(str(installed)) == f"{command} uninstall byheart"
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "pip").touch()
     assert removal(str(tmp_path)) == f"{tmp_path}/bin/python -m pip uninstall byheart"

@@ -48,7 +48,9 @@ def _saved(answer: Wire) -> str:
         done = "was replaced" if answer.get("secrets_redacted") else "is saved as given"
         lines.append(f"It contains a probable secret ({kinds}), which {done}.")
     if answer.get("conflicts"):
-        lines.append("It contradicts what is saved; memory_update the old one if it is outdated:")
+        lines.append(
+            "It contradicts what is saved. If it replaces that, give superseded_by to memory_update:"
+        )
         lines += [
             f"- {each['memory_id']}: {break_marks(each['said_before'])}"
             for each in answer["conflicts"]
@@ -168,7 +170,7 @@ def _read(answer: Wire) -> str:
 
 def _forgotten(answer: Wire) -> str:
     count, kind = answer["count"], "for good" if answer["hard"] else "until restored"
-    memories = "1 memory" if count == 1 else f"{count} memories"
+    memories = _memories(count)
     if not count:
         return "Nothing was forgotten: no memory matches, or all are forgotten already."
     if answer["dry_run"]:
@@ -201,13 +203,17 @@ def _reviewed(answer: Wire) -> str:
     return f"It waits for the user's review: {named}."
 
 
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count} memories"
+
+
 def _sessions(answer: Wire) -> str:
     if not answer["sessions"]:
         return "There are no such sessions."
     return "\n".join(
         f"- {each['session_id']}"
         + (f" ({each['agent_id']})" if each.get("agent_id") else "")
-        + f": {each['memory_count']} memories, last {each['latest_activity'][:16]}, "
+        + f": {_memories(each['memory_count'])}, last {each['latest_activity'][:16]}, "
         + ", ".join(each["kinds"])
         for each in answer["sessions"]
     )

@@ -82,10 +82,10 @@ def _size(path: Path) -> int:
 
 def name_removal(running: Running) -> str:
     """Name the command that removes the program, by the tool that installed it."""
-    parts = Path(running.prefix).parts
-    if "uv" in parts and "tools" in parts:
+    prefix = Path(running.prefix)
+    if (prefix / "uv-receipt.toml").exists():
         return f"uv tool uninstall {NAME}"
-    if "pipx" in parts:
+    if (prefix / "pipx_metadata.json").exists():
         return f"pipx uninstall {NAME}"
     if exists("uv") and not (Path(running.executable).parent / "pip").exists():
         return shlex.join(("uv", "pip", "uninstall", "--python", running.executable, NAME))
