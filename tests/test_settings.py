@@ -79,6 +79,8 @@ LAYERS: dict[str, tuple[tuple[str, str, object], tuple[object, object, object]]]
     "log_file": (('"/a"', "/b", Path("/c")), (Path("/a"), Path("/b"), Path("/c"))),
     "db_path": (('"/a"', "postgresql://h/b", "/c"), ("/a", "postgresql://h/b", "/c")),
     "openai_api_key": (('"a"', "b", "c"), ("a", "b", "c")),
+    "voyage_api_key": (('"a"', "b", "c"), ("a", "b", "c")),
+    "embedding_requests": (("2", "3", "5"), (2, 3, 5)),
 }
 
 

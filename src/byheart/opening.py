@@ -169,6 +169,8 @@ def embedder_for(settings: Settings, progress: Progress | None = None) -> LazyEm
         ollama_url=settings.ollama_url,
         openai_base_url=settings.openai_base_url,
         openai_api_key=settings.openai_api_key,
+        voyage_api_key=settings.voyage_api_key,
+        parallel_requests=settings.embedding_requests,
         timeout_seconds=settings.embedding_timeout_seconds,
         progress=progress,
     )

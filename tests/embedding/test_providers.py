@@ -240,6 +240,7 @@ def test_auto_falls_back_to_an_ollama_that_answers(tmp_path, ollama_url):
         ("onnx", "BAAI/bge-small-en-v1.5", ("onnx", "BAAI/bge-small-en-v1.5")),
         ("auto", None, ("onnx", "sentence-transformers/all-MiniLM-L6-v2")),
         ("openai", None, ("openai", "text-embedding-3-small")),
+        ("voyage", None, ("voyage", "voyage-3.5")),
         ("none", None, ("none", "")),
     ],
 )

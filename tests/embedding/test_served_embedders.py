@@ -1,4 +1,4 @@
-"""Ollama and OpenAI over real HTTP, with everything that goes wrong there."""
+"""Ollama, OpenAI and Voyage over real HTTP, with everything that goes wrong there."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 from byheart.embedding.json_requests import JsonRequests
 from byheart.embedding.ollama import ollama_embedder
 from byheart.embedding.openai import DEFAULT_URL, openai_embedder
+from byheart.embedding.voyage import voyage_embedder
 from byheart.errors import EmbedderUnavailable, EmbeddingError
 
 KEY = "sk-very-secret"
@@ -71,11 +72,13 @@ def pauses():
     return []
 
 
-@pytest.fixture(params=["ollama", "openai"])
+@pytest.fixture(params=["ollama", "openai", "voyage"])
 def embedder(request, server, pauses):
     requests = JsonRequests(timeout_seconds=0.3, sleep=pauses.append)
     if request.param == "ollama":
         return ollama_embedder(url=server.url, requests=requests)
+    if request.param == "voyage":
+        return voyage_embedder(api_key=KEY, url=server.url, requests=requests)
     return openai_embedder("some-model", api_key=KEY, url=server.url, requests=requests)
 
 
@@ -106,9 +109,49 @@ def test_a_request_holds_texts_of_like_length_and_the_answer_keeps_the_order_ask
     # The server tells a text's length by the direction of its vector.
     assert np.allclose(vectors[:, 0] / vectors[:, 1], lengths, rtol=1e-4)
     batches = [request["input"] for request in server.requests if len(request["input"]) > 1]
+    batches.sort(key=lambda batch: -len(batch[0]))  # they were sent at the same time
     sent = [len(text) for batch in batches for text in batch]
     assert len(batches) > 2
     assert sent == sorted(lengths, reverse=True)
+
+
+def test_requests_are_in_flight_at_the_same_time_up_to_a_limit(server):
+    several, longest = threading.Barrier(3), threading.Semaphore(3)
+
+    def wait(path, body):
+        assert longest.acquire(blocking=False), "more than three at once"
+        several.wait(timeout=20)
+        longest.release()
+        return answer(path, body)
+
+    answer, server.answer = server.answer, wait
+    embedder = openai_embedder(url=server.url, requests=JsonRequests(parallel=3), dimensions=4)
+    assert embedder.embed([f"text {index}" for index in range(90)]).shape == (90, 4)
+    assert [len(request["input"]) for request in server.requests] == [30, 30, 30]
+
+
+def test_few_texts_go_in_one_request(embedder, server):
+    embedder.embed(["a", "b", "c"])
+    assert [
+        len(request["input"]) for request in server.requests if request["input"] != ["dimensions"]
+    ] == [3]
+
+
+def test_voyage_is_told_questions_from_passages(server):
+    embedder = voyage_embedder(api_key=KEY, url=server.url)
+    embedder.embed(["a passage", ""])
+    assert server.requests[0]["input_type"] == "document"
+    assert server.requests[0]["input"] == ["a passage", " "]
+    embedder.embed_query("a question")
+    assert server.requests[-1]["input_type"] == "query"
+    assert server.headers[-1]["Authorization"] == f"Bearer {KEY}"
+    assert embedder.name == "voyage/voyage-3.5"
+
+
+def test_voyage_needs_a_key():
+    with pytest.raises(EmbedderUnavailable, match="API key") as caught:
+        voyage_embedder()
+    assert "VOYAGE_API_KEY" in caught.value.hint
 
 
 def test_a_text_longer_than_the_window_is_sent_in_windows(embedder, server):

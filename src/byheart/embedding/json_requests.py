@@ -32,12 +32,16 @@ OPENER = urllib.request.build_opener(_StayHere)
 
 @dataclass(frozen=True, slots=True)
 class JsonRequests:
-    """Send requests to one server; `headers` may hold an API key and are never shown."""
+    """Send requests to one server; `headers` may hold an API key and are never shown.
+
+    Callers send at most `parallel` requests at the same time.
+    """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = 30.0
     retries: int = 3
     total_seconds: float = 120.0
+    parallel: int = 4
     sleep: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 

@@ -44,7 +44,7 @@ def openai_embedder(
         name=f"openai/{model}" + (f"/{dimensions}" if dimensions else ""),
         url=f"{url.rstrip('/')}/embeddings",
         body=body,
-        rows=_rows,
+        rows=read_rows,
         dimensions=dimensions or DIMENSIONS.get(model),
         window_tokens=window_tokens,
         # The service takes at most 2,048 texts and 300,000 tokens per request.
@@ -54,5 +54,6 @@ def openai_embedder(
     )
 
 
-def _rows(answer: Any) -> list[Any]:
+def read_rows(answer: Any) -> list[Any]:
+    """Read the vectors of an answer in the order of the texts."""
     return [item["embedding"] for item in sorted(answer["data"], key=lambda item: item["index"])]

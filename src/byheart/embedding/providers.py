@@ -17,7 +17,7 @@ from byheart.embedding.lazy_embedder import LazyEmbedder, Opener
 from byheart.embedding.progress import Progress
 from byheart.errors import Do, EmbedderUnavailable, Hint, SettingsError
 
-Provider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
+Provider = Literal["auto", "onnx", "ollama", "openai", "voyage", "hash", "none"]
 
 PROBE_SECONDS = 1.0
 DEFAULT_HASH = "hash-384"
@@ -34,19 +34,23 @@ def open_embedder(
     ollama_url: str = "http://localhost:11434",
     openai_base_url: str = "https://api.openai.com/v1",
     openai_api_key: str | None = None,
+    voyage_api_key: str | None = None,
+    parallel_requests: int = 4,
     timeout_seconds: float = 30.0,
     offline: bool = False,
     progress: Progress | None = None,
 ) -> LazyEmbedder:
     """Return an embedder that opens its provider on first use, so this call costs nothing."""
     files = (model, model_path, cache_dir, model_sources, offline)
+    served = (timeout_seconds, parallel_requests)
     onnx = partial(_open_onnx, *files, threads, progress)
     openers: dict[str, tuple[Opener, ...]] = {
         # `model` names an ONNX model here, so it is not passed to Ollama.
-        "auto": (onnx, partial(_open_ollama_at_hand, ollama_url, timeout_seconds)),
+        "auto": (onnx, partial(_open_ollama_at_hand, ollama_url, *served)),
         "onnx": (onnx,),
-        "ollama": (partial(_open_ollama, model, ollama_url, timeout_seconds),),
-        "openai": (partial(_open_openai, model, openai_base_url, openai_api_key, timeout_seconds),),
+        "ollama": (partial(_open_ollama, model, ollama_url, *served),),
+        "openai": (partial(_open_openai, model, openai_base_url, openai_api_key, *served),),
+        "voyage": (partial(_open_voyage, model, voyage_api_key, *served),),
         "hash": (partial(_open_hash, model),),
         "none": (),
     }
@@ -76,6 +80,10 @@ def _spec(provider: str, model: str | None, model_path: Path | None) -> Embedder
         from byheart.embedding.openai import DEFAULT_MODEL as DEFAULT_OPENAI
 
         return EmbedderSpec(provider, model or DEFAULT_OPENAI)
+    if provider == "voyage":
+        from byheart.embedding.voyage import DEFAULT_MODEL as DEFAULT_VOYAGE
+
+        return EmbedderSpec(provider, model or DEFAULT_VOYAGE)
     return EmbedderSpec(provider, (model or DEFAULT_HASH) if provider == "hash" else "")
 
 
@@ -124,31 +132,41 @@ def _open_onnx(
     return embedder
 
 
-def _open_ollama(model: str | None, url: str, timeout_seconds: float) -> Embedder:
+def _open_ollama(model: str | None, url: str, timeout_seconds: float, parallel: int) -> Embedder:
     from byheart.embedding.json_requests import JsonRequests
     from byheart.embedding.ollama import DEFAULT_MODEL, ollama_embedder
 
-    requests = JsonRequests(timeout_seconds=timeout_seconds)
+    requests = JsonRequests(timeout_seconds=timeout_seconds, parallel=parallel)
     embedder = ollama_embedder(model or DEFAULT_MODEL, url=url, requests=requests)
     embedder.dimensions  # noqa: B018 (the server answers only if it has the model)
     return embedder
 
 
-def _open_ollama_at_hand(url: str, timeout_seconds: float) -> Embedder:
+def _open_ollama_at_hand(url: str, timeout_seconds: float, parallel: int) -> Embedder:
     from byheart.embedding.ollama import check_answers
 
     check_answers(url, PROBE_SECONDS)
-    return _open_ollama(None, url, timeout_seconds)
+    return _open_ollama(None, url, timeout_seconds, parallel)
 
 
 def _open_openai(
-    model: str | None, url: str, api_key: str | None, timeout_seconds: float
+    model: str | None, url: str, api_key: str | None, timeout_seconds: float, parallel: int
 ) -> Embedder:
     from byheart.embedding.json_requests import JsonRequests
     from byheart.embedding.openai import DEFAULT_MODEL, openai_embedder
 
-    requests = JsonRequests(timeout_seconds=timeout_seconds)
+    requests = JsonRequests(timeout_seconds=timeout_seconds, parallel=parallel)
     return openai_embedder(model or DEFAULT_MODEL, api_key=api_key, url=url, requests=requests)
+
+
+def _open_voyage(
+    model: str | None, api_key: str | None, timeout_seconds: float, parallel: int
+) -> Embedder:
+    from byheart.embedding.json_requests import JsonRequests
+    from byheart.embedding.voyage import DEFAULT_MODEL, voyage_embedder
+
+    requests = JsonRequests(timeout_seconds=timeout_seconds, parallel=parallel)
+    return voyage_embedder(model or DEFAULT_MODEL, api_key=api_key, requests=requests)
 
 
 def _open_hash(model: str | None) -> Embedder:

@@ -1,9 +1,9 @@
-"""Get vectors from a server: the code that Ollama and OpenAI share."""
+"""Get vectors from a server: the code that Ollama, OpenAI and Voyage share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,13 @@ from byheart.contracts import Vectors
 from byheart.embedding.estimated_tokens import EstimatedTokens
 from byheart.embedding.json_requests import JsonRequests
 from byheart.embedding.long_texts import embed_whole
+from byheart.embedding.thread_sharing import share
 from byheart.errors import EmbeddingError
 
 # A user waits for the answer to a question, but not for the vectors of passages.
 QUERY_SECONDS = 10.0
+# Fewer texts than these are not divided among several requests.
+LEAST_TEXTS = 16
 
 
 class ServedEmbedder(EstimatedTokens):
@@ -33,6 +36,7 @@ class ServedEmbedder(EstimatedTokens):
         batch_texts: int,
         batch_characters: int,
         requests: JsonRequests,
+        query_body: Callable[[Sequence[str]], Mapping[str, Any]] | None = None,
     ) -> None:
         self.name = name
         self.window_tokens = window_tokens
@@ -43,24 +47,26 @@ class ServedEmbedder(EstimatedTokens):
         self._batch_texts = batch_texts
         self._batch_characters = batch_characters
         self._requests = requests
+        self._query_body = query_body or body
 
     @cached_property
     def dimensions(self) -> int:
         """Return the length of every vector; ask the server if it is not known."""
-        return self._known_dimensions or self._ask(["dimensions"], QUERY_SECONDS).shape[1]
+        return self._known_dimensions or self._ask(["dimensions"], query=True).shape[1]
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Embed passages, in the order given."""
-        return self._embed(texts, None)
+        return self._embed(texts, query=False)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question, with a shorter time limit than for passages."""
-        vector: Vectors = self._embed([text], QUERY_SECONDS)[0]
+        vector: Vectors = self._embed([text], query=True)[0]
         return vector
 
-    def _embed(self, texts: Sequence[str], total_seconds: float | None) -> Vectors:
+    def _embed(self, texts: Sequence[str], *, query: bool) -> Vectors:
         def embed_fitting(fitting: Sequence[str]) -> Vectors:
-            answers = [self._ask(batch, total_seconds) for batch in self._batches(fitting)]
+            ask = partial(self._ask, query=query)
+            answers = share(ask, self._batches(fitting), self._requests.parallel)
             for vectors in answers:
                 self._check_dimensions(vectors)
             return np.concatenate(answers)
@@ -69,9 +75,10 @@ class ServedEmbedder(EstimatedTokens):
             return np.empty((0, self.dimensions), np.float32)
         return embed_whole(texts, embed_fitting, tokens=self, window_tokens=self.window_tokens)
 
-    def _ask(self, texts: Sequence[str], total_seconds: float | None) -> Vectors:
+    def _ask(self, texts: Sequence[str], *, query: bool) -> Vectors:
         """Send one batch and return unit vectors, or raise an error that describes the answer."""
-        answer = self._requests.post(self._url, self._body(texts), total_seconds)
+        body = self._query_body(texts) if query else self._body(texts)
+        answer = self._requests.post(self._url, body, QUERY_SECONDS if query else None)
         try:
             vectors = np.asarray(self._rows(answer), dtype=np.float32)
         except (AttributeError, KeyError, TypeError, ValueError):
@@ -92,12 +99,14 @@ class ServedEmbedder(EstimatedTokens):
             )
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """Group texts, in order, so that no request is too large for the server."""
+        """Group texts, in order: no request too large for the server, and work for each request."""
+        share_of_one = max(LEAST_TEXTS, -(-len(texts) // self._requests.parallel))
+        most = min(self._batch_texts, share_of_one)
         grouped: list[list[str]] = []
         characters = 0
         for text in texts:
             characters += len(text)
-            full = not grouped or len(grouped[-1]) == self._batch_texts
+            full = not grouped or len(grouped[-1]) == most
             if full or characters > self._batch_characters:
                 grouped.append([])
                 characters = len(text)

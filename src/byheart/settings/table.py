@@ -33,7 +33,7 @@ from byheart.settings.setting_types import (
     weight,
 )
 
-EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "hash", "none"]
+EmbeddingProvider = Literal["auto", "onnx", "ollama", "openai", "voyage", "hash", "none"]
 LogLevel = Literal["debug", "info", "warning", "error", "critical"]
 ModelSource = Literal["hub", "wheel"]
 RedactSecrets = Literal["none", "hooks", "captured", "all"]
@@ -94,8 +94,12 @@ class Settings:
         "https://api.openai.com/v1", "The address of the OpenAI-compatible service."
     )
     openai_api_key: str | None = secret("The API key of that service.", "OPENAI_API_KEY")
+    voyage_api_key: str | None = secret("The API key of Voyage AI.", "VOYAGE_API_KEY")
     embedding_timeout_seconds: float = seconds(
         30.0, "The time limit of a remote embedding provider.", 1, 3600
+    )
+    embedding_requests: int = number(
+        4, "The number of concurrent requests to a remote embedding provider.", 1, 64
     )
     chunk_tokens: int = number(400, "The target size of a chunk, in tokens.", 32, 2000)
     overlap_tokens: int = number(

