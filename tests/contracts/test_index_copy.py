@@ -26,7 +26,8 @@ def open_copy(postgres_url: str) -> OpenCopy:
     with psycopg.connect(postgres_url) as connection:
         schema = sql.Identifier("by heart")
         connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
-        connection.execute(schema_script("0001_published_index", "by heart"))
+        for script in ("0001_published_index", "0009_published_parts"):
+            connection.execute(schema_script(script, "by heart"))
 
     @contextmanager
     def connect() -> Iterator[psycopg.Connection[Any]]:
@@ -41,20 +42,46 @@ def loaded(copy: IndexCopy) -> bytes | None:
     return out.getvalue() if copy.load(out) else None
 
 
+def part_of(copy: IndexCopy, name: str) -> bytes | None:
+    out = io.BytesIO()
+    return out.getvalue() if copy.load_part(name, out) else None
+
+
 @covers(IndexCopy.label, IndexCopy.load, IndexCopy.put, IndexCopy.clear)
 def test_a_copy_is_kept_whole_replaced_and_removed(open_copy: OpenCopy, tmp_path: Path) -> None:
     copy, other = open_copy("space 1"), open_copy("space 2")
     assert (copy.label(), loaded(copy)) == (None, None)
     file = tmp_path / "file"
     file.write_bytes(bytes(range(256)) * 10_000)  # of several parts, the last one shorter
-    assert copy.put(file, "first", None)
+    assert copy.put(file, {}, "first", None)
     assert (copy.label(), loaded(copy)) == ("first", file.read_bytes())
     file.write_bytes(b"short")
-    assert copy.put(file, "second", "first")
+    assert copy.put(file, {}, "second", "first")
     assert (copy.label(), loaded(copy)) == ("second", b"short")
     assert (other.label(), loaded(other)) == (None, None)
     copy.clear()
     assert (copy.label(), loaded(copy)) == (None, None)
+
+
+@covers(IndexCopy.put, IndexCopy.load_part)
+def test_parts_stay_until_a_copy_does_not_name_them(open_copy: OpenCopy, tmp_path: Path) -> None:
+    copy = open_copy("space 1")
+    head, large, small = tmp_path / "head", tmp_path / "large", tmp_path / "small"
+    for each in (head, large, small):
+        each.write_bytes(each.name.encode() * 400_000)
+    assert copy.put(head, {"large": large}, "first", None)
+    assert part_of(copy, "large") == large.read_bytes()
+    assert part_of(copy, "small") is None
+    before = large.read_bytes()
+    large.write_bytes(b"parts never change, so this one is not loaded again")
+    head.write_bytes(b"the next head")
+    assert copy.put(head, {"large": large, "small": small}, "second", "first")
+    assert (part_of(copy, "large"), part_of(copy, "small")) == (before, small.read_bytes())
+    assert loaded(copy) == b"the next head"
+    assert copy.put(head, {"small": small}, "third", "second")
+    assert (part_of(copy, "large"), part_of(copy, "small")) == (None, small.read_bytes())
+    copy.clear()
+    assert (loaded(copy), part_of(copy, "small")) == (None, None)
 
 
 @covers(IndexCopy.put)
@@ -64,13 +91,13 @@ def test_a_copy_that_another_server_replaced_meanwhile_stays(
     copy = open_copy("space 1")
     file = tmp_path / "file"
     file.write_bytes(b"of the faster one")
-    assert copy.put(file, "faster", None)
+    assert copy.put(file, {}, "faster", None)
     file.write_bytes(b"of the slower one")
-    assert not copy.put(file, "slower", None)
-    assert not copy.put(file, "slower", "earlier")
+    assert not copy.put(file, {}, "slower", None)
+    assert not copy.put(file, {}, "slower", "earlier")
     assert (copy.label(), loaded(copy)) == ("faster", b"of the faster one")
     copy.clear()
-    assert not copy.put(file, "slower", "faster")
+    assert not copy.put(file, {}, "slower", "faster")
     assert (copy.label(), loaded(copy)) == (None, None)
 
 
@@ -91,7 +118,7 @@ def test_servers_that_put_copies_at_once_leave_one_whole_copy_and_readers_see_wh
             together.wait(60)
             seen = copy.label()
             together.wait(60)
-            if copy.put(file, f"{number} {server}", seen):
+            if copy.put(file, {}, f"{number} {server}", seen):
                 won.append((number, server))
 
     def read() -> None:

@@ -122,7 +122,7 @@ def test_an_index_file_that_lacks_an_array_is_not_used(
     written = file.read(index)
     assert written is not None
     arrays = {name: rows for name, rows in written.arrays.items() if name != "memory.origin"}
-    file.write(index, file.IndexFile(written.header, arrays), 0o600, lambda: False)
+    file.write(index, written.header, arrays, 0o600)
     assert file.read(index) is not None
     assert answers(open_store()) == rebuilt(path, open_store, tmp_path)
 
@@ -274,7 +274,7 @@ def test_an_empty_turn_comes_back_as_itself_after_the_index_was_written_without_
 
 def test_no_half_written_index_file_is_left_behind(index: Path, path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} <= {
-        *("memory.db", "memory.db-index", "memory.db-wal", "memory.db-shm"),
+        *("memory.db", "memory.db-index", "memory.db-index-lock", "memory.db-wal", "memory.db-shm"),
         "memory.db-stats",
         "memory.db-last",
     }
@@ -295,17 +295,20 @@ def test_what_a_killed_writer_left_goes_with_the_next_and_nothing_else_does(
     assert [each.exists() for each in (left, young, copy)] == [False, True, True]
 
 
-def test_writing_over_the_index_file_never_shows_a_part_of_it(path: Path, index: Path) -> None:
+def test_writing_over_the_index_file_never_shows_a_part_of_it(
+    path: Path, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     contents = file.read(index)
     assert contents is not None
     before = index.read_bytes()
 
-    def interrupt() -> bool:
+    def interrupt(_handle: int) -> None:
         assert index.read_bytes() == before
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        file.write(index, file.IndexFile(contents.header, {}), 0o600, interrupt)
+        file.write(index, contents.header, {}, 0o600)
     assert index.read_bytes() == before
     assert not list(path.parent.glob("*-index.*"))
 
@@ -334,13 +337,17 @@ def test_a_slow_writer_does_not_bring_back_what_another_process_erased_meanwhile
     other.search("apple")
     write = file.write
 
+    erasing = threading.Thread(target=lambda: store.forget(erased, hard=True))
+
     def write_slowly(*given: Any) -> None:
         monkeypatch.setattr(file, "write", write)
-        store.forget(erased, hard=True)
+        erasing.start()
+        erasing.join(0.3)  # it waits for this writer before it writes the file without the text
         write(*given)
 
     monkeypatch.setattr(file, "write", write_slowly)
     other._storage._index(None).publish()
+    erasing.join()
     index = path.with_name(path.name + "-index")
     assert b"quokka-session" not in index.read_bytes()
     assert not list(path.parent.glob("*-index.*"))

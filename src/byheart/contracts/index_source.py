@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
@@ -121,9 +121,10 @@ class IndexedDatabase(Protocol):
 
 
 class IndexCopy(Protocol):
-    """The place in a database for a copy of one index file, which all servers can load.
+    """The place in a database for a copy of one index, which all servers can load.
 
-    A label, which only the index reads, describes the copy. A copy is replaced as a whole.
+    An index is a head and named parts, which never change. A label, which only the index reads,
+    describes the copy. A copy is replaced as a whole, but parts that it has stay there.
     """
 
     def label(self) -> str | None:
@@ -131,11 +132,15 @@ class IndexCopy(Protocol):
         ...
 
     def load(self, out: BinaryIO) -> bool:
-        """Write the bytes of the copy to a file; return false if there is no copy."""
+        """Write the bytes of the head to a file; return false if there is no copy."""
         ...
 
-    def put(self, path: Path, label: str, replaces: str | None) -> bool:
-        """Put a copy of a file in place of the copy with the label `replaces`, or of none.
+    def load_part(self, name: str, out: BinaryIO) -> bool:
+        """Write the bytes of a part to a file; return false if the copy has no such part."""
+        ...
+
+    def put(self, head: Path, parts: Mapping[str, Path], label: str, replaces: str | None) -> bool:
+        """Put a copy of files in place of the copy with the label `replaces`, or of none.
 
         Do nothing and return false if another copy, or none, is there now.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from byheart.contracts import ChunkText, IndexSource
-from byheart.index import file
 from byheart.index.array_search import View
 from byheart.index.columns import (
     CHUNK_TYPES,
@@ -24,7 +23,10 @@ from byheart.index.columns import (
     Growing,
     MemoryColumns,
 )
+from byheart.index.file_coverage import FileCoverage
 from byheart.index.memory_use import MemoryUse, measure
+from byheart.index.parts import Loaded
+from byheart.index.published import Published, Rows, assemble, segment_of
 from byheart.index.segment import (
     Segment,
     build_postings,
@@ -58,8 +60,9 @@ class Contents:
         chunks: dict[str, NDArray[Any]],
         codes: dict[str, Codes],
         segments: list[Segment],
-        state: dict[str, Any],
+        state: Mapping[str, Any],
         by_turn: NDArray[np.int64] | None = None,
+        published: Published | None = None,
     ) -> None:
         self._memories = {name: Growing(rows) for name, rows in memories.items()}
         self._chunks = {name: Growing(rows) for name, rows in chunks.items()}
@@ -69,11 +72,11 @@ class Contents:
         self.change_no: int = state["change_no"]
         self._stamp: int = state["stamp"]
         self._last_vector: int = state["last_vector"]
-        self._model_no: int | None = state["model_no"]
+        self.model_no: int | None = state["model_no"]
         self._dimensions: int = state["dimensions"]
-        self.published = len(chunks["chunk_nos"]) if state["published"] else 0
-        self._embedded = self._count_embedded() if state["published"] else 0
-        self._unpublished_vectors = False
+        self.published = published or Published()
+        # The first segments, which are being written or are in files, are merged in files only.
+        self._sealed = len(self.published.parts)
         self._by_turn = sort_turns(memories, chunks) if by_turn is None else by_turn
         # The last view, as long as no row that it shows has changed.
         self._shown: View | None = None
@@ -95,7 +98,6 @@ class Contents:
                 "last_vector": 0,
                 "model_no": model.model_no if model else None,
                 "dimensions": dimensions,
-                "published": False,
             },
         )
 
@@ -111,8 +113,8 @@ class Contents:
             lambda: list(source.memories_after(last_memory)),
             partial(source.chunks_after, last_chunk, _BATCH),
         )
-        if self._model_no is not None:
-            wanted = (self._last_vector, self._model_no, _BATCH)
+        if self.model_no is not None:
+            wanted = (self._last_vector, self.model_no, _BATCH)
             source.prefetch(partial(source.vectors_after, *wanted))
 
     def _last(self, name: str) -> int:
@@ -131,7 +133,7 @@ class Contents:
 
     def catch_up(self, source: IndexSource, change: tuple[int, int]) -> None:
         """Read everything that was committed up to a change."""
-        if change == (self.change_no, self._stamp):
+        if change == self.change:
             return
         self._follow_model(source)
         known = len(self._chunks["chunk_nos"].view)
@@ -153,15 +155,15 @@ class Contents:
         model_no, dimensions = source.active_model() or (None, 0)
         # If the model was switched away and back, some vectors may have been dropped and remade.
         if not source.model_switched_since(self.change_no) and (model_no, dimensions) == (
-            self._model_no,
+            self.model_no,
             self._dimensions,
         ):
             return
         self._shown = None
-        self._model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
+        self.model_no, self._dimensions, self._last_vector = model_no, dimensions, 0
         self._segments = [without_vectors(each, dimensions) for each in self._segments]
         embedded = self._chunks["embedded"].view
-        self._unpublished_vectors |= bool(embedded.any())
+        self.published.vectors_dropped |= bool(embedded.any())
         without_need = np.array(list(source.chunks_without_vectors()), np.int64)
         self._chunks["embedded"] = Growing(np.isin(self._chunks["chunk_nos"].view, without_need))
 
@@ -174,7 +176,9 @@ class Contents:
         self._shown = None
         before = places_of(self._memories)
         slots = np.searchsorted(known, np.array(changed.memory_nos, np.int64))
+        self.published.changed.append(slots)
         is_there = np.isin(changed.memory_nos, [row[0] for row in changed.rows])
+        self.published.erased |= not is_there.all()
         self._memories["present"].replace(slots[~is_there], False)
         self._memories["space"].replace(slots[~is_there], np.array(NONE, np.int32))
         for name, rows in self._memory_rows(changed.rows).items():
@@ -187,6 +191,7 @@ class Contents:
         dead = slots[~np.isin(self._chunks["chunk_nos"].view[slots], np.array(alive, np.int64))]
         if len(dead):
             self._chunks["alive"].replace(dead, False)
+            self.published.buried.append(dead)
             self._by_turn = self._by_turn[self._chunks["alive"].view.take(self._by_turn)]
 
     def _append_memories(self, source: IndexSource) -> None:
@@ -214,8 +219,8 @@ class Contents:
             yield Segment(*postings, nothing.vector_slots, nothing.signs, nothing.embeddings)
             if len(rows) < _BATCH:
                 break
-        while self._model_no is not None:
-            vectors = source.vectors_after(self._last_vector, self._model_no, _BATCH)
+        while self.model_no is not None:
+            vectors = source.vectors_after(self._last_vector, self.model_no, _BATCH)
             if vectors:
                 yield Segment(
                     nothing.terms,
@@ -264,11 +269,9 @@ class Contents:
         return build_vectors(slots.tolist(), flat.reshape(len(rows), self._dimensions))
 
     def _merge_small_segments(self) -> None:
-        # Segment sizes form a geometric series, so a chunk is copied O(log n) times at most. The
-        # first segment is the mapped, large one of the file: it is merged only when published.
-        first = 1 if self.published else 0
+        # Segment sizes form a geometric series, so a chunk is copied O(log n) times at most.
         while (
-            len(self._segments) >= first + 2
+            len(self._segments) >= self._sealed + 2
             and self._segments[-2].weight <= 2 * self._segments[-1].weight
         ):
             last = self._segments.pop()
@@ -276,12 +279,13 @@ class Contents:
 
     @property
     def unpublished(self) -> int:
-        """Count the chunks that were added, removed or embedded since the file was written."""
-        if self._unpublished_vectors:
-            return len(self._chunks["chunk_nos"].view)
-        alive = self._chunks["alive"].view
-        changed = 2 * len(alive) - self.published - int(np.count_nonzero(alive))
-        return max(changed, self._count_embedded() - self._embedded)
+        """Count the chunks that were added, removed or embedded since files were written."""
+        alive, published = self._chunks["alive"].view, self.published
+        if published.vectors_dropped:
+            return len(alive)
+        removed = len(alive) - int(np.count_nonzero(alive)) - published.removed
+        changed = len(alive) - published.end.chunks + removed
+        return max(changed, self._count_embedded() - published.embedded)
 
     def _count_embedded(self) -> int:
         return int(np.count_nonzero(self._chunks["embedded"].view))
@@ -295,26 +299,67 @@ class Contents:
         names = sum(len(codes.numbers) for codes in self._codes.values())
         return measure([*arrays, self._by_turn], names, len(self._chunks["chunk_nos"].view))
 
-    def is_behind(self, state: dict[str, Any]) -> bool:
-        """Say whether a file belongs to the same store, and to the same change or a later one."""
-        return bool(state["store_id"] == self.store_id and state["change_no"] >= self.change_no)
+    @property
+    def change(self) -> tuple[int, int]:
+        """Give the last change that the contents show."""
+        return self.change_no, self._stamp
+
+    @property
+    def is_wasteful(self) -> bool:
+        """Say whether the files should be written without the removed chunks."""
+        return self.published.is_wasteful(self._chunks["alive"].view)
+
+    @property
+    def coverage(self) -> FileCoverage:
+        """Measure how much of the store the contents cover."""
+        alive = self._chunks["alive"].view
+        return FileCoverage(
+            self.store_id,
+            *self.change,
+            self.model_no,
+            int(np.count_nonzero(alive)),
+            int(np.count_nonzero(alive & self._chunks["embedded"].view)),
+            self._last("chunk_nos"),
+        )
+
+    @property
+    def living_chunk_nos(self) -> NDArray[np.int64]:
+        """Give the numbers of all chunks that were not removed, in order."""
+        return self._chunks["chunk_nos"].view[self._chunks["alive"].view]
+
+    @property
+    def rows(self) -> Rows:
+        """Give all present rows."""
+        return Rows(
+            {name: rows.view for name, rows in self._memories.items()},
+            {name: rows.view for name, rows in self._chunks.items()},
+            {name: list(codes.numbers) for name, codes in self._codes.items()},
+            list(self._segments),
+            self._by_turn,
+        )
 
     def frozen(self) -> Contents:
         """Copy the present contents, so that they can be written while these contents grow."""
-        return Contents(
-            {name: rows.view for name, rows in self._memories.items()},
-            {name: rows.view for name, rows in self._chunks.items()},
-            {name: Codes(list(codes.numbers)) for name, codes in self._codes.items()},
-            list(self._segments),
-            self._state(published=bool(self.published)),
-            self._by_turn,
-        )
+        self._sealed = len(self._segments)
+        return _of_rows(self.rows, self.state, self.published.frozen())
+
+    def settle(self, frozen: Contents, loaded: Loaded) -> bool:
+        """Continue from the files that the frozen contents were written to, if that is possible."""
+        if self.published.vectors_dropped or self.published.head_id != frozen.published.head_id:
+            return False
+        kept = len(loaded.parts) - 1
+        segment = segment_of(loaded.parts[-1][1])
+        self._segments[kept : len(frozen._segments)] = [segment]
+        written = Published.of_files(loaded, frozen.rows)
+        self.published = self.published.after(frozen.published, written)
+        self._sealed = len(loaded.parts)
+        return True
 
     def view(self) -> View:
         """Give a view of the present contents."""
         view = View(
-            (self.change_no, self._stamp),
-            self._model_no,
+            self.change,
+            self.model_no,
             self._dimensions,
             MemoryColumns(**{name: rows.view for name, rows in self._memories.items()}),
             ChunkColumns(**{name: rows.view for name, rows in self._chunks.items()}),
@@ -343,47 +388,32 @@ class Contents:
         codes = {}
         for name in CODED:
             codes[name], memories[name] = self._codes[name].without_unused(memories[name])
-        return Contents(
-            memories,
-            chunks,
-            codes,
-            [merge(segments, renumber)],
-            self._state(published=True),
-        )
+        return Contents(memories, chunks, codes, [merge(segments, renumber)], self.state)
 
-    def _state(self, published: bool) -> dict[str, Any]:
+    @property
+    def state(self) -> dict[str, Any]:
+        """Describe the moment of the store that the contents show."""
         return {
             "store_id": self.store_id,
             "change_no": self.change_no,
             "stamp": self._stamp,
             "last_vector": self._last_vector,
-            "model_no": self._model_no,
+            "model_no": self.model_no,
             "dimensions": self._dimensions,
-            "published": published,
         }
 
-    def to_file(self) -> file.IndexFile:
-        """Lay out compacted contents for the file."""
-        segment = self._segments[0]
-        arrays = {f"memory.{name}": rows.view for name, rows in self._memories.items()}
-        arrays |= {f"chunk.{name}": rows.view for name, rows in self._chunks.items()}
-        arrays |= {name: getattr(segment, name) for name in Segment.__slots__}
-        arrays["by_turn"] = self._by_turn
-        codes = {name: list(codes.numbers) for name, codes in self._codes.items()}
-        return file.IndexFile({"state": self._state(True), "codes": codes}, arrays)
-
     @classmethod
-    def from_file(cls, loaded: file.IndexFile) -> Contents:
-        """Continue from the contents of a file; large arrays stay on disk until they are read."""
-        arrays = loaded.arrays
-        return cls(
-            {name: np.array(arrays[f"memory.{name}"]) for name in MEMORY_TYPES},
-            {name: np.array(arrays[f"chunk.{name}"]) for name in CHUNK_TYPES},
-            {name: Codes(loaded.header["codes"][name]) for name in CODED},
-            [Segment(**{name: arrays[name] for name in Segment.__slots__})],
-            loaded.header["state"],
-            np.array(arrays["by_turn"]),
-        )
+    def from_files(cls, loaded: Loaded) -> Contents:
+        """Continue from files; large arrays stay on disk until they are read."""
+        rows = assemble(loaded)
+        return _of_rows(rows, loaded.head.state, Published.of_files(loaded, rows))
+
+
+def _of_rows(rows: Rows, state: Mapping[str, Any], published: Published) -> Contents:
+    codes = {name: Codes(names) for name, names in rows.names.items()}
+    return Contents(
+        rows.memories, rows.chunks, codes, rows.segments, state, rows.by_turn, published
+    )
 
 
 def _are_among(numbers: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""Exchange an index file with the copy that a database keeps for all servers.
+"""Exchange index files with the copy that a database keeps for all servers.
 
 The copy only saves time: an index is right without it. It is never stale, because the index follows
 the log of changes from any file, or refuses the file.
@@ -12,7 +12,8 @@ from pathlib import Path
 
 from byheart.contracts import IndexCopy
 from byheart.errors import StoreError
-from byheart.index import file
+from byheart.index import parts
+from byheart.index.contents import Contents
 from byheart.index.file_coverage import FileCoverage, least_unpublished
 
 # The number of servers that may replace the copy while this one tries to.
@@ -20,7 +21,7 @@ _MOST_OFFERS = 10
 
 
 class CopyExchange:
-    """Load and replace the copy of one index file."""
+    """Load and replace the copy of one index."""
 
     def __init__(self, path: Path, copy: IndexCopy) -> None:
         self._path = path
@@ -31,12 +32,12 @@ class CopyExchange:
     def fetch(
         self,
         local: FileCoverage | None,
-        prepare: Callable[[], int],
-        accept: Callable[[file.IndexFile], bool],
+        mode: int,
+        accept: Callable[[parts.Loaded], bool],
     ) -> bool:
-        """Load the copy to the path if no file here is nearly as new, and say whether it is there.
+        """Load the copy to the path if no files here are nearly as new; say whether it is there.
 
-        `prepare` makes the folder and gives the mode of the file; `accept` decides about the copy.
+        `mode` is the mode of new files; `accept` decides about the copy.
         """
         with contextlib.suppress(OSError, StoreError):
             label = self._copy.label()
@@ -44,9 +45,11 @@ class CopyExchange:
             if coverage is None:
                 self._unfit = label
             elif label != self._unfit and coverage.is_worth_loading(local):
-                received = file.receive(self._path, prepare(), self._copy.load, accept)
-                self._unfit = label if received is None else None
-                return received is not None
+                received = parts.receive(
+                    self._path, mode, self._copy.load, self._copy.load_part, accept
+                )
+                self._unfit = None if received else label
+                return received
         return False
 
     def offer(self, *, thorough: bool = False) -> bool:
@@ -57,27 +60,29 @@ class CopyExchange:
         """
         with contextlib.suppress(OSError, StoreError):
             for _ in range(_MOST_OFFERS):
-                written = file.read(self._path)
+                written = parts.read(self._path)
                 if written is None:
                     return False
-                own = FileCoverage.of_file(written.header, written.arrays)
+                own = Contents.from_files(written)
                 label = self._copy.label()
-                if self._is_enough(label, own, written, thorough):
+                if self._is_enough(label, own, thorough):
                     return True
-                if self._copy.put(self._path, own.label, label):
-                    self._unfit = None
-                    return True
+                files = {name: parts.part_path(self._path, name) for name in written.head.named}
+                # Another process may write the files meanwhile: then they are read again.
+                with contextlib.suppress(FileNotFoundError):
+                    if self._copy.put(self._path, files, own.coverage.label, label):
+                        self._unfit = None
+                        return True
         return False
 
-    def _is_enough(
-        self, label: str | None, own: FileCoverage, written: file.IndexFile, thorough: bool
-    ) -> bool:
+    def _is_enough(self, label: str | None, own: Contents, thorough: bool) -> bool:
         there = None if label is None or label == self._unfit else FileCoverage.of_label(label)
-        if there is None or there.store_id != own.store_id:
+        here = own.coverage
+        if there is None or there.store_id != here.store_id:
             return False
-        if not there.is_behind(own):
+        if not there.is_behind(here):
             return True
-        missing = there.missing(own, written.arrays["chunk.chunk_nos"])
+        missing = there.missing(here, own.living_chunk_nos)
         return not thorough and missing < least_unpublished(there.chunks)
 
     def clear(self) -> None:

@@ -1,8 +1,8 @@
-"""Write and read the index on disk: one file of plain arrays, mapped, and replaced as a whole.
+"""Write and read files of plain arrays, which are mapped, and replaced as a whole.
 
     magic, length of header, checksum of header | header (JSON) | arrays, each aligned to 64 bytes
 
-The file is derived: if it is missing, damaged, foreign or old, the index is built without it.
+The index on disk is one such file or several (`index/parts.py`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import struct
 import tempfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,14 +23,26 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-_KIND, _FORMAT = b"BYHEART INDEX ", b"A"
+_KIND, _FORMAT, _EARLIER_FORMAT = b"BYHEART INDEX ", b"B", b"A"
 _MAGIC = _KIND + _FORMAT + b"\n"
+# A file in the earlier format is one part: it is read, and written in the new format later.
+_READ = (_MAGIC, _KIND + _EARLIER_FORMAT + b"\n")
 _PREFIX = struct.Struct("<16sQI")
 _ALIGNMENT = 64
 # Windows neither replaces nor removes a file that any process has mapped.
 _MAPS = os.name != "nt"
 # A mapping keeps its file open, and a server has a thousand small indexes but few open files.
 _LEAST_MAPPED = 1 << 20
+
+
+class Rows:
+    """Arrays that follow one another in the file, as one array; nothing copies them together."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        self.arrays = arrays
+        self.dtype = arrays[0].dtype
+        self.shape = (sum(map(len, arrays)), *arrays[0].shape[1:])
+        self.nbytes = sum(each.nbytes for each in arrays)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,48 +53,38 @@ class IndexFile:
     arrays: dict[str, NDArray[Any]]
 
 
-def write(path: Path, contents: IndexFile, mode: int, unless: Callable[[], bool]) -> None:
-    """Write a temporary file and move it into place; readers see the old file or the new one.
-
-    Writing takes a second or more: if `unless` returns true afterwards, the new file is discarded.
-    """
+def write(
+    path: Path, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any] | Rows], mode: int
+) -> None:
+    """Write a temporary file and move it into place; readers see the old file or the new one."""
     layout, checksums, offset = {}, {}, 0
-    for name, array in contents.arrays.items():
+    for name, array in arrays.items():
         layout[name] = [array.dtype.str, list(array.shape), offset]
-        checksums[name] = zlib.crc32(np.ascontiguousarray(array).data)
+        checksums[name] = 0
+        for block in _blocks(array):
+            checksums[name] = zlib.crc32(block, checksums[name])
         offset += -(-array.nbytes // _ALIGNMENT) * _ALIGNMENT
-    header = json.dumps(
-        {**contents.header, "layout": layout, "checksums": checksums, "bytes": offset}
+    encoded = json.dumps(
+        {**header, "layout": layout, "checksums": checksums, "bytes": offset}
     ).encode()
-    with _replacing(path, mode) as (out, temporary):
-        out.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
+    with replacing(path, mode) as (out, _):
+        out.write(_PREFIX.pack(_MAGIC, len(encoded), zlib.crc32(encoded)) + encoded)
         _pad(out)
-        for array in contents.arrays.values():
-            out.write(np.ascontiguousarray(array).data)
+        for array in arrays.values():
+            for block in _blocks(array):
+                out.write(block)
             _pad(out)
         out.flush()
         os.fsync(out.fileno())  # otherwise a power cut could leave a file with arrays of zeros
-        if unless():
-            temporary.unlink()
 
 
-def receive(
-    path: Path, mode: int, load: Callable[[BinaryIO], bool], accept: Callable[[IndexFile], bool]
-) -> IndexFile | None:
-    """Load a copy of an index file, and move it into place if it is whole, sound and accepted."""
-    with _replacing(path, mode) as (out, temporary):
-        received = None
-        if load(out):
-            out.flush()
-            received = read(temporary, verify=True)
-        if received is None or not accept(received):
-            temporary.unlink()
-            return None
-    return received
+def _blocks(array: NDArray[Any] | Rows) -> Iterator[memoryview]:
+    for each in array.arrays if isinstance(array, Rows) else (array,):
+        yield np.ascontiguousarray(each).data
 
 
 @contextmanager
-def _replacing(path: Path, mode: int) -> Iterator[tuple[BinaryIO, Path]]:
+def replacing(path: Path, mode: int) -> Iterator[tuple[BinaryIO, Path]]:
     """Open a temporary file that replaces the file at the end, unless it was removed by then."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
     temporary = Path(name)
@@ -137,7 +139,7 @@ def _read_header(source: BinaryIO) -> tuple[dict[str, Any], int]:
     """Give the header, and the offset of the arrays."""
     size = os.fstat(source.fileno()).st_size
     magic, length, checksum = _PREFIX.unpack(source.read(_PREFIX.size))
-    if magic != _MAGIC or length > size:
+    if magic not in _READ or length > size:
         raise ValueError("not an index of this format")
     header_bytes = source.read(length)
     if zlib.crc32(header_bytes) != checksum:
@@ -156,7 +158,7 @@ def is_of_another_version(path: Path) -> bool:
             magic = source.read(len(_MAGIC))
     except OSError:
         return False
-    return magic.startswith(_KIND) and magic != _MAGIC
+    return magic.startswith(_KIND) and magic not in _READ
 
 
 def _open_buffer(source: BinaryIO, size: int) -> mmap.mmap | bytes:

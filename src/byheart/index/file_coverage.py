@@ -1,29 +1,29 @@
-"""Measure how much of a store an index file covers, and how much of an index is missing from it."""
+"""Measure how much of a store index files cover, and how much of an index is missing from them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-# A file is written again when this many chunks are missing from it.
-_LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 4000
+# Another part is written when this many chunks are missing from the files. A new process reads the
+# missing ones again, which takes a quarter of a second for a thousand.
+_LEAST_UNPUBLISHED, _MOST_UNPUBLISHED = 400, 1000
 # Loading a copy costs about 10 microseconds per chunk, indexing a chunk 25 times as much.
 _LOADED_PER_INDEXED = 25
 
 
 def least_unpublished(published: int) -> int:
-    """Give the number of missing chunks that makes writing a file again worth the time."""
+    """Give the number of missing chunks that makes writing another part worth the time."""
     return max(_LEAST_UNPUBLISHED, min(_MOST_UNPUBLISHED, published // 5))
 
 
 @dataclass(frozen=True, slots=True)
 class FileCoverage:
-    """How much of a store an index file covers; a file holds no removed chunks.
+    """How much of a store index files cover; removed chunks do not count.
 
     `embedded` counts the chunks that need no further vectors of the model.
     """
@@ -37,20 +37,6 @@ class FileCoverage:
     last_chunk_no: int
 
     @classmethod
-    def of_file(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> FileCoverage:
-        """Measure a file."""
-        state, numbers = header["state"], arrays["chunk.chunk_nos"]
-        return cls(
-            state["store_id"],
-            state["change_no"],
-            state["stamp"],
-            state["model_no"],
-            len(numbers),
-            int(np.count_nonzero(arrays["chunk.embedded"])),
-            int(numbers[-1]) if len(numbers) else 0,
-        )
-
-    @classmethod
     def of_label(cls, label: str) -> FileCoverage | None:
         """Read a label; give `None` for the label of another version of Byheart."""
         try:
@@ -59,9 +45,14 @@ class FileCoverage:
             return None
 
     @property
+    def as_dict(self) -> dict[str, Any]:
+        """Give the values by their names."""
+        return asdict(self)
+
+    @property
     def label(self) -> str:
-        """Write the coverage as a label for a copy of the file."""
-        return json.dumps(asdict(self))
+        """Write the coverage as a label for a copy of the files."""
+        return json.dumps(self.as_dict)
 
     def is_behind(self, other: FileCoverage) -> bool:
         """Say whether another file of the same store shows a later change."""

@@ -12,19 +12,19 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
 
 from byheart.contracts import IndexCopy, IndexedDatabase, IndexSource
 from byheart.errors import StoreError
-from byheart.index import file
+from byheart.index import parts
 from byheart.index.array_search import View
-from byheart.index.columns import CHUNK_TYPES, MEMORY_TYPES
 from byheart.index.contents import Contents
 from byheart.index.copy_exchange import CopyExchange
-from byheart.index.file_coverage import FileCoverage, least_unpublished
+from byheart.index.file_coverage import least_unpublished
 from byheart.index.memory_use import UNLOADED, MemoryUse
 from byheart.model.damage import only_sound_rows
+from byheart.system.file_locks import file_lock
 
 _MOST_ATTEMPTS = 50
 # A file that lacks fewer changes is updated faster than the database answers about its copy.
@@ -33,7 +33,11 @@ _FAR_BEHIND = 50
 _SHORTEST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60.0, 3600.0
 # The threads of this process that publish beside searches.
 _publishers = threading.BoundedSemaphore(2)
-_ARRAYS = {f"memory.{name}" for name in MEMORY_TYPES} | {f"chunk.{name}" for name in CHUNK_TYPES}
+# How long to wait for a process that is writing the files: before removed rows are written out, and
+# before a copy is loaded. To merge a gigabyte takes some ten seconds.
+_LONGEST_WAIT_SECONDS, _LONGEST_FETCH_SECONDS = 60.0, 10.0
+# Files of another process are taken over if they have this share of the chunks that are known here.
+_NEAR = 0.75
 
 
 class Index:
@@ -100,19 +104,16 @@ class Index:
             return self._view
 
     def _load(self, source: IndexSource) -> Contents:
-        local = self._read_file()
+        local = self._read_files()
         # A file ahead of this transaction was written after it began: a later transaction uses it.
-        if local is not None and local[0].change_no > source.last_change().number:
+        if local is not None and local.change_no > source.last_change().number:
             local = None
-        if local is not None and not local[0].can_follow(source):
-            self._remove_file()
+        if local is not None and not local.can_follow(source):
+            self._remove_files()
             local = None
-        fetched = self._fetch(source, local and local[1])
-        if fetched is not None:
-            return fetched
-        return local[0] if local else Contents.empty(source)
+        return self._fetch(source, local) or local or Contents.empty(source)
 
-    def _fetch(self, source: IndexSource, local: FileCoverage | None) -> Contents | None:
+    def _fetch(self, source: IndexSource, local: Contents | None) -> Contents | None:
         """Load the copy of the database, if there is no file here that is nearly as new."""
         if self._exchange is None or not self._database.writable:
             return None
@@ -121,21 +122,29 @@ class Index:
         if local is not None and last_change_no - local.change_no < _FAR_BEHIND:
             return None
 
-        def accept(received: file.IndexFile) -> bool:
-            if received.arrays.keys() >= _ARRAYS:
-                contents = Contents.from_file(received)
-                fits = contents.can_follow(source)
-                if contents.change_no > last_change_no and contents.change_no != self._ahead:
-                    fits = contents.store_id == source.store_id()
-                if fits:
-                    found.append(contents)
-            return bool(found)
+        def accept(received: parts.Loaded) -> bool:
+            contents = Contents.from_files(received)
+            fits = contents.can_follow(source)
+            if contents.change_no > last_change_no and contents.change_no != self._ahead:
+                fits = contents.store_id == source.store_id()
+            if fits:
+                found.append(contents)
+            return fits
 
         started = time.perf_counter()
-        if not self._exchange.fetch(local, self._database.prepare_publishing, accept):
-            return None
-        self.on_work("fetch", time.perf_counter() - started)
-        return found[0]
+        with contextlib.suppress(OSError), self._writing_files(_LONGEST_FETCH_SECONDS) as held:
+            there = parts.read_head(self.path)
+            if local is None and there is not None:
+                local = self._read_files()  # another process has loaded the copy meanwhile
+                if local is not None and local.can_follow(source):
+                    return local if local.change_no <= last_change_no else None
+            coverage = None if local is None else local.coverage
+            mode = self._database.prepare_publishing()
+            if not held or not self._exchange.fetch(coverage, mode, accept):
+                return None
+            self.on_work("fetch", time.perf_counter() - started)
+            return found[0]
+        return None
 
     @property
     def memory_use(self) -> MemoryUse:
@@ -155,72 +164,126 @@ class Index:
             return False
         if time.monotonic() < self._pause_until:
             return False
-        return contents.unpublished >= least_unpublished(contents.published)
+        return contents.unpublished >= least_unpublished(contents.published.end.chunks)
 
-    def publish(self) -> None:
-        """Write the index to its file without removed rows, and continue from that file.
+    def publish(self, *, compact: bool = False) -> bool:
+        """Write the rows that the files lack; say whether the files have all rows now.
 
-        Searches continue meanwhile: they wait only while the new file is mapped. If the copy in the
-        database is far enough behind, replace it too.
+        With `compact`, write all files again without removed rows. Searches continue meanwhile. If
+        the copy in the database is far enough behind, replace it too. If another process is writing
+        the files, leave it to that process, or wait for it if they have to be compacted.
         """
-        self._publish_file()
+        done = self._publish_files(compact)
         if self._exchange is not None:
             self._exchange.offer()
         self.on_resize()
+        return done
 
-    def _publish_file(self) -> None:
+    def _publish_files(self, compact: bool) -> bool:
         with self._publishing:
             try:
-                self._publish()
+                self._database.prepare_publishing()
+                wait_seconds = _LONGEST_WAIT_SECONDS if compact else 0.0
+                with self._writing_files(wait_seconds) as held:
+                    done = held and self._publish(compact)
             except (OSError, StoreError):
                 self._pause()
                 raise
             self._pause_seconds = self._pause_until = 0.0
+            return done
+
+    def _writing_files(self, wait_seconds: float) -> AbstractContextManager[bool]:
+        """Keep other processes from writing the files, and say whether none is writing them."""
+        mode = self._database.prepare_publishing()
+        return file_lock(self.path.with_name(f"{self.path.name}-lock"), mode, wait_seconds)
 
     def _pause(self) -> None:
-        # Each attempt lays out the whole index, and a full disk usually stays full for a while.
+        # Each attempt lays out many rows, and a full disk usually stays full for a while.
         longer = max(_SHORTEST_PAUSE_SECONDS, 2 * self._pause_seconds)
         self._pause_seconds = min(longer, _LONGEST_PAUSE_SECONDS)
         self._pause_until = time.monotonic() + self._pause_seconds
 
-    def _publish(self) -> None:
+    def _publish(self, compact: bool) -> bool:
+        if compact and self._contents is not None:
+            self._catch_up()  # with what other processes wrote to the files before it was our turn
         with self._lock:
-            contents = None if self._contents is None else self._contents.frozen()
-        if contents is None:
-            return
-        before = file.read_header(self.path)
-        published = self._read_file() if self._is_as_new(before, contents) else None
-        if published is None:
-            started = time.perf_counter()
-            laid_out = contents.compacted().to_file()
-
-            def is_superseded() -> bool:
-                header = file.read_header(self.path)
-                return header != before and self._is_as_new(header, contents)
-
-            mode = self._database.prepare_publishing()
-            # Rows that a newer file has removed must not come back with this file.
-            file.write(self.path, laid_out, mode, is_superseded)
-            published = self._read_file()
-            self.on_work("publish", time.perf_counter() - started)
-        with self._lock:
-            if published is not None:
-                self._contents = published[0]
-
-    def _read_file(self) -> tuple[Contents, FileCoverage] | None:
-        written = file.read(self.path)
-        # A file without one of the arrays is of an earlier version: everything is read again.
-        if written is None or not written.arrays.keys() >= _ARRAYS:
-            return None
-        return Contents.from_file(written), FileCoverage.of_file(written.header, written.arrays)
-
-    def _is_as_new(self, header: dict[str, Any] | None, contents: Contents) -> bool:
-        """Say whether a file, perhaps written by another process, already has these contents."""
-        if header is None or not contents.is_behind(header["state"]):
+            contents = self._contents
+            frozen = None if contents is None else contents.frozen()
+        if contents is None or frozen is None:
             return False
-        change_no, stamp = header["state"]["change_no"], header["state"]["stamp"]
+        head = parts.read_head(self.path)
+        if not compact and head is not None:
+            if self._is_ours(head, frozen):
+                if frozen.change_no == head.state["change_no"]:
+                    if parts.read(self.path) is not None:
+                        return True
+                elif not frozen.is_wasteful:
+                    self._append(contents, frozen)
+                    return True
+            elif self._is_near(head, frozen) and (others := self._read_files()) is not None:
+                with self._lock:
+                    self._contents = others
+                return True
+        self._rewrite(frozen)
+        return True
+
+    def _is_ours(self, head: parts.Head, contents: Contents) -> bool:
+        """Say whether the files are those that the contents continue from."""
+        published = contents.published
+        is_known = head.head_id == published.head_id and not published.vectors_dropped
+        return is_known and parts.has_parts(self.path, head)
+
+    def _is_near(self, head: parts.Head, contents: Contents) -> bool:
+        """Say whether files that another process wrote have most of these contents."""
+        state = head.state
+        if state["store_id"] != contents.store_id:
+            return False
+        if state["change_no"] < contents.change_no:
+            most = _NEAR * contents.coverage.chunks
+            if head.coverage.get("chunks", 0) < most or state["model_no"] != contents.model_no:
+                return False
         with self._database.snapshot() as source:
-            return bool(source.stamp_of(change_no) == stamp)
+            return bool(source.stamp_of(state["change_no"]) == state["stamp"])
+
+    def _append(self, contents: Contents, frozen: Contents) -> None:
+        """Write the rows that the files lack, and continue from the files."""
+        started = time.perf_counter()
+        kept = frozen.published.count_kept(frozen.rows)
+        loaded = self._write(frozen, kept)
+        self.on_work("publish", time.perf_counter() - started)
+        with self._lock:
+            if loaded is None or self._contents is not contents:
+                return
+            view = self._view
+            is_shown = view is not None and view.change == contents.change
+            if contents.settle(frozen, loaded) and is_shown:
+                self._view = contents.view()
+
+    def _rewrite(self, frozen: Contents) -> None:
+        """Write all rows but the removed ones as one part, and continue from it."""
+        started = time.perf_counter()
+        loaded = self._write(frozen.compacted(), 0)
+        self.on_work("publish", time.perf_counter() - started)
+        with self._lock:
+            if loaded is not None:
+                self._contents = Contents.from_files(loaded)
+
+    def _write(self, contents: Contents, kept: int) -> parts.Loaded | None:
+        about = {"state": contents.state, "coverage": contents.coverage.as_dict}
+        published = contents.published
+        parts.write(
+            self.path,
+            published.parts[:kept],
+            published.lay_out(contents.rows, kept),
+            about,
+            self._database.prepare_publishing(),
+        )
+        return parts.read(self.path)
+
+    def _read_files(self) -> Contents | None:
+        # Files that lack one of the arrays are of an earlier version: everything is read again.
+        loaded = parts.read(self.path)
+        return None if loaded is None else Contents.from_files(loaded)
 
     def publish_in_background(self) -> None:
         """Publish in a thread beside searches, unless enough threads are publishing already.
@@ -242,16 +305,20 @@ class Index:
             _publishers.release()
 
     def rewrite(self) -> bool:
-        """Write the file again now, without removed rows; say whether that succeeded."""
+        """Write the files again now, without removed rows; say whether that succeeded."""
+        if not self._catch_up():
+            self.discard()
+        with contextlib.suppress(OSError):
+            done = self.publish(compact=True)
+            return done and (self._exchange is None or self._exchange.offer(thorough=True))
+        return False
+
+    def _catch_up(self) -> bool:
         for _ in range(_MOST_ATTEMPTS):
             with self._database.snapshot() as source:
                 if self.view(source) is not None:
-                    break  # otherwise another thread is ahead: begin a newer transaction
-        else:
-            self.discard()
-        with contextlib.suppress(OSError):
-            self.publish()
-            return self._exchange is None or self._exchange.offer(thorough=True)
+                    return True
+            # Otherwise another thread is ahead: begin a newer transaction.
         return False
 
     def start_anew(self) -> None:
@@ -264,12 +331,11 @@ class Index:
         """Discard the index in memory, its file, and the copy of the file."""
         with self._publishing, self._lock:
             self._contents = self._view = None
-            self._remove_file()
+            self._remove_files()
         if self._exchange is not None:
             self._exchange.clear()
         self.on_resize()
 
-    def _remove_file(self) -> None:
+    def _remove_files(self) -> None:
         if self._database.writable:
-            with contextlib.suppress(OSError):
-                self.path.unlink(missing_ok=True)
+            parts.remove(self.path)

@@ -161,7 +161,7 @@ class PostgresBackend:
                 "WHERE c.relkind = 'r' AND n.nspname = ANY(?)",
                 (self.database.schemas,),
             )
-        files = self._indexes.glob("*.index") if self._indexes.is_dir() else ()
+        files = self._indexes.glob("*.index*") if self._indexes.is_dir() else ()
         return Sizes(int(store), 0, sum(each.stat().st_size for each in files), 0, 0)
 
     def back_up(self, path: Path) -> bool:  # noqa: ARG002

@@ -1,16 +1,17 @@
-"""Keep a copy of each space's index file in the database, for servers that have no file yet.
+"""Keep a copy of each space's index in the database, for servers that have no files yet.
 
-A copy is one row with its label, and a row for each megabyte with its bytes, compressed. It is
-replaced in one transaction, and read by one statement: a reader sees the old copy or the new one as
-a whole.
+A copy is one row with its label, and a row for each megabyte of its head and its parts, compressed.
+It is replaced in one transaction, which writes the head and new parts. The head is read by one
+statement; a server that then misses a part, because the copy was replaced, does without the copy.
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,7 +28,9 @@ _WRITE = (
 )
 _LABEL = "SELECT label FROM {schema}.published_indexes WHERE space = $1"
 _PARTS = """
-    SELECT bytes FROM {schema}.published_index_parts WHERE space = $1 ORDER BY part_no"""
+    SELECT bytes FROM {schema}.published_index_parts WHERE space = $1 AND name = $2
+    ORDER BY part_no"""
+_NAMES = "SELECT DISTINCT name FROM {schema}.published_index_parts WHERE space = $1"
 _INSERT = """
     INSERT INTO {schema}.published_indexes (space, label, size_bytes) VALUES ($1, $2, $3)
     ON CONFLICT (space) DO NOTHING"""
@@ -35,15 +38,17 @@ _UPDATE = """
     UPDATE {schema}.published_indexes SET label = $2, size_bytes = $3, published_at = now()
     WHERE space = $1 AND label = $4"""
 _REMOVE = "DELETE FROM {schema}.published_indexes WHERE space = $1"
-_REMOVE_PARTS = "DELETE FROM {schema}.published_index_parts WHERE space = $1"
+_REMOVE_PARTS = "DELETE FROM {schema}.published_index_parts WHERE space = $1 AND name <> ALL($2)"
 _COPY = """
-    COPY {schema}.published_index_parts (space, part_no, bytes) FROM STDIN (FORMAT BINARY)"""
+    COPY {schema}.published_index_parts (space, name, part_no, bytes) FROM STDIN (FORMAT BINARY)"""
+# The name of the head among the parts.
+_HEAD = ""
 
 Connect = Callable[[], AbstractContextManager[psycopg.Connection[Any]]]
 
 
 class PublishedIndex:
-    """The copy of one space's index file; implements `IndexCopy`.
+    """The copy of one space's index; implements `IndexCopy`.
 
     `connect` opens a connection without a transaction, and raises the errors of psycopg as ours. A
     search that has a connection of a pool may wait for this one: it must not come from that pool.
@@ -61,18 +66,26 @@ class PublishedIndex:
         return None if found is None else str(found[0])
 
     def load(self, out: BinaryIO) -> bool:
-        """Write the bytes of the copy to a file; return false if there is no copy."""
+        """Write the bytes of the head to a file; return false if there is no copy."""
+        return self.load_part(_HEAD, out)
+
+    def load_part(self, name: str, out: BinaryIO) -> bool:
+        """Write the bytes of a part to a file; return false if the copy has no such part."""
         is_there = False
         with self._connect() as connection, _cursor(connection) as cursor:
-            for (part,) in cursor.stream(self._named(_PARTS), (self._space,), binary=True):
+            for (part,) in cursor.stream(self._named(_PARTS), (self._space, name), binary=True):
                 out.write(_unpack(part))
                 is_there = True
         return is_there
 
-    def put(self, path: Path, label: str, replaces: str | None) -> bool:
-        """Put a copy of a file in place of the copy with the label `replaces`, or of none."""
-        with path.open("rb") as file, self._writing() as cursor:
-            size = os.fstat(file.fileno()).st_size
+    def put(self, head: Path, parts: Mapping[str, Path], label: str, replaces: str | None) -> bool:
+        """Put a copy of files in place of the copy with the label `replaces`, or of none."""
+        with ExitStack() as stack, self._writing() as cursor:
+            files = {
+                name: stack.enter_context(path.open("rb"))
+                for name, path in (*parts.items(), (_HEAD, head))
+            }
+            size = sum(os.fstat(file.fileno()).st_size for file in files.values())
             # The row stays locked until the end: of two servers, the second waits and then finds
             # another label than it saw.
             if replaces is None:
@@ -81,20 +94,21 @@ class PublishedIndex:
                 cursor.execute(self._named(_UPDATE), (self._space, label, size, replaces))
             if cursor.rowcount != 1:
                 return False
-            cursor.execute(self._named(_REMOVE_PARTS), (self._space,))
+            cursor.execute(self._named(_REMOVE_PARTS), (self._space, list(parts)))
+            there = {row[0] for row in cursor.execute(self._named(_NAMES), (self._space,))}
             with cursor.copy(self._named(_COPY)) as copy:
-                copy.set_types(["text", "int4", "bytea"])
-                part_no = 0
-                while part := file.read(_PART_BYTES):
-                    copy.write_row((self._space, part_no, _pack(part)))
-                    part_no += 1
+                copy.set_types(["text", "text", "int4", "bytea"])
+                for name, file in files.items():
+                    if name not in there:
+                        for part_no, block in enumerate(iter(partial(file.read, _PART_BYTES), b"")):
+                            copy.write_row((self._space, name, part_no, _pack(block)))
             return True
 
     def clear(self) -> None:
         """Remove the copy."""
         with self._writing() as cursor:
             cursor.execute(self._named(_REMOVE), (self._space,))
-            cursor.execute(self._named(_REMOVE_PARTS), (self._space,))
+            cursor.execute(self._named(_REMOVE_PARTS), (self._space, []))
 
     @contextmanager
     def _writing(self) -> Iterator[psycopg.RawCursor[tuple[Any, ...]]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from byheart.index import file
+from byheart.index import file, parts
 from byheart.index.index import Index
 from byheart.model import Finding
 from byheart.storage.sql.check_results import FIX, REBUILD, Checked, passed
@@ -21,7 +21,7 @@ def check_index(connection: Connection, index: Index) -> Checked:
     """Compare an index with the rows that the transaction of a connection sees."""
     mend = partial(rebuild_index, index)
     foreign = file.is_of_another_version(index.path)
-    if index.path.exists() and not foreign and file.read(index.path, verify=True) is None:
+    if index.path.exists() and not foreign and parts.read(index.path, verify=True) is None:
         return Checked(Finding(_NAME, False, f"{index.path} is damaged", REBUILD), mend)
     try:
         view = index.view(SqlIndexSource(connection))

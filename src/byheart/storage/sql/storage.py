@@ -270,12 +270,12 @@ class SqlStorage:
     def _update_index(self, scope: str | None) -> None:
         with self._attached(scope):
             pass
-        self._publish(scope)
+        self._publish(scope, compact=True)
 
-    def _publish(self, scope: str | None) -> None:
-        # The file only saves time: a full disk must not make the caller fail.
+    def _publish(self, scope: str | None, *, compact: bool = False) -> None:
+        # The files only save time: a full disk must not make the caller fail.
         with contextlib.suppress(OSError):
-            self._index(scope).publish()
+            self._index(scope).publish(compact=compact)
 
     def close(self) -> None:
         """Release files, connections and memory; leave an index file for the next process."""

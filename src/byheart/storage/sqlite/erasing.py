@@ -125,8 +125,9 @@ def _traces(database: Database, pieces: Sequence[bytes]) -> list[str]:
 
 def _ours(database: Database, traces: Sequence[str]) -> bool:
     """Say whether a sweep could remove any traces; it never removes copies made by the user."""
-    written = {str(files.beside(database.path, ending)) for ending in ("", "-wal", "-index")}
-    return not written.isdisjoint(traces)
+    written = {database.path, files.beside(database.path, "-wal")}
+    written.update(files.index_files(database.path))
+    return not {str(each) for each in written}.isdisjoint(traces)
 
 
 def _unshared(database: Database, pieces: set[bytes]) -> set[bytes]:

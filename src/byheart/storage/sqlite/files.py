@@ -13,10 +13,11 @@ from byheart.model import Sizes
 
 # No file takes this long to write: an older partial file was left behind by a killed process.
 _LONGEST_WRITE_SECONDS = 3600
-_ENDINGS = ("-wal", "-shm", "-index", "-stats", "-last")
+_ENDINGS = ("-wal", "-shm", "-index", "-index-lock", "-stats", "-last")
 _BACKUP = re.compile(r"\.backup-schema-(\d+)")
+_INDEX_PART = re.compile(r"-index-[0-9a-f]{12}")
 # Half-written copies of the store, and half-written index files.
-_UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index\.\w{8}")
+_UNFINISHED = re.compile(r"\.backup-schema-\d+\.partial|-index(-[0-9a-f]{12})?\.\w{8}")
 
 
 def beside(store: Path, ending: str) -> Path:
@@ -36,7 +37,7 @@ def sizes(store: Path) -> Sizes:
     return Sizes(
         store_bytes=size(store),
         log_bytes=size(beside(store, "-wal")),
-        index_bytes=size(beside(store, "-index")),
+        index_bytes=sum(map(size, index_files(store))),
         stats_bytes=size(beside(store, "-stats")),
         backup_bytes=sum(size(path) for path, _ in backups(store)),
     )
@@ -45,7 +46,17 @@ def sizes(store: Path) -> Sizes:
 def all_of(store: Path) -> list[Path]:
     """List the existing files of a store, with copies from before schema changes."""
     named = [store, *(beside(store, each) for each in _ENDINGS)]
-    return [path for path in named if path.exists()] + [path for path, _ in backups(store)]
+    others = [*_index_parts(store), *(path for path, _ in backups(store))]
+    return [path for path in named if path.exists()] + others
+
+
+def index_files(store: Path) -> list[Path]:
+    """Name the files of the index: its head, whether it exists or not, and its parts."""
+    return [beside(store, "-index"), *_index_parts(store)]
+
+
+def _index_parts(store: Path) -> list[Path]:
+    return [path for path, _ in _beside_matching(store, _INDEX_PART)]
 
 
 def backups(store: Path) -> list[tuple[Path, int]]:
